@@ -1,0 +1,25 @@
+"""The exceptions of this library: each says what was given, what was expected, and the way out."""
+
+
+class SeepageError(Exception):
+    """Base class of every exception that this library raises on purpose."""
+
+
+class InputError(SeepageError, ValueError):
+    """The data or an argument cannot be used as given."""
+
+
+class UnsupportedError(SeepageError, TypeError):
+    """The model, or a step before it, is outside what can be measured exactly."""
+
+
+class MinimizerError(SeepageError, ValueError):
+    """The model is not the minimizer of its objective on this data, or there is no single one."""
+
+
+class UnansweredError(SeepageError, LookupError):
+    """A measurement cannot answer the question that was asked of it."""
+
+
+class MissingExtraError(SeepageError, ImportError):
+    """An optional dependency is needed and not installed."""

@@ -1,0 +1,127 @@
+"""Tables of any library in, tables of the same library out."""
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from seepage._errors import InputError
+
+Frame = Any
+"""A data frame of the library that the user's data came in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows as the user gave them: an array, a sparse matrix, or a data frame of any library."""
+
+    native: Any
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: Any, columns: Sequence[str] | None = None) -> "Table":
+        """Wrap `data`; a frame is cut to `columns`, in their order, when these are given."""
+        if sparse.issparse(data):
+            return cls(sparse.csr_array(data), _numbered(data.shape[1], columns))
+        frame = nw.from_native(data, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            names = [str(name) for name in frame.columns]
+            if columns is not None:
+                missing = [name for name in columns if name not in names]
+                if missing:
+                    raise InputError(
+                        f"X has no column {missing[0]!r}, which the model was fitted on. Its columns are {names}."
+                    )
+                frame, names = frame.select(list(columns)), list(columns)
+            return cls(frame.to_native(), tuple(names))
+        array = np.asarray(data)
+        if array.ndim != 2:
+            raise InputError(f"X must have two dimensions (rows, columns), not shape {array.shape}.")
+        return cls(array, _numbered(array.shape[1], columns))
+
+    def __len__(self) -> int:
+        return int(self.native.shape[0])
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the rows came in a data frame."""
+        return not isinstance(self.native, np.ndarray) and not sparse.issparse(self.native)
+
+    def rows(self, start: int, stop: int) -> Any:
+        """Return a range of rows, in the same library."""
+        if not self.is_frame:
+            return self.native[start:stop]
+        return nw.from_native(self.native, eager_only=True)[start:stop].to_native()
+
+    @property
+    def index(self) -> Any:
+        """The pandas index, which names the rows, or None."""
+        return self.native.index if self.is_frame and hasattr(self.native, "iloc") else None
+
+
+def _numbered(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
+    if names is not None and len(names) == count:
+        return tuple(names)
+    return tuple(f"x{i}" for i in range(count))
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Who the rows are, and in which library their frames are made."""
+
+    ids: Any
+    """A pandas index, an array, or None for 0, 1, 2, ..."""
+    library: str
+
+    @classmethod
+    def of(cls, table: Table, ids: Any) -> "People":
+        """Keep the ids given, or the pandas index of the table."""
+        if table.is_frame:
+            library = nw.from_native(table.native, eager_only=True).implementation.value
+        else:
+            library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
+        if ids is None:
+            return cls(table.index, library)
+        listed = column_values(ids)
+        if listed.ndim != 1 or len(listed) != len(table):
+            raise InputError(f"ids must name each of the {len(table)} rows of X once; it has shape {listed.shape}.")
+        return cls(listed, library)
+
+    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
+        """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""
+        if self.library == "pandas":
+            import pandas as pd
+
+            if self.ids is None:
+                return pd.DataFrame(dict(columns))
+            index = self.ids if isinstance(self.ids, pd.Index) else pd.Index(self.ids, name="id")
+            return pd.DataFrame(dict(columns), index=index)
+        count = len(next(iter(columns.values()))) if columns else 0
+        ids = np.arange(count) if self.ids is None else self.ids
+        return frame({"id": ids, **columns}, self.library)
+
+
+def frame(columns: Mapping[str, Any], library: str) -> Frame:
+    """Return a frame of the given library."""
+    return nw.from_dict(dict(columns), backend=nw.Implementation.from_backend(library)).to_native()
+
+
+def column_values(column: Any) -> NDArray[Any]:
+    """Return a column of any library, or any sequence, as an array."""
+    series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(series, nw.Series | nw.DataFrame):
+        return np.asarray(series.to_numpy())
+    return np.asarray(column)
+
+
+def column_name(column: Any, default: str) -> str:
+    """Return the name that a column carries, if it carries one."""
+    series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and series.name not in (None, ""):
+        return str(series.name)
+    return default

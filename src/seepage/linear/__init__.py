@@ -1,0 +1,3 @@
+"""Exact information of linear models."""
+
+from seepage.linear._measure import measure as measure

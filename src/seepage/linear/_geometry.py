@@ -1,0 +1,124 @@
+"""How a small change of one person's values moves the published parameters, in units of the noise.
+
+With G = Sigma^(-1/2) H^-1, the release moves by -G M_i for row i, where the columns of
+
+    M_i = [ rho (x) T + (S tau) (x) x ,  B (x) x ]
+
+belong to the private coordinates and the label. Everything that does not depend on the row is computed here, once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh
+
+from seepage._noise import GaussianNoise
+from seepage.linear._affine import Affine
+from seepage.linear._estimators import Problem
+from seepage.linear._losses import VectorLoss
+from seepage.linear._minimizer import Minimizer
+from seepage.linear._sums import JointSums
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The row-independent part of the information about a set of private columns."""
+
+    loss: VectorLoss
+    parameters: Array
+    """theta at the minimizer, shape (p, outputs)."""
+    response: Array
+    """G, shape (published, outputs * p)."""
+    reading: sparse.csr_array
+    """T with a zero row for the intercept, shape (p, k)."""
+    blocks: tuple[NDArray[np.intp], ...]
+    """The coordinates of each attribute, in order."""
+    public_label: bool
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        minimizer: Minimizer,
+        affine: Affine,
+        columns: Sequence[int],
+        noise: GaussianNoise,
+        public_label: bool,
+    ) -> "Geometry":
+        """Return the geometry of the information about some raw columns."""
+        cut = affine.of_columns(columns)
+        reading = cut.matrix
+        if problem.intercept:
+            reading = sparse.vstack([reading, sparse.csr_array((1, reading.shape[1]))], format="csr")
+        found = cut.blocks()
+        blocks = tuple(found.get(column, np.empty(0, dtype=np.intp)) for column in columns)
+        if noise.scale is not None:
+            # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
+            response = minimizer.hessian_inverse / noise.scale
+        else:
+            p, outputs = minimizer.parameters.shape
+            inverse = minimizer.hessian_inverse.reshape(outputs, p, -1)
+            response = noise.whiten(np.einsum("qc,cam->qam", problem.basis, inverse).reshape(-1, outputs * p))
+        return cls(problem.loss, minimizer.parameters, response, reading, blocks, public_label)
+
+    def of_attribute(self, index: int) -> "Geometry":
+        """Return the geometry of the information about one attribute alone, the label being public."""
+        block = self.blocks[index]
+        return Geometry(
+            self.loss,
+            self.parameters,
+            self.response,
+            self.reading[:, block].tocsr(),
+            (np.arange(len(block)),),
+            public_label=True,
+        )
+
+    def of_label(self) -> "Geometry":
+        """Return the geometry of the information about the label alone."""
+        nothing = self.reading[:, :0].tocsr()
+        return Geometry(self.loss, self.parameters, self.response, nothing, (), public_label=False)
+
+    @property
+    def outputs(self) -> int:
+        return int(self.parameters.shape[1])
+
+    @property
+    def values(self) -> int:
+        """The number of private values of one person, the label's included unless it is public."""
+        return int(self.reading.shape[1]) + (0 if self.public_label else self.outputs)
+
+    @cached_property
+    def tau(self) -> Array:
+        """T^T theta: how each coordinate moves the margins, shape (k, outputs)."""
+        return np.asarray(self.reading.T @ self.parameters)
+
+    @cached_property
+    def moved(self) -> Array:
+        """G T for one output: how the release moves with each coordinate at unit slope, shape (published, k)."""
+        return np.asarray(self.response @ self.reading)
+
+    @cached_property
+    def spectrum(self) -> tuple[Array, Array]:
+        """D in descending order and Q, with (G T)(G T)^T = Q diag(D) Q^T."""
+        values, vectors = eigh(self.moved @ self.moved.T)
+        return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+
+    def joint(self, sums: JointSums) -> float:
+        """Return eta of the joint release about the rows that were added up."""
+        outputs, p = self.outputs, self.parameters.shape[0]
+        reading = self.reading.toarray()
+        # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
+        total = np.einsum("cd,ab->cadb", sums.slope, reading @ reading.T)
+        turned = self.tau.T @ reading.T
+        cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
+        total += cross + cross.transpose(2, 3, 0, 1)
+        matrix = total.reshape(outputs * p, outputs * p) + sums.spread
+        seen = self.response @ matrix @ self.response.T
+        top = eigh(0.5 * (seen + seen.T), eigvals_only=True, subset_by_index=[len(seen) - 1, len(seen) - 1])
+        return float(np.sqrt(max(top[0], 0.0)))

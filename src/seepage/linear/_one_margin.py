@@ -1,0 +1,121 @@
+"""The row-local pass for models with one output: S_i = r^2 K K^T + a r (u v^T + v u^T) + c u u^T."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from seepage.linear._geometry import Geometry
+from seepage.linear._rows import Batch
+from seepage.linear._spectrum import top_eigenvalues
+from seepage.linear._sums import derivatives
+
+Array = NDArray[np.float64]
+
+# Below this many rows a thread is not worth waking.
+_ROWS_PER_THREAD = 256
+
+
+@dataclass(frozen=True, eq=False)
+class OneMargin:
+    """Scores rows of a model with one output."""
+
+    geometry: Geometry
+
+    @cached_property
+    def _projection(self) -> Array:
+        """Columns that turn x into its rotated u = Q^T G x, and into its margin."""
+        _, vectors = self.geometry.spectrum
+        return np.ascontiguousarray(np.hstack([self.geometry.response.T @ vectors, self.geometry.parameters]))
+
+    @cached_property
+    def _fixed(self) -> Array:
+        """The rotated v = Q^T K tau."""
+        _, vectors = self.geometry.spectrum
+        return np.asarray(vectors.T @ (self.geometry.moved @ self.geometry.tau[:, 0]))
+
+    def examples(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the largest eigenvalue and the trace of each row's information."""
+        geometry = self.geometry
+        diagonal, _ = geometry.spectrum
+        projected = batch.project(self._projection)
+        r, a, b = self._slopes(batch, projected[:, -1])
+        tau_squares = float(geometry.tau[:, 0] @ geometry.tau[:, 0])
+        c = a**2 * tau_squares + b**2
+        top, norms, inner = _top(diagonal, projected[:, :-1], self._fixed, r**2, c, a * r, row_is_g=True)
+        trace = r**2 * diagonal.sum() + 2.0 * a * r * inner + c * norms
+        return top, np.maximum(trace, 0.0)
+
+    def attributes(self, batch: Batch) -> Array:
+        """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
+        geometry = self.geometry
+        tau = geometry.tau[:, 0]
+        u = batch.project(geometry.response.T)
+        r, a, b = self._slopes(batch, batch.project(geometry.parameters)[:, 0])
+        norms = np.einsum("ij,ij->i", u, u)
+        inner = u @ geometry.moved
+        squares = np.einsum("ij,ij->j", geometry.moved, geometry.moved)
+        found = np.zeros((len(batch), len(geometry.blocks) + (not geometry.public_label)))
+        single = [i for i, block in enumerate(geometry.blocks) if len(block) == 1]
+        if single:
+            at = np.concatenate([geometry.blocks[i] for i in single])
+            # I_jj = r^2 |k_j|^2 + 2 a r tau_j (k_j . u) + a^2 tau_j^2 |u|^2
+            value = (2.0 * a * r)[:, None] * tau[at] * inner[:, at]
+            value += (r**2)[:, None] * squares[at]
+            value += (a**2 * norms)[:, None] * tau[at] ** 2
+            found[:, single] = np.maximum(value, 0.0)
+        for i, (diagonal, vectors) in self._block_spectra.items():
+            block = geometry.blocks[i]
+            rows = inner[:, block] @ vectors
+            found[:, i], _, _ = _top(diagonal, rows, vectors.T @ tau[block], r**2, a**2 * norms, a * r, row_is_g=False)
+        if not geometry.public_label:
+            found[:, -1] = b**2 * norms
+        return found
+
+    @cached_property
+    def _block_spectra(self) -> dict[int, tuple[Array, Array]]:
+        """For each attribute of several coordinates, the spectrum of its columns of K."""
+        spectra = {}
+        for i, block in enumerate(self.geometry.blocks):
+            if len(block) > 1:
+                columns = self.geometry.moved[:, block]
+                values, vectors = eigh(columns.T @ columns)
+                spectra[i] = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+        return spectra
+
+    def _slopes(self, batch: Batch, margins: Array) -> tuple[Array, Array, Array]:
+        slope, curvature, label_slope = derivatives(batch, self.geometry.loss, margins[:, None])
+        b = label_slope[:, 0, 0]
+        return slope[:, 0], curvature[:, 0, 0], np.zeros_like(b) if self.geometry.public_label else b
+
+
+def _top(
+    diagonal: Array, rows: Array, fixed: Array, scale: Array, alpha: Array, beta: Array, *, row_is_g: bool
+) -> tuple[Array, Array, Array]:
+    """Run the compiled kernel on all threads; return the top eigenvalues, |row|^2 and row . fixed."""
+    count = len(rows)
+    top, norms, inner = np.empty(count), np.empty(count), np.empty(count)
+
+    def part(start: int, stop: int) -> None:
+        at = slice(start, stop)
+        top_eigenvalues(
+            diagonal, rows[at], fixed, scale[at], alpha[at], beta[at], row_is_g, top[at], norms[at], inner[at]
+        )
+
+    _in_threads(part, count)
+    return np.maximum(top, 0.0), norms, inner
+
+
+def _in_threads(part: Callable[[int, int], None], count: int) -> None:
+    threads = min(numba.get_num_threads(), max(count // _ROWS_PER_THREAD, 1))
+    if threads == 1:
+        part(0, count)
+        return
+    edges = np.linspace(0, count, threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(part, edges[:-1], edges[1:]))

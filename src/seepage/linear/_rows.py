@@ -1,0 +1,174 @@
+"""Rows as the two passes see them: numbers, a batch at a time.
+
+The passes touch a batch only through `project`, `gram` and `total`, so whether features are dense or sparse, and
+whether there is an intercept, is decided here and nowhere else.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from seepage._errors import InputError
+from seepage.linear._estimators import Labels
+
+Array = NDArray[np.float64]
+
+# Beyond these magnitudes squares and their products leave float64.
+_LARGEST = 1e75
+_SMALLEST = 1e-75
+# Half a million numbers: a batch and its products stay in the processor's cache.
+_BATCH_NUMBERS = 2**19
+
+
+def batch_rows(features: int) -> int:
+    """Return how many rows make a batch."""
+    return int(np.clip(_BATCH_NUMBERS // max(features, 1), 64, 2**15))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A few rows: features, labels as numbers, and weights."""
+
+    features: Array | sparse.csr_array
+    labels: Array
+    """Shape (n, outputs)."""
+    weights: Array | None
+    intercept: bool
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def width(self) -> int:
+        """The number of coefficients, with the intercept."""
+        return int(self.features.shape[1]) + self.intercept
+
+    def project(self, matrix: Array) -> Array:
+        """Return [X, 1] @ matrix."""
+        if not self.intercept:
+            return np.asarray(self.features @ matrix)
+        product = np.asarray(self.features @ matrix[:-1])
+        product += matrix[-1]
+        return product
+
+    def total(self, values: Array) -> Array:
+        """Return [X, 1]^T @ values."""
+        product = np.asarray(self.features.T @ values)
+        return np.vstack([product, values.sum(axis=0)]) if self.intercept else product
+
+    def gram(self, weights: Array) -> Array:
+        """Return [X, 1]^T diag(weights) [X, 1]."""
+        if sparse.issparse(self.features):
+            return self._sparse_gram(weights)
+        scaled = np.empty((len(self), self.width))
+        if weights.min(initial=0.0) >= 0.0:
+            # The symmetric form costs half the flops.
+            root = np.sqrt(weights)
+            np.multiply(self.features, root[:, None], out=scaled[:, : self.features.shape[1]])
+            if self.intercept:
+                scaled[:, -1] = root
+            return np.asarray(scaled.T @ scaled)
+        scaled[:, : self.features.shape[1]] = self.features
+        if self.intercept:
+            scaled[:, -1] = 1.0
+        return np.asarray((scaled * weights[:, None]).T @ scaled)
+
+    def _sparse_gram(self, weights: Array) -> Array:
+        features = sparse.csr_array(self.features)
+        inner = features.T @ features.multiply(weights[:, None]).tocsr()
+        if not self.intercept:
+            return np.asarray(inner.toarray())
+        whole = np.empty((self.width, self.width))
+        whole[:-1, :-1] = inner.toarray()
+        whole[-1, :-1] = whole[:-1, -1] = features.T @ weights
+        whole[-1, -1] = weights.sum()
+        return whole
+
+
+class Rows(Protocol):
+    """Where batches come from, again for every pass."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        ...
+
+    def batches(self) -> Iterator[Batch]:
+        """Return every row once, in order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How raw rows become a batch: the model's own preprocessing and coding of labels. Holds no rows."""
+
+    preprocess: Any
+    """A fitted transformer, or None."""
+    labels: Labels
+    class_weight: Array | None
+    intercept: bool
+
+    def batch(self, table: Any, labels: NDArray[Any], weights: Array | None) -> Batch:
+        """Return a few raw rows as a batch."""
+        if self.class_weight is not None:
+            factor = self.class_weight[self.labels.positions(labels)]
+            weights = factor if weights is None else weights * factor
+        return Batch(self.features(table), self.labels.encode(labels), weights, self.intercept)
+
+    def features(self, table: Any) -> Array | sparse.csr_array:
+        """Return the features of a few raw rows."""
+        return numbers(table if self.preprocess is None else self.preprocess.transform(table))
+
+
+def numbers(table: Any) -> Array | sparse.csr_array:
+    """Return a table as float64, dense or sparse."""
+    if sparse.issparse(table):
+        return sparse.csr_array(table, dtype=np.float64)
+    if hasattr(table, "to_numpy"):
+        table = table.to_numpy()
+    elif hasattr(table, "to_pylist"):
+        table = np.column_stack([column.to_numpy() for column in table.columns])
+    try:
+        return np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "X holds values that are not numbers, and the model has no step that encodes them. Pass X as the model was "
+            "fitted on it, or put the encoder and the model in one Pipeline."
+        ) from None
+
+
+def check_batch(batch: Batch, start: int, names: tuple[str, ...]) -> None:
+    """Refuse values that no number could be computed from."""
+    check_values(batch.features, stored(batch.features), start, names, "X")
+    check_values(batch.labels, batch.labels, start, ("y",) * batch.labels.shape[1], "y")
+
+
+def stored(table: Any) -> Array:
+    """Return the numbers that a table holds, without the zeros that a sparse one leaves out."""
+    return np.asarray(table.data if sparse.issparse(table) else table, dtype=np.float64)
+
+
+def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
+    """Refuse NaN, infinity, and magnitudes that cannot be squared."""
+    size = np.abs(values)
+    largest = size.max(initial=0.0)
+    smallest = np.min(size, initial=1.0, where=size > 0)
+    if largest < _LARGEST and smallest > _SMALLEST:
+        return
+    dense = table.toarray() if sparse.issparse(table) else table
+    size = np.abs(dense)
+    wrong = ~(size < _LARGEST) | ((size > 0) & (size < _SMALLEST))
+    row, column = np.argwhere(wrong)[0]
+    value = dense[row, column]
+    where = f"row {start + row}" if what == "y" else f"row {start + row}, column {names[column]!r}"
+    if np.isnan(value):
+        raise InputError(f"{what} has a missing value (NaN) in {where}. Drop or fill it before fitting and measuring.")
+    if np.isinf(value):
+        raise InputError(f"{what} is infinite in {where}.")
+    raise InputError(
+        f"{what} holds {value:g} in {where}: its square leaves the range of float64. Rescale it to another unit."
+    )
