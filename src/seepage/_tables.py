@@ -108,7 +108,7 @@ class People:
 
 def frame(columns: Mapping[str, Any], library: str) -> Frame:
     """Return a frame of the given library."""
-    return nw.from_dict(dict(columns), backend=nw.Implementation.from_backend(library)).to_native()
+    return nw.from_dict(dict(columns), backend=library).to_native()  # type: ignore[arg-type]
 
 
 def column_values(column: Any) -> NDArray[Any]:

@@ -43,7 +43,7 @@ class Case:
 
 def _glm(kind: Any, **settings: Any) -> Callable[[bool, bool], Any]:
     return lambda penalty, intercept: kind(
-        alpha=0.05 * penalty, fit_intercept=intercept, solver="newton-cholesky", tol=1e-10, max_iter=500, **settings
+        alpha=0.05 * penalty, fit_intercept=intercept, solver="newton-cholesky", tol=1e-8, max_iter=500, **settings
     )
 
 

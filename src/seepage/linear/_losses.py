@@ -220,7 +220,7 @@ class Separate(VectorLoss):
         return self.each.lead(margins, labels)
 
     def value(self, margins: Array, labels: Array) -> Array:
-        return self.each.loss(margins, labels).sum(axis=1)
+        return np.asarray(self.each.loss(margins, labels).sum(axis=1))
 
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
         unit = np.eye(self.outputs)

@@ -301,18 +301,13 @@ def _label_name(y: Any, taken: Sequence[str]) -> str:
 def _assumptions(
     fit: Fit, noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
 ) -> tuple[str, ...]:
-    kind = (
-        f"independent Gaussian noise of scale {noise.scale:g}"
-        if noise.scale
-        else "Gaussian noise of the given covariance"
-    )
+    kind = f"noise of scale {noise.scale:g}" if noise.scale is not None else "noise of the given covariance"
+    label = "is known to the attacker" if public_label else "is private and counts as one of the values"
     sentences = [
-        f"Only the parameters of this {fit.problem.estimator} are published, once, with {kind} on each of them.",
-        "The attacker knows everything but one person's private values: all other records, the weights and the penalty.",
+        f"Only the parameters of this {fit.problem.estimator} are published, once, with Gaussian {kind}.",
+        "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
         "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
-        "The label is known to the attacker."
-        if public_label
-        else "The label is private and counts as one of the values.",
+        f"The label {label}.",
     ]
     if fit.preprocessed:
         sentences.append("Preprocessing is public: its means, scales and levels are not part of what is measured.")
@@ -322,6 +317,6 @@ def _assumptions(
     if public:
         sentences.append(f"Known to the attacker besides: {', '.join(public[:8])}{', ...' if len(public) > 8 else ''}.")
     sentences.append(
-        f"The numbers hold at the exact minimizer; the given model was {minimizer.distance:.1g} standard errors from it."
+        f"The numbers hold at the exact minimizer; the model was {minimizer.distance:.1g} standard errors from it."
     )
     return tuple(sentences)

@@ -147,7 +147,7 @@ def _check_fit(problem: Problem, distance: float, gradient: float) -> None:
         return
     raise MinimizerError(
         f"This {problem.estimator} is not the minimizer of its objective on this data: its parameters are "
-        f"{distance:.3g} standard errors away (allowed: {allowed:g}). Either it was fitted on other rows, other weights "
-        "or another penalty (pass X, y and sample_weight exactly as in fit), or its solver stopped early: fit again "
+        f"{distance:.3g} standard errors away (allowed: {allowed:g}). Either it was fitted on other rows, with other "
+        "weights or another penalty (pass X, y and sample_weight exactly as in fit), or its solver stopped early: fit again "
         "with a smaller tol and a larger max_iter."
     )

@@ -139,4 +139,4 @@ def _row_products(batch: Batch, half: Array) -> Array:
         product = np.einsum("ij,ij->i", batch.features, inner)
     else:
         product = np.asarray(batch.features.multiply(inner).sum(axis=1)).ravel()
-    return product + half[:, -1] if batch.intercept else product
+    return np.asarray(product + half[:, -1] if batch.intercept else product)
