@@ -100,7 +100,12 @@ CASES = {
         "positive",
         _mean_penalty,
     ),
-    "normal, identity link": Case(_glm(TweedieRegressor, power=0), tweedie(0, lambda m: m), "positive", _mean_penalty),
+    "normal, identity link": Case(
+        lambda p, i: TweedieRegressor(power=0, alpha=0.05 * p, fit_intercept=i, tol=1e-9, max_iter=5000),
+        tweedie(0, lambda m: m),
+        "positive",
+        _mean_penalty,
+    ),
     "poisson, identity link": Case(
         lambda p, i: TweedieRegressor(
             power=1, link="identity", alpha=0.05 * p, fit_intercept=i, tol=1e-9, max_iter=5000

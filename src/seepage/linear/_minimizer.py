@@ -148,6 +148,6 @@ def _check_fit(problem: Problem, distance: float, gradient: float) -> None:
     raise MinimizerError(
         f"This {problem.estimator} is not the minimizer of its objective on this data: its parameters are "
         f"{distance:.3g} standard errors away (allowed: {allowed:g}). Either it was fitted on other rows, with other "
-        "weights or another penalty (pass X, y and sample_weight exactly as in fit), or its solver stopped early: fit again "
-        "with a smaller tol and a larger max_iter."
+        "weights or another penalty (pass X, y and sample_weight exactly as in fit), or its solver stopped early: fit "
+        "again with a smaller tol and a larger max_iter."
     )

@@ -24,6 +24,8 @@ TOLERANCE = 1e-12
 # Rayleigh steps need three or four sweeps; past this many the search only bisects, which always ends.
 _PATIENCE = 12
 _MOST_SWEEPS = 200
+# When the terms without r^2 are so many times larger, those with it are lost to rounding; and squares stay finite.
+_NEGLIGIBLE = 1e60
 
 # Reassociation lets the sums use vector instructions; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -215,10 +217,10 @@ def top_eigenvalues(diagonal, rows, fixed, scale, alpha, beta, row_is_g, top, ro
         r2 = scale[i]
         a = alpha[i] / r2 if r2 > 0.0 else np.inf
         b = beta[i] / r2 if r2 > 0.0 else np.inf
-        if np.isfinite(a) and np.isfinite(b):
+        if a < _NEGLIGIBLE and abs(b) < _NEGLIGIBLE:
             top[i] = r2 * _search(diagonal, row, fixed, a, b, row_is_g, moments, (ff, dff))
         elif row_is_g:
-            # A perfect fit: r = 0, the slope terms vanish and a g g^T is what is left.
+            # A perfect fit: r = 0 (or as good as), the slope terms vanish and a g g^T is what is left.
             top[i] = alpha[i] * moments[0]
         else:
             top[i] = alpha[i] * ff

@@ -1,0 +1,90 @@
+"""Shapes, scales and corner cases that hypothesis finds, against the formula written out densely."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+
+
+def _dense(X, slope, curvature, label_slope, penalty, theta, intercept):
+    """Return J_i of every row, (n, p, k + 1): the explicit inverse, one example at a time."""
+    n, k = X.shape
+    features = np.column_stack([X, np.ones(n)]) if intercept else X
+    hessian = features.T @ (curvature[:, None] * features) + np.diag([penalty] * k + [0.0] * intercept)
+    inverse = np.linalg.inv(hessian)
+    reading = np.eye(features.shape[1])[:, :k]
+    return np.array(
+        [
+            -inverse
+            @ np.column_stack(
+                [slope[i] * reading + curvature[i] * np.outer(features[i], theta[:k]), label_slope[i] * features[i]]
+            )
+            for i in range(n)
+        ]
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 12),
+    k=st.integers(1, 8),
+    scale=st.floats(-2, 2),
+    intercept=st.booleans(),
+    flaw=st.sampled_from(["none", "constant column", "duplicate rows", "zero weights", "perfect fit", "equal rows"]),
+    public=st.booleans(),
+)
+def test_ridge_of_any_shape(seed, n, k, scale, intercept, flaw, public):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, k)) * 10**scale
+    y = random.normal(size=n)
+    weights = np.ones(n)
+    if flaw == "constant column":
+        X[:, 0] = 3.0
+    if flaw == "duplicate rows":
+        X[n // 2 :], y[n // 2 :] = X[0], y[0]
+    if flaw == "equal rows":
+        X[:], y[:] = X[0], y[0]
+    if flaw == "zero weights":
+        weights[: n // 2] = 0.0
+    if flaw == "perfect fit":
+        y = np.zeros(n)
+    model = Ridge(alpha=0.7, fit_intercept=intercept, solver="cholesky").fit(X, y, weights)
+    leak = seepage.measure(model, X, y, noise_scale=0.5, sample_weight=weights, public_label=public)
+    theta = np.append(model.coef_, model.intercept_)
+    residual = weights * (X @ model.coef_ + model.intercept_ - y)
+    jacobians = _dense(X, residual, weights, -weights, 0.7, theta, intercept)
+    whole = (jacobians[:, :, :k] if public else jacobians) / 0.5
+    singular = np.linalg.svd(whole, compute_uv=False)
+    # The label's column is never small: it is the unit in which a vanishing information is told from rounding.
+    size = np.linalg.norm(jacobians, axis=(1, 2)).max() / 0.5
+    examples = leak.information.examples()
+    np.testing.assert_allclose(examples["eta"], singular[:, 0], rtol=1e-7, atol=1e-9 * size)
+    dfil = np.sqrt((singular**2).sum(axis=1) / whole.shape[2])
+    np.testing.assert_allclose(examples["dfil"], dfil, rtol=1e-7, atol=1e-7 * size)
+    for j, eta in enumerate(leak.information.attributes().values()):
+        np.testing.assert_allclose(eta, np.linalg.norm(whole[:, :, j], axis=1), rtol=1e-7, atol=1e-7 * size)
+    np.testing.assert_allclose(leak.joint(), np.linalg.norm(np.hstack(list(whole)), 2), rtol=1e-7, atol=1e-9 * size)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 15), k=st.integers(1, 10), strength=st.floats(-2, 2))
+def test_logistic_of_any_shape(seed, n, k, strength):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, k))
+    y = np.append([0, 1], random.integers(0, 2, n - 2))
+    model = LogisticRegression(C=10**strength, tol=1e-8, max_iter=10_000).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1.0)
+    features, penalty = np.column_stack([X, np.ones(n)]), 10**-strength * np.append(np.ones(k), 0)
+    theta = np.append(model.coef_[0], model.intercept_)
+    for _ in range(30):
+        share = expit(features @ theta)
+        hessian = features.T @ ((share * (1 - share))[:, None] * features) + np.diag(penalty)
+        theta = theta - np.linalg.solve(hessian, features.T @ (share - y) + penalty * theta)
+    share = expit(features @ theta)
+    jacobians = _dense(X, share - y, share * (1 - share), -np.ones(n), 10**-strength, theta, True)
+    expected = np.linalg.svd(jacobians, compute_uv=False)[:, 0]
+    np.testing.assert_allclose(leak.information.examples()["eta"], expected, rtol=1e-6)
