@@ -7,7 +7,7 @@ import numpy as np
 from seepage.leakage._information import Information
 
 _WIDTH = 88
-_MOST_ATTRIBUTES = 8
+_MOST_ATTRIBUTES = 12
 
 
 def summarize(information: Information) -> str:
@@ -24,7 +24,6 @@ def summarize(information: Information) -> str:
     lines += ["", "Smallest error of any unbiased guess, in the attribute's own unit"]
     lines.append(f"{'':24}{'median':>12}{'5th pct':>12}{'smallest':>12}")
     units = [name for name in attributes if name not in information.categorical]
-    units.sort(key=lambda name: -float(np.median(attributes[name])))
     with np.errstate(divide="ignore"):
         for name in units[:_MOST_ATTRIBUTES]:
             floors = (1.0 / v for v in _spread(attributes[name]))

@@ -43,9 +43,12 @@ class Affine:
         return int(self.matrix.shape[0])
 
     def take(self, features: Sequence[int] | NDArray[np.intp]) -> "Affine":
-        """Return the map of some of the features, in the order given."""
+        """Return the map of some of the features, in the order given, and of the coordinates that reach them."""
         index = np.asarray(features, dtype=np.intp)
-        return replace(self, matrix=self.matrix[index], offset=self.offset[index])
+        matrix = self.matrix[index]
+        reached = np.unique(matrix.tocoo().coords[1])
+        coordinates = tuple(self.coordinates[int(i)] for i in reached)
+        return Affine(matrix[:, reached].tocsr(), self.offset[index], coordinates)
 
     def shifted(self, by: ArrayLike) -> "Affine":
         """Return the map with `by` added to the features."""
@@ -80,7 +83,7 @@ class Affine:
     @classmethod
     def stacked(cls, parts: Sequence["Affine"]) -> "Affine":
         """Return the features of all parts one after the other, over all their coordinates."""
-        coordinates = tuple(sorted({c for part in parts for c in part.used()}, key=_order))
+        coordinates = tuple(sorted({c for part in parts for c in part.coordinates}, key=_order))
         position = {coordinate: i for i, coordinate in enumerate(coordinates)}
         blocks = []
         for part in parts:
@@ -95,11 +98,6 @@ class Affine:
             )
         matrix = sparse.vstack(blocks, format="csr") if blocks else sparse.csr_array((0, 0))
         return cls(matrix, np.concatenate([part.offset for part in parts]) if parts else np.zeros(0), coordinates)
-
-    def used(self) -> tuple[Coordinate, ...]:
-        """Return the coordinates that reach a feature at all."""
-        reached = np.unique(self.matrix.tocoo().coords[1])
-        return tuple(self.coordinates[int(i)] for i in reached)
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""

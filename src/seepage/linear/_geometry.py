@@ -8,7 +8,7 @@ belong to the private coordinates and the label. Everything that does not depend
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -70,19 +70,12 @@ class Geometry:
     def of_attribute(self, index: int) -> "Geometry":
         """Return the geometry of the information about one attribute alone, the label being public."""
         block = self.blocks[index]
-        return Geometry(
-            self.loss,
-            self.parameters,
-            self.response,
-            self.reading[:, block].tocsr(),
-            (np.arange(len(block)),),
-            public_label=True,
-        )
+        reading = self.reading[:, block].tocsr()
+        return replace(self, reading=reading, blocks=(np.arange(len(block)),), public_label=True)
 
     def of_label(self) -> "Geometry":
         """Return the geometry of the information about the label alone."""
-        nothing = self.reading[:, :0].tocsr()
-        return Geometry(self.loss, self.parameters, self.response, nothing, (), public_label=False)
+        return replace(self, reading=self.reading[:, :0].tocsr(), blocks=(), public_label=False)
 
     @property
     def outputs(self) -> int:

@@ -186,7 +186,7 @@ class Fit:
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
         if attributes is None:
-            return sorted({coordinate.column for coordinate in self.affine.used()})
+            return sorted({coordinate.column for coordinate in self.affine.coordinates})
         if isinstance(attributes, str):
             raise InputError(f"attributes must be a list of column names; write attributes=[{attributes!r}].")
         missing = [name for name in attributes if name not in self.table.names]

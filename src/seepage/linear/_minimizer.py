@@ -80,11 +80,16 @@ def minimize(
         size = float(parameters.T.ravel() @ hessian @ parameters.T.ravel())
         noise = sums.slope_squares / sums.curvature * parameters.size if sums.curvature > 0 else 0.0
         if first is None:
+            diagonal = hessian.diagonal()
             unit = np.sqrt(noise + 1e-12 * max(size, 0.0))
             distance = decrement / unit if unit > 0 else (0.0 if decrement == 0 else np.inf)
             first = distance, float(np.abs(gradient).max()) / sums.weight
         parameters = parameters + step
-        if problem.loss.quadratic or decrement <= _SETTLED * np.sqrt(max(size, 0.0) + noise):
+        # Toward infinity the curvature fades and with it the decrement; a step measured at the start does not.
+        strides = float(np.sqrt(diagonal @ step.T.ravel() ** 2))
+        scale_of_all = np.sqrt(max(size, 0.0) + noise)
+        settled = decrement <= _SETTLED * scale_of_all and strides <= 1e3 * _SETTLED * scale_of_all
+        if problem.loss.quadratic or settled:
             if start_is_fit:
                 _check_fit(problem, *first)
             inverse = scale[:, None] * cho_solve(factor, np.diag(scale))

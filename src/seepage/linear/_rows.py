@@ -132,8 +132,11 @@ def numbers(table: Any) -> Array | sparse.csr_array:
         table = table.to_numpy()
     elif hasattr(table, "to_pylist"):
         table = np.column_stack([column.to_numpy() for column in table.columns])
+    table = np.asarray(table)
+    # Digits written as text would convert silently, and mean that the model was fitted on something else.
+    text = table.dtype.kind in "USO" and any(isinstance(value, str | bytes) for value in table.ravel())
     try:
-        return np.asarray(table, dtype=np.float64)
+        return np.asarray("text" if text else table, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
             "X holds values that are not numbers, and the model has no step that encodes them. Pass X as the model was "

@@ -1,0 +1,171 @@
+"""The result: its frames, groups, summary, and what it keeps to itself."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import seepage
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True)
+MODEL = Ridge().fit(X, Y)
+LEAK = seepage.measure(MODEL, X, Y, noise_scale=0.1)
+
+
+def test_pandas_keeps_its_index():
+    index = pd.Index([f"patient {i}" for i in range(len(X))], name="who")
+    leak = seepage.measure(MODEL, X.set_axis(index), Y, noise_scale=0.1)
+    assert leak.examples.index.equals(index)
+    assert list(leak.examples.columns) == ["eta", "dfil"]
+    assert list(leak.attributes.columns) == [*X.columns, "target"]
+
+
+def test_ids_name_the_rows():
+    ids = np.arange(1000, 1442)
+    assert seepage.measure(MODEL, X, Y, noise_scale=0.1, ids=ids).examples.index.tolist() == ids.tolist()
+    other = seepage.measure(MODEL, pl.from_pandas(X), Y, noise_scale=0.1, ids=ids).examples
+    assert other["id"].to_list() == ids.tolist()
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_frames_come_back_in_the_library_they_came_in(convert):
+    given = convert(X)
+    leak = seepage.measure(MODEL, given, Y, noise_scale=0.1)
+    assert type(leak.examples) is type(given)
+    assert type(leak.error_floor()) is type(given)
+    assert type(leak.by_group(np.arange(442) % 3).frame) is type(given)
+    eta = leak.examples["eta"].to_numpy()
+    np.testing.assert_allclose(eta, LEAK.examples["eta"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
+def test_a_pipeline_over_named_columns_takes_any_frame(convert):
+    frame = X.assign(ward=np.where(X["age"] > 0, "north", "south"))
+    model = make_pipeline(
+        make_column_transformer((StandardScaler(), ["bmi", "bp"]), (OneHotEncoder(drop="first"), ["ward"])), Ridge()
+    ).fit(frame, Y)
+    leak = seepage.measure(model, convert(frame), Y, noise_scale=0.1)
+    assert leak.information.attribute_names == ("bmi", "bp", "ward", "target")
+    assert leak.information.categorical == {"ward"}
+    names = leak.error_floor().column_names if isinstance(leak.error_floor(), pa.Table) else leak.error_floor().columns
+    assert "ward" not in list(names)
+
+
+def test_arrays_give_pandas_and_numbered_columns():
+    leak = seepage.measure(Ridge().fit(X.to_numpy(), Y), X.to_numpy(), Y.to_numpy(), noise_scale=0.1)
+    assert list(leak.attributes.columns) == [*(f"x{i}" for i in range(10)), "label"]
+    pd.testing.assert_frame_equal(leak.examples, LEAK.examples, rtol=1e-12)
+
+
+def test_sparse_equals_dense():
+    dense = np.where(np.abs(X) > 0.04, X, 0.0)
+    for model in (Ridge(solver="cholesky"), LogisticRegression(tol=1e-8)):
+        labels = Y.to_numpy() if isinstance(model, Ridge) else np.digitize(Y, [100, 200])
+        model.fit(dense, labels)
+        found = seepage.measure(model, sparse.csr_matrix(dense), labels, noise_scale=0.1)
+        expected = seepage.measure(model, dense, labels, noise_scale=0.1)
+        pd.testing.assert_frame_equal(found.examples, expected.examples, rtol=1e-10)
+        pd.testing.assert_frame_equal(found.attributes, expected.attributes, rtol=1e-10)
+        assert found.joint() == pytest.approx(expected.joint(), rel=1e-10)
+
+
+def test_extra_columns_of_a_frame_are_ignored_and_their_order_is_the_models():
+    shuffled = X[X.columns[::-1]].assign(name="somebody")
+    leak = seepage.measure(MODEL, shuffled, Y, noise_scale=0.1)
+    pd.testing.assert_frame_equal(leak.attributes, LEAK.attributes)
+
+
+def test_public_attributes_say_less():
+    few = seepage.measure(MODEL, X, Y, noise_scale=0.1, attributes=["age", "bmi"], public_label=True)
+    assert few.information.attribute_names == ("age", "bmi")
+    assert (few.examples["eta"] <= LEAK.examples["eta"] + 1e-12).all()
+    np.testing.assert_allclose(few.attributes["bmi"], LEAK.attributes["bmi"], rtol=1e-12)
+    assert any("Known to the attacker besides: sex, bp" in sentence for sentence in few.assumptions)
+
+
+def test_eta_scales_as_one_over_the_noise():
+    double = seepage.measure(MODEL, X, Y, noise_scale=0.2)
+    np.testing.assert_allclose(double.examples * 2, LEAK.examples, rtol=1e-12)
+    np.testing.assert_allclose(double.joint() * 2, LEAK.joint(), rtol=1e-12)
+    wide = seepage.measure(MODEL, X, Y, noise_scale=seepage.GaussianNoise(covariance=0.04 * np.eye(11)))
+    np.testing.assert_allclose(wide.examples, double.examples, rtol=1e-10)
+
+
+def test_the_error_floor_is_the_inverse():
+    np.testing.assert_allclose(LEAK.error_floor() * LEAK.attributes, 1.0)
+
+
+def test_eta_bounds_every_attribute_and_dfil():
+    assert (LEAK.examples["eta"] >= LEAK.attributes.max(axis=1) - 1e-12).all()
+    assert (LEAK.examples["eta"] >= LEAK.examples["dfil"]).all()
+    values = LEAK.attributes.shape[1]
+    np.testing.assert_allclose(LEAK.examples["dfil"], np.sqrt((LEAK.attributes**2).sum(axis=1) / values), rtol=1e-10)
+
+
+def test_a_larger_set_of_people_says_more_jointly():
+    some, more = X["age"] > 0.05, X["age"] > 0
+    assert LEAK.joint(some) < LEAK.joint(more) < LEAK.joint()
+    one = np.arange(442) == 17
+    assert LEAK.joint(one) == pytest.approx(LEAK.examples["eta"][17], rel=1e-10)
+    assert LEAK.joint(one, attribute="bmi") == pytest.approx(LEAK.attributes["bmi"][17], rel=1e-10)
+    assert LEAK.joint(one, attribute="target") == pytest.approx(LEAK.attributes["target"][17], rel=1e-10)
+
+
+def test_groups_are_compared_with_intervals():
+    groups = np.where(X["sex"] > 0, "f", "m")
+    found = LEAK.by_group(groups)
+    frame = found.frame.set_index("group")
+    eta = LEAK.examples["eta"]
+    for name in ("f", "m"):
+        assert frame.loc[name, "count"] == (groups == name).sum()
+        assert frame.loc[name, "mean"] == pytest.approx(eta[groups == name].mean())
+        assert frame.loc[name, "median"] == pytest.approx(eta[groups == name].median())
+        assert frame.loc[name, "max"] == eta[groups == name].max()
+        assert frame.loc[name, "mean_low"] < frame.loc[name, "mean"] < frame.loc[name, "mean_high"]
+    difference, low, high = found.difference()
+    assert difference == pytest.approx(abs(frame.loc["f", "mean"] - frame.loc["m", "mean"]))
+    assert low < difference < high
+    ratio, low, high = found.ratio("median")
+    assert low < ratio < high
+    assert ratio >= 1
+
+
+def test_bootstrap_intervals_cover_a_mean_as_often_as_they_say():
+    random = np.random.default_rng(0)
+    from seepage.leakage import GroupLeakage
+
+    covered = 0
+    for trial in range(200):
+        values = random.exponential(size=60)
+        groups = GroupLeakage.of(values, ["a"] * 60, "pandas", confidence=0.9, resamples=200, seed=trial)
+        covered += groups.frame["mean_low"][0] <= 1.0 <= groups.frame["mean_high"][0]
+    assert 0.8 < covered / 200 < 0.96
+
+
+def test_the_summary_says_who_what_and_under_which_assumptions():
+    text = LEAK.summary()
+    assert "442 people" in text
+    assert "exact" in text
+    assert "age" in text
+    assert "unbiased" in text
+    assert max(map(len, text.splitlines())) <= 88
+
+
+def test_a_result_is_frozen_and_computes_nothing_twice():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        LEAK.people = None
+    assert LEAK.examples is LEAK.examples
+    assert LEAK.information.attributes() is LEAK.information.attributes()
+    assert repr(LEAK) == "Leakage(442 people, 11 private attributes, exact)"
+    assert isinstance(LEAK.information, seepage.leakage.Information)

@@ -1,0 +1,153 @@
+"""Preprocessing steps as affine maps, against the steps themselves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_regression
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+
+import seepage
+from seepage.linear._affine import Affine
+from seepage.linear._steps import through
+
+random = np.random.default_rng(5)
+NUMBERS = random.normal(size=(50, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]
+MIXED = pd.DataFrame(
+    {
+        "age": NUMBERS[:, 0],
+        "ward": random.choice(["a", "b", "c"], 50),
+        "dose": NUMBERS[:, 1],
+        "sex": random.choice(["f", "m"], 50),
+        "rare": random.choice(["x", "y", "u", "v"], 50, p=[0.5, 0.4, 0.06, 0.04]),
+    }
+)
+
+
+def _dense(features):
+    return features.toarray() if sparse.issparse(features) else np.asarray(features)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+        MinMaxScaler((-1, 2)),
+        MaxAbsScaler(),
+        RobustScaler(),
+        RobustScaler(with_centering=False),
+        RobustScaler(with_scaling=False),
+        PCA(3),
+        PCA(2, whiten=True),
+        TruncatedSVD(2),
+        SimpleImputer(),
+        FunctionTransformer(),
+        VarianceThreshold(0.5),
+        SelectKBest(f_regression, k=2),
+        "passthrough",
+        make_pipeline(StandardScaler(), PCA(2)),
+        FeatureUnion([("a", StandardScaler()), ("b", PCA(1))], transformer_weights={"b": 2.0}),
+        ColumnTransformer([("a", StandardScaler(), [0, 2]), ("b", "drop", [1])], remainder="passthrough"),
+        ColumnTransformer([("a", MinMaxScaler(), slice(1, 3))], transformer_weights={"a": 3.0}),
+        ColumnTransformer([("a", MaxAbsScaler(), np.array([True, False, False, True]))]),
+    ],
+    ids=str,
+)
+def test_a_numeric_step_is_its_affine_map(step):
+    pipeline = Pipeline([("step", step)]).fit(NUMBERS, NUMBERS[:, 0])
+    affine = through(pipeline, Affine.raw(4), "")
+    coordinates = NUMBERS[:, [c.column for c in affine.coordinates]]
+    expected = _dense(pipeline.transform(NUMBERS))
+    np.testing.assert_allclose(coordinates @ affine.matrix.toarray().T + affine.offset, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(),
+        OneHotEncoder(drop="first"),
+        OneHotEncoder(drop="if_binary"),
+        OneHotEncoder(min_frequency=8),
+        OneHotEncoder(min_frequency=8, drop="first"),
+        OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("columns", [["ward", "sex", "rare"], make_column_selector(dtype_exclude=np.number)])
+def test_an_encoded_column_is_one_attribute_of_indicators(encoder, columns):
+    pipeline = make_pipeline(
+        ColumnTransformer(
+            [
+                ("numbers", StandardScaler(), ["dose", "age"]),
+                ("levels", make_pipeline(SimpleImputer(strategy="most_frequent"), encoder), columns),
+            ]
+        )
+    ).fit(MIXED)
+    affine = through(pipeline, Affine.raw(5), "")
+    hot = _dense(pipeline.transform(MIXED))[:, 2:]
+    values = {0: MIXED["age"].to_numpy(), 2: MIXED["dose"].to_numpy()}
+    order = [c for c in affine.coordinates if c.level is not None]
+    by_column = sorted(order)
+    coordinates = np.column_stack(
+        [values[c.column] if c.level is None else hot[:, by_column.index(c)] for c in affine.coordinates]
+    )
+    np.testing.assert_allclose(
+        coordinates @ affine.matrix.toarray().T + affine.offset, _dense(pipeline.transform(MIXED)), atol=1e-12
+    )
+    assert [affine.is_categorical(column) for column in range(5)] == [False, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (PolynomialFeatures(), "PolynomialFeatures"),
+        (KBinsDiscretizer(2, quantile_method="averaged_inverted_cdf"), "KBinsDiscretizer"),
+        (MinMaxScaler(clip=True), "clip"),
+        (FunctionTransformer(np.abs), "function"),
+        (make_pipeline(StandardScaler(), OneHotEncoder(handle_unknown="ignore")), "before any step"),
+    ],
+    ids=str,
+)
+def test_a_step_that_is_not_affine_is_refused_by_name_with_the_way_out(step, reason):
+    model = make_pipeline(step, Ridge()).fit(NUMBERS, NUMBERS[:, 0])
+    with pytest.raises(seepage.UnsupportedError, match=reason) as raised:
+        seepage.measure(model, NUMBERS, NUMBERS[:, 0], noise_scale=1.0)
+    assert "Way out" in str(raised.value)
+
+
+def test_a_new_step_is_one_small_function():
+    class Halver(BaseEstimator):
+        def fit(self, X, y=None):
+            self.fitted_ = True
+            return self
+
+        def transform(self, X):
+            return X / 2
+
+    @through.register
+    def _(step: Halver, incoming: Affine, path: str) -> Affine:
+        return incoming.scaled(0.5)
+
+    y = NUMBERS @ [1.0, 2.0, 3.0, 4.0] + random.normal(size=50)
+    model = Pipeline([("half", Halver()), ("model", Ridge(alpha=2.0))]).fit(NUMBERS, y)
+    leak = seepage.measure(model, NUMBERS, y, noise_scale=1.0)
+    inner = seepage.measure(model[-1], NUMBERS / 2, y, noise_scale=1.0)
+    for name in ("x0", "x3"):
+        np.testing.assert_allclose(leak.information.attributes()[name], inner.information.attributes()[name] / 2)
