@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from seepage._noise import GaussianNoise
 from seepage.linear._affine import Affine
@@ -22,8 +23,12 @@ from seepage.linear._estimators import Problem
 from seepage.linear._losses import VectorLoss
 from seepage.linear._minimizer import Minimizer
 from seepage.linear._sums import JointSums
+from seepage.linear._threads import one_threaded_blas
 
 Array = NDArray[np.float64]
+
+# Below this size a dense decomposition is cheaper than an iterative one.
+_DENSE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +110,25 @@ class Geometry:
     def joint(self, sums: JointSums) -> float:
         """Return eta of the joint release about the rows that were added up."""
         outputs, p = self.outputs, self.parameters.shape[0]
-        reading = self.reading.toarray()
         # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
-        total = np.einsum("cd,ab->cadb", sums.slope, reading @ reading.T)
-        turned = self.tau.T @ reading.T
+        total = np.einsum("cd,ab->cadb", sums.slope, (self.reading @ self.reading.T).toarray())
+        turned = (self.reading @ self.tau).T
         cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
         total += cross + cross.transpose(2, 3, 0, 1)
         matrix = total.reshape(outputs * p, outputs * p) + sums.spread
-        seen = self.response @ matrix @ self.response.T
-        top = eigh(0.5 * (seen + seen.T), eigvals_only=True, subset_by_index=[len(seen) - 1, len(seen) - 1])
-        return float(np.sqrt(max(top[0], 0.0)))
+        return float(np.sqrt(max(_top_of_product(self.response, 0.5 * (matrix + matrix.T)), 0.0)))
+
+
+def _top_of_product(outer: Array, inner: Array) -> float:
+    """Return the largest eigenvalue of outer inner outer^T, without forming it when it is large."""
+    size = len(outer)
+    if size > _DENSE:
+        product = LinearOperator((size, size), matvec=lambda w: outer @ (inner @ (outer.T @ w)), dtype=np.float64)
+        start = np.random.default_rng(0).normal(size=size)
+        try:
+            with one_threaded_blas():
+                return float(eigsh(product, k=1, which="LA", v0=start, ncv=14, tol=1e-13, return_eigenvectors=False)[0])
+        except ArpackNoConvergence:
+            pass
+    seen = outer @ inner @ outer.T
+    return float(eigh(seen, eigvals_only=True, subset_by_index=[size - 1, size - 1])[0])

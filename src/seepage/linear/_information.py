@@ -1,6 +1,5 @@
 """The exact information of a linear model's release, computed when asked for."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -14,6 +13,7 @@ from seepage.linear._one_margin import OneMargin
 from seepage.linear._rows import Batch, Rows
 from seepage.linear._several_margins import SeveralMargins
 from seepage.linear._sums import JointSums, joint_sums
+from seepage.linear._threads import in_threads
 
 Array = NDArray[np.float64]
 
@@ -44,8 +44,8 @@ class LinearInformation:
     @cached_property
     def _examples(self) -> dict[str, Array]:
         top, trace = np.empty(self.count), np.empty(self.count)
-        for at, batch in _placed(self.rows):
-            top[at], trace[at] = self.scorer.examples(batch)
+        for at, found in in_threads(lambda at: (at, self.scorer.examples(self.rows.read(at))), self.rows.spans()):
+            top[at], trace[at] = found
         return {"eta": np.sqrt(top), "dfil": np.sqrt(trace / max(self.geometry.values, 1))}
 
     def examples(self) -> dict[str, Array]:
@@ -55,10 +55,9 @@ class LinearInformation:
     def _attributes(self) -> dict[str, Array]:
         # One array an attribute: frames hold columns, so nothing is copied to make one.
         found = {name: np.empty(self.count) for name in self.attribute_names}
-        for at, batch in _placed(self.rows):
-            information = self.scorer.attributes(batch)
+        for at, part in in_threads(lambda at: (at, self.scorer.attributes(self.rows.read(at))), self.rows.spans()):
             for i, column in enumerate(found.values()):
-                np.sqrt(information[:, i], out=column[at])
+                np.sqrt(part[:, i], out=column[at])
         return found
 
     def attributes(self) -> dict[str, Array]:
@@ -70,25 +69,12 @@ class LinearInformation:
             index = self.attribute_names.index(attribute)
             geometry = geometry.of_attribute(index) if index < len(geometry.blocks) else geometry.of_label()
         tau_gram = geometry.tau.T @ geometry.tau
-        sums: Iterator[JointSums] = (
-            joint_sums(
-                batch if people is None else _only(batch, people[at]),
-                geometry.loss,
-                geometry.parameters,
-                tau_gram,
-                geometry.public_label,
-            )
-            for at, batch in _placed(self.rows)
-        )
-        return geometry.joint(reduce(add, sums))
 
+        def part(at: slice) -> JointSums:
+            batch = self.rows.read(at) if people is None else _only(self.rows.read(at), people[at])
+            return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
 
-def _placed(rows: Rows) -> Iterator[tuple[slice, Batch]]:
-    """Return each batch with where its rows stand."""
-    start = 0
-    for batch in rows.batches():
-        yield slice(start, start + len(batch)), batch
-        start += len(batch)
+        return geometry.joint(reduce(add, in_threads(part, self.rows.spans())))
 
 
 def _only(batch: Batch, mask: NDArray[np.bool_]) -> Batch:

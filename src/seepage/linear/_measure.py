@@ -1,6 +1,6 @@
 """From a fitted scikit-learn model and its data to a `Leakage`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -22,6 +22,7 @@ from seepage.linear._minimizer import Minimizer, minimize
 from seepage.linear._rows import Batch, Reading, batch_rows, check_batch, check_values, stored
 from seepage.linear._steps import through
 from seepage.linear._sums import NewtonSums, newton_sums
+from seepage.linear._threads import in_threads
 
 Array = NDArray[np.float64]
 
@@ -40,11 +41,12 @@ class InMemory:
     def count(self) -> int:
         return len(self.table)
 
-    def batches(self) -> Iterator[Batch]:
-        for start in range(0, self.count, self.batch_size):
-            stop = start + self.batch_size
-            weights = None if self.weights is None else self.weights[start:stop]
-            yield self.reading.batch(self.table.rows(start, stop), self.labels[start:stop], weights)
+    def spans(self) -> list[slice]:
+        return [slice(at, min(at + self.batch_size, self.count)) for at in range(0, self.count, self.batch_size)]
+
+    def read(self, span: slice) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        return self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
 
 
 def measure(
@@ -159,29 +161,25 @@ class Fit:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
         features = _feature_names(self.affine, self.table.names)
         names = (*features, "(intercept)") if self.problem.intercept else features
+        if self.preprocessed:
+            _check_raw(self.table)
         checked = False
 
         def evaluate(parameters: Array) -> NewtonSums:
             nonlocal checked
-            parts = (newton_sums(batch, self.problem.loss, parameters) for batch in self._batches(features, checked))
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums = reduce(add, parts)
+
+            def part(span: slice) -> NewtonSums:
+                batch = self.rows.read(span)
+                if not checked:
+                    check_batch(batch, span.start, features)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return newton_sums(batch, self.problem.loss, parameters)
+
+            sums = reduce(add, in_threads(part, self.rows.spans()))
             checked = True
             return sums
 
         return minimize(self.problem, evaluate, names)
-
-    def _batches(self, names: tuple[str, ...], checked: bool) -> Iterator[Batch]:
-        if checked:
-            yield from self.rows.batches()
-            return
-        if self.preprocessed:
-            _check_raw(self.table)
-        start = 0
-        for batch in self.rows.batches():
-            check_batch(batch, start, names)
-            start += len(batch)
-            yield batch
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""

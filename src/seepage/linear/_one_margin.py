@@ -1,11 +1,8 @@
 """The row-local pass for models with one output: S_i = r^2 K K^T + a r (u v^T + v u^T) + c u u^T."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
@@ -17,9 +14,6 @@ from seepage.linear._sums import derivatives
 
 Array = NDArray[np.float64]
 
-# Below this many rows a thread is not worth waking.
-_ROWS_PER_THREAD = 256
-
 
 @dataclass(frozen=True, eq=False)
 class OneMargin:
@@ -29,9 +23,9 @@ class OneMargin:
 
     @cached_property
     def _projection(self) -> Array:
-        """Columns that turn x into its rotated u = Q^T G x, and into its margin."""
+        """The matrix that turns x into its rotated u = Q^T G x."""
         _, vectors = self.geometry.spectrum
-        return np.ascontiguousarray(np.hstack([self.geometry.response.T @ vectors, self.geometry.parameters]))
+        return np.ascontiguousarray(self.geometry.response.T @ vectors)
 
     @cached_property
     def _fixed(self) -> Array:
@@ -43,11 +37,10 @@ class OneMargin:
         """Return the largest eigenvalue and the trace of each row's information."""
         geometry = self.geometry
         diagonal, _ = geometry.spectrum
-        projected = batch.project(self._projection)
-        r, a, b = self._slopes(batch, projected[:, -1])
+        r, a, b = self._slopes(batch)
         tau_squares = float(geometry.tau[:, 0] @ geometry.tau[:, 0])
         c = a**2 * tau_squares + b**2
-        top, norms, inner = _top(diagonal, projected[:, :-1], self._fixed, r**2, c, a * r, row_is_g=True)
+        top, norms, inner = _top(diagonal, batch.project(self._projection), self._fixed, r**2, c, a * r, row_is_g=True)
         trace = r**2 * diagonal.sum() + 2.0 * a * r * inner + c * norms
         return top, np.maximum(trace, 0.0)
 
@@ -56,7 +49,7 @@ class OneMargin:
         geometry = self.geometry
         tau = geometry.tau[:, 0]
         u = batch.project(geometry.response.T)
-        r, a, b = self._slopes(batch, batch.project(geometry.parameters)[:, 0])
+        r, a, b = self._slopes(batch)
         norms = np.einsum("ij,ij->i", u, u)
         inner = u @ geometry.moved
         squares = np.einsum("ij,ij->j", geometry.moved, geometry.moved)
@@ -88,8 +81,9 @@ class OneMargin:
                 spectra[i] = np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
         return spectra
 
-    def _slopes(self, batch: Batch, margins: Array) -> tuple[Array, Array, Array]:
-        slope, curvature, label_slope = derivatives(batch, self.geometry.loss, margins[:, None])
+    def _slopes(self, batch: Batch) -> tuple[Array, Array, Array]:
+        margins = batch.project(self.geometry.parameters)
+        slope, curvature, label_slope = derivatives(batch, self.geometry.loss, margins)
         b = label_slope[:, 0, 0]
         return slope[:, 0], curvature[:, 0, 0], np.zeros_like(b) if self.geometry.public_label else b
 
@@ -97,25 +91,8 @@ class OneMargin:
 def _top(
     diagonal: Array, rows: Array, fixed: Array, scale: Array, alpha: Array, beta: Array, *, row_is_g: bool
 ) -> tuple[Array, Array, Array]:
-    """Run the compiled kernel on all threads; return the top eigenvalues, |row|^2 and row . fixed."""
+    """Run the compiled kernel; return the top eigenvalues, |row|^2 and row . fixed."""
     count = len(rows)
     top, norms, inner = np.empty(count), np.empty(count), np.empty(count)
-
-    def part(start: int, stop: int) -> None:
-        at = slice(start, stop)
-        top_eigenvalues(
-            diagonal, rows[at], fixed, scale[at], alpha[at], beta[at], row_is_g, top[at], norms[at], inner[at]
-        )
-
-    _in_threads(part, count)
+    top_eigenvalues(diagonal, rows, fixed, scale, alpha, beta, row_is_g, top, norms, inner)
     return np.maximum(top, 0.0), norms, inner
-
-
-def _in_threads(part: Callable[[int, int], None], count: int) -> None:
-    threads = min(numba.get_num_threads(), max(count // _ROWS_PER_THREAD, 1))
-    if threads == 1:
-        part(0, count)
-        return
-    edges = np.linspace(0, count, threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(part, edges[:-1], edges[1:]))

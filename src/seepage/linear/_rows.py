@@ -4,7 +4,6 @@ The passes touch a batch only through `project`, `gram` and `total`, so whether 
 whether there is an intercept, is decided here and nowhere else.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,13 +19,16 @@ Array = NDArray[np.float64]
 # Beyond these magnitudes squares and their products leave float64.
 _LARGEST = 1e75
 _SMALLEST = 1e-75
-# Half a million numbers: a batch and its products stay in the processor's cache.
-_BATCH_NUMBERS = 2**19
+# A batch of 2^18 numbers and its products stay in the processor's cache; a wide one needs at least twice as many rows
+# as columns for its sums to be worth adding, up to 2^22 numbers.
+_USUAL_NUMBERS = 2**18
+_MOST_NUMBERS = 2**22
 
 
 def batch_rows(features: int) -> int:
     """Return how many rows make a batch."""
-    return int(np.clip(_BATCH_NUMBERS // max(features, 1), 64, 2**15))
+    width = max(features, 1)
+    return max(min(max(_USUAL_NUMBERS // width, 2 * width), _MOST_NUMBERS // width), 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +66,23 @@ class Batch:
         """Return [X, 1]^T diag(weights) [X, 1]."""
         if sparse.issparse(self.features):
             return self._sparse_gram(weights)
+        if len(weights) and (weights == weights[0]).all():
+            return np.asarray(weights[0] * self._plain_gram())
+        # The symmetric form B^T B, with weights that have roots, costs half the flops.
+        positive = weights.min(initial=0.0) >= 0.0
+        factor = np.sqrt(weights) if positive else weights
         scaled = np.empty((len(self), self.width))
-        if weights.min(initial=0.0) >= 0.0:
-            # The symmetric form costs half the flops.
-            root = np.sqrt(weights)
-            np.multiply(self.features, root[:, None], out=scaled[:, : self.features.shape[1]])
-            if self.intercept:
-                scaled[:, -1] = root
-            return np.asarray(scaled.T @ scaled)
-        scaled[:, : self.features.shape[1]] = self.features
+        np.multiply(self.features, factor[:, None], out=scaled[:, : self.features.shape[1]])
         if self.intercept:
-            scaled[:, -1] = 1.0
-        return np.asarray((scaled * weights[:, None]).T @ scaled)
+            scaled[:, -1] = factor
+        return np.asarray(scaled.T @ scaled) if positive else self.total(scaled)
+
+    def _plain_gram(self) -> Array:
+        inner = np.asarray(self.features.T @ self.features)
+        if not self.intercept:
+            return inner
+        sums = np.asarray(self.features.sum(axis=0))
+        return np.block([[inner, sums[:, None]], [sums, np.array([[float(len(self))]])]])
 
     def _sparse_gram(self, weights: Array) -> Array:
         features = sparse.csr_array(self.features)
@@ -97,8 +104,12 @@ class Rows(Protocol):
         """The number of rows."""
         ...
 
-    def batches(self) -> Iterator[Batch]:
-        """Return every row once, in order."""
+    def spans(self) -> list[slice]:
+        """Return where each batch begins and ends, in order."""
+        ...
+
+    def read(self, span: slice) -> Batch:
+        """Return the rows of one span."""
         ...
 
 

@@ -89,9 +89,10 @@ def joint_sums(batch: Batch, loss: VectorLoss, parameters: Array, tau_gram: Arra
     """Add up what joint information needs over a batch; `tau_gram` is tau tau^T, shape (outputs, outputs)."""
     slope, curvature, label_slope = derivatives(batch, loss, batch.project(parameters))
     outputs, p = loss.outputs, batch.width
-    spread = curvature @ tau_gram @ curvature
+    # Numbers commute; only for several outputs are these matrices.
+    spread = curvature * tau_gram * curvature if outputs == 1 else curvature @ tau_gram @ curvature
     if not public_label:
-        spread = spread + label_slope @ label_slope.transpose(0, 2, 1)
+        spread = spread + (label_slope**2 if outputs == 1 else label_slope @ label_slope.transpose(0, 2, 1))
     products = (slope[:, :, None, None] * curvature[:, None]).reshape(len(batch), -1)
     cross = batch.total(products).T.reshape(outputs, outputs, outputs, p)
     return JointSums(slope=slope.T @ slope, cross=cross, spread=_blocks(batch, spread))

@@ -1,0 +1,1 @@
+"""Measured claims, each runnable by anyone: `python -m benchmarks NAME`."""

@@ -1,0 +1,56 @@
+"""A pass over batches in a few threads.
+
+Each thread takes whole batches with a one-threaded BLAS of its own: a BLAS that splits every product over all cores
+leaves its threads spinning between products, on the cores that the rest of the pass needs.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TypeVar
+
+import numba
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="seepage")
+
+
+# A forked process inherits the pool but not its threads.
+os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Finding the loaded libraries takes longer than a small pass.
+    return ThreadpoolController()
+
+
+def one_threaded_blas() -> AbstractContextManager[object]:
+    """Return a context in which BLAS does not split its work: for many small products in a row."""
+    context: AbstractContextManager[object] = _blas().limit(limits=1, user_api="blas")
+    return context
+
+
+def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield function(item) for all items, in order, on as many threads as numba may use."""
+    threads = numba.get_num_threads()
+    waiting = deque(items)
+    if threads == 1 or len(waiting) <= 1:
+        yield from map(function, waiting)
+        return
+    running: deque[Future[Result]] = deque()
+    with one_threaded_blas():
+        while waiting or running:
+            # A few batches ahead, so that no thread waits and finished results do not pile up.
+            while waiting and len(running) <= threads:
+                running.append(_pool(threads).submit(function, waiting.popleft()))
+            yield running.popleft().result()
