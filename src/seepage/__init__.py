@@ -15,11 +15,19 @@ from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
     from seepage.linear import measure as measure
+    from seepage.release import EqualizedLeakage as EqualizedLeakage
+    from seepage.release import Policy as Policy
+    from seepage.release import calibrate as calibrate
 
 __version__ = "0.1.0"
 
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
-_LATER = {"measure": "seepage.linear"}
+_LATER = {
+    "EqualizedLeakage": "seepage.release",
+    "Policy": "seepage.release",
+    "calibrate": "seepage.release",
+    "measure": "seepage.linear",
+}
 
 
 def __getattr__(name: str) -> _Any:

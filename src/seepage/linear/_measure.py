@@ -1,7 +1,7 @@
 """From a fitted scikit-learn model and its data to a `Leakage`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -47,6 +47,18 @@ class InMemory:
     def read(self, span: slice) -> Batch:
         weights = None if self.weights is None else self.weights[span]
         return self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
+
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        labels = self.labels[span]
+        if attribute is None:
+            # Class weights are public: they stay those of the true label.
+            batch = self.read(span)
+            return replace(batch, labels=self.reading.labels.encode(np.full(len(labels), value)))
+        return self.reading.batch(self.table.rows_with(span.start, span.stop, attribute, value), labels, weights)
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        return self.labels if attribute is None else self.table.column(attribute)
 
 
 def measure(
@@ -116,6 +128,8 @@ def measure(
     information = LinearInformation(
         rows=fit.rows,
         geometry=geometry,
+        penalty=fit.problem.penalty,
+        noise=noise,
         attribute_names=tuple(private),
         categorical=frozenset(categorical),
         assumptions=_assumptions(fit, noise, minimizer, private, public_label),

@@ -49,6 +49,17 @@ class Batch:
         """The number of coefficients, with the intercept."""
         return int(self.features.shape[1]) + self.intercept
 
+    def take(self, rows: NDArray[Any]) -> "Batch":
+        """Return some of the rows, by index or mask."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Batch(self.features[rows], self.labels[rows], weights, self.intercept)
+
+    def augmented(self) -> Array:
+        """Return [X, 1] as a dense array."""
+        features = self.features
+        dense = features if isinstance(features, np.ndarray) else np.asarray(features.toarray())
+        return np.column_stack([dense, np.ones(len(self))]) if self.intercept else dense
+
     def project(self, matrix: Array) -> Array:
         """Return [X, 1] @ matrix."""
         if not self.intercept:
@@ -110,6 +121,14 @@ class Rows(Protocol):
 
     def read(self, span: slice) -> Batch:
         """Return the rows of one span."""
+        ...
+
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        """Return the rows of one span with one attribute (None: the label) set to a value."""
+        ...
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        """Return the raw values of one attribute (None: the label)."""
         ...
 
 
