@@ -14,6 +14,8 @@ from seepage._noise import GaussianNoise as GaussianNoise
 from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
+    from seepage import attacks as attacks
+    from seepage.attacks import verify as verify
     from seepage.linear import measure as measure
     from seepage.release import EqualizedLeakage as EqualizedLeakage
     from seepage.release import Policy as Policy
@@ -27,14 +29,18 @@ _LATER = {
     "Policy": "seepage.release",
     "calibrate": "seepage.release",
     "measure": "seepage.linear",
+    "verify": "seepage.attacks",
 }
+_PACKAGES = ("attacks", "linear", "meaning", "release")
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return getattr(_import_module(_LATER[name]), name)
+    if name in _PACKAGES:
+        return _import_module(f"seepage.{name}")
     raise AttributeError(f"module 'seepage' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in {*globals(), *_LATER} if not name.startswith("_"))
+    return sorted(name for name in {*globals(), *_LATER, *_PACKAGES} if not name.startswith("_"))

@@ -22,7 +22,8 @@ from seepage.linear._affine import Affine
 from seepage.linear._estimators import Problem
 from seepage.linear._losses import VectorLoss
 from seepage.linear._minimizer import Minimizer
-from seepage.linear._sums import JointSums
+from seepage.linear._rows import Batch
+from seepage.linear._sums import JointSums, derivatives
 from seepage.linear._threads import one_threaded_blas
 
 Array = NDArray[np.float64]
@@ -122,6 +123,14 @@ class Geometry:
     def moved(self) -> Array:
         """G T for one output: how the release moves with each coordinate at unit slope, shape (published, k)."""
         return np.asarray(self.response @ self.reading)
+
+    def jacobian(self, batch: Batch, attribute: int) -> Array:
+        """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
+        (coordinate,) = self.blocks[attribute]
+        slope, curvature, _ = derivatives(batch, self.loss, batch.project(self.parameters))
+        direct = slope[:, :, None] * self.reading[:, [coordinate]].toarray()[:, 0]
+        bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
+        return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:

@@ -32,6 +32,8 @@ class LinearInformation:
     geometry: Geometry
     penalty: Array
     """P, shape (p, outputs)."""
+    basis: Array
+    """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
     noise: GaussianNoise
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]

@@ -129,6 +129,7 @@ def measure(
         rows=fit.rows,
         geometry=geometry,
         penalty=fit.problem.penalty,
+        basis=fit.problem.basis,
         noise=noise,
         attribute_names=tuple(private),
         categorical=frozenset(categorical),

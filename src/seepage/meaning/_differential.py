@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 
@@ -56,6 +55,9 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
 
     if ratio == 0 or excess(0.0) <= 0:
         return 0.0
+    # Imported here: it would double the time that importing the library takes.
+    from scipy.optimize import brentq
+
     upper = 1.0
     while excess(upper) > 0:
         upper *= 2

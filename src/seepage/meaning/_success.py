@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 
@@ -43,6 +42,9 @@ def distance_for(rate: float, odds: float = 1.0) -> float:
         return 2.0 * float(ndtri(rate))
     if success_rate(0.0, odds) >= rate:
         return 0.0
+    # Imported here: it would double the time that importing the library takes.
+    from scipy.optimize import brentq
+
     return float(
         brentq(lambda d: float(success_rate(d, odds)) - rate, 1e-9, 2.0 * float(ndtri(rate)) + 1e-6, xtol=1e-13)
     )
