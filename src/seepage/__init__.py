@@ -7,6 +7,7 @@ from typing import Any as _Any
 from seepage._errors import InputError as InputError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
+from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
 from seepage._errors import UnsupportedError as UnsupportedError
@@ -17,17 +18,29 @@ if _TYPE_CHECKING:
     from seepage import attacks as attacks
     from seepage.attacks import verify as verify
     from seepage.linear import measure as measure
+    from seepage.release import Certificate as Certificate
     from seepage.release import EqualizedLeakage as EqualizedLeakage
+    from seepage.release import Frontier as Frontier
     from seepage.release import Policy as Policy
+    from seepage.release import Publication as Publication
     from seepage.release import calibrate as calibrate
+    from seepage.release import compose as compose
+    from seepage.release import frontier as frontier
+    from seepage.release import publish as publish
 
 __version__ = "0.1.0"
 
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
+    "Certificate": "seepage.release",
     "EqualizedLeakage": "seepage.release",
+    "Frontier": "seepage.release",
     "Policy": "seepage.release",
+    "Publication": "seepage.release",
     "calibrate": "seepage.release",
+    "compose": "seepage.release",
+    "frontier": "seepage.release",
+    "publish": "seepage.release",
     "measure": "seepage.linear",
     "verify": "seepage.attacks",
 }

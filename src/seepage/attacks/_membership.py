@@ -29,8 +29,8 @@ class MembershipScore:
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = Ridge().fit(X, y)
     >>> attack = seepage.attacks.MembershipScore().fit(seepage.measure(model, X, y, noise_scale=10.0))
-    >>> attack.evaluate(trials=50)["auc"].max() < 0.7
-    np.True_
+    >>> round(float(attack.evaluate(trials=200)["auc"].mean()), 1)
+    0.6
     """
 
     leak_: Leakage = field(init=False, repr=False)

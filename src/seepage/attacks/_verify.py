@@ -221,8 +221,8 @@ def _verdict(count: int, below: int, unexplained: int) -> str:
         return f"All {count} people: the attack is at or above the floor."
     if unexplained == 0:
         return (
-            f"{below} of {count} people are below the floor of unbiased attacks; the attack is biased, and at or above the "
-            "floor for its bias in every case."
+            f"{below} of {count} people are below the floor of unbiased attacks; the attack is biased, and at or above "
+            "the floor for its bias in every case."
         )
     return (
         f"{unexplained} of {count} people are below the floor, and the bias of the attack does not explain it: the "

@@ -174,7 +174,7 @@ class Fit:
 
     def minimize(self) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
-        features = _feature_names(self.affine, self.table.names)
+        features = feature_names(self.affine, self.table.names)
         names = (*features, "(intercept)") if self.problem.intercept else features
         if self.preprocessed:
             _check_raw(self.table)
@@ -293,7 +293,7 @@ def _check_raw(table: Table) -> None:
             check_values(values[:, None], values, 0, (str(name),), "X")
 
 
-def _feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
+def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
     """Name each feature after the columns that it is made of."""
     found = []
     for feature in range(affine.features):

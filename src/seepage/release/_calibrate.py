@@ -20,6 +20,9 @@ def calibrate(
 
     Every quantity scales with the inverse of the noise, so each target has a closed form.
 
+    The exact answer depends on the most exposed person, and so gives that person away a little: round it up before you
+    publish it.
+
     Parameters
     ----------
     leak : Leakage

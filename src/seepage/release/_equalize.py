@@ -72,7 +72,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True)
     >>> equal = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=1.0).fit(X, y)
-    >>> equal.history_[0] > 0.5, equal.history_[-1] < 1e-3
+    >>> equal.history_[0] > 0.4, equal.history_[-1] < 1e-3
     (True, True)
     """
 

@@ -18,7 +18,7 @@ from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage.leakage import Leakage
 from seepage.linear._information import LinearInformation
-from seepage.linear._measure import Fit, _feature_names, measure
+from seepage.linear._measure import Fit, feature_names, measure
 from seepage.release._certificate import SCHEMA, Certificate, fingerprints
 from seepage.release._copy import copy_with, last_step
 from seepage.release._mechanism import drawn, mechanism
@@ -215,7 +215,7 @@ def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
 
 
 def _parameter_names(fit: Fit, outputs: int) -> list[str]:
-    each = [*_feature_names(fit.affine, fit.table.names), *(["intercept"] if fit.problem.intercept else [])]
+    each = [*feature_names(fit.affine, fit.table.names), *(["intercept"] if fit.problem.intercept else [])]
     if outputs == 1:
         return each
     classes = fit.problem.labels.classes
