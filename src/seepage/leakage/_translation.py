@@ -48,7 +48,7 @@ def translate(
     for name, variance in variances.items():
         worst = attributes[name].max()
         floor, left = van_trees_floor(worst, variance), variance_left(worst, variance)
-        vacuous = "a blind guess does as well" if left > 0.99 else f"{left:.0%} of the variance is left"
+        vacuous = "a blind guess does as well" if left > 0.99 else f"{100 * left:.2g}% of the variance is left"
         rows.append((f"error of {name}", "most exposed person", float(floor), vacuous, _PRIOR))
     rows += _differential(information, delta, input_norm, interval)
     names = ("quantity", "of", "value", "meaning", "assumes")
