@@ -12,6 +12,7 @@ from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
 from seepage._errors import UnsupportedError as UnsupportedError
 from seepage._noise import GaussianNoise as GaussianNoise
+from seepage._version import __version__ as __version__
 from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
@@ -27,8 +28,6 @@ if _TYPE_CHECKING:
     from seepage.release import compose as compose
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
-
-__version__ = "0.1.0"
 
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-import seepage
 from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
+from seepage._version import __version__
 from seepage.leakage import Leakage
 from seepage.linear._information import LinearInformation
 from seepage.linear._measure import Fit, feature_names, measure
@@ -123,8 +123,7 @@ def publish(
 
     Examples
     --------
-    >>> import seepage
-    >>> from sklearn.datasets import load_diabetes
+    >>>     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> from seepage.release._publish import publish
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -275,4 +274,4 @@ def _assumptions(model: Any, leak: Leakage) -> tuple[str, ...]:
 
 def _versions() -> dict[str, str]:
     others = {name: version(name) for name in ("scikit-learn", "numpy", "opendp")}
-    return {"seepage": seepage.__version__, **others, "python": platform.python_version()}
+    return {"seepage": __version__, **others, "python": platform.python_version()}
