@@ -104,9 +104,10 @@ class AttributeInversion:
         information = attackable(self.leak_)
         size = information.geometry.hessian_inverse.shape[0]
         moves = np.empty((information.count, len(self.values_), size))
-        for j, value in enumerate(self.values_.tolist()):
-            for span in information.rows.spans():
-                before, after = information.rows.read(span), information.rows.altered(span, self._name, value)
+        for span in information.rows.spans():
+            before = information.rows.read(span)
+            for j, value in enumerate(self.values_.tolist()):
+                after = information.rows.altered(span, self._name, value)
                 moves[span, j] = information.geometry.in_noise_units(information.refit.moves(before, after))
         return moves
 
