@@ -44,6 +44,11 @@ class Table:
             raise InputError(f"X must have two dimensions (rows, columns), not shape {array.shape}.")
         return cls(array, _numbered(array.shape[1], columns))
 
+    @classmethod
+    def header(cls, names: Sequence[str]) -> "Table":
+        """Return column names without rows: those are elsewhere."""
+        return cls(np.empty((0, len(names))), tuple(names))
+
     def __len__(self) -> int:
         return int(self.native.shape[0])
 
@@ -92,6 +97,11 @@ class People:
             raise InputError(f"ids must name each of the {len(table)} rows of X once; it has shape {listed.shape}.")
         return cls(listed, library)
 
+    def only(self, rows: NDArray[np.intp]) -> "People":
+        """Return some of the people, who keep their ids."""
+        ids = rows if self.ids is None else self.ids[rows]
+        return People(ids, self.library)
+
     def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
         """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""
         if self.library == "pandas":
@@ -117,6 +127,11 @@ def column_values(column: Any) -> NDArray[Any]:
     if isinstance(series, nw.Series | nw.DataFrame):
         return np.asarray(series.to_numpy())
     return np.asarray(column)
+
+
+def plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of objects as an array of their own type, if they have one in common."""
+    return np.array(values.tolist()) if values.dtype == object and values.ndim == 1 else values
 
 
 def column_name(column: Any, default: str) -> str:

@@ -4,15 +4,21 @@ The passes touch a batch only through `project`, `gram` and `total`, so whether 
 whether there is an intercept, is decided here and nowhere else.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, Protocol
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage._errors import InputError
+from seepage._tables import Table
 from seepage.linear._estimators import Labels
+from seepage.linear._threads import in_threads
 
 Array = NDArray[np.float64]
 
@@ -104,12 +110,24 @@ class Rows(Protocol):
         """The number of rows."""
         ...
 
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        """Add a function of batches up, refusing bad values of the features that `check` names."""
+        ...
+
+
+class RowsInMemory(Rows, Protocol):
+    """Rows of which any part can be had."""
+
     def spans(self) -> list[slice]:
         """Return where each batch begins and ends, in order."""
         ...
 
     def read(self, span: slice) -> Batch:
         """Return the rows of one span."""
+        ...
+
+    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+        """Return a function of each batch, with where its rows stand."""
         ...
 
 
@@ -133,6 +151,47 @@ class Reading:
     def features(self, table: Any) -> Array | sparse.csr_array:
         """Return the features of a few raw rows."""
         return numbers(table if self.preprocess is None else self.preprocess.transform(table))
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows that are in memory already, read a batch at a time."""
+
+    table: Table
+    labels: NDArray[Any]
+    weights: Array | None
+    reading: Reading
+    batch_size: int
+    first: int = 0
+    """What messages call the first row."""
+
+    @property
+    def count(self) -> int:
+        return len(self.table)
+
+    def spans(self) -> list[slice]:
+        return [slice(at, min(at + self.batch_size, self.count)) for at in range(0, self.count, self.batch_size)]
+
+    def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        batch = self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
+        if check is not None:
+            check_batch(batch, self.first + span.start, check)
+        return batch
+
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        if check is not None and self.reading.preprocess is not None:
+            check_raw(self.table, self.first)
+
+        def part(span: slice) -> Any:
+            batch = self.read(span, check)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return of(batch)
+
+        return reduce(add, in_threads(part, self.spans()))
+
+    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+        return in_threads(lambda span: (span, of(self.read(span))), self.spans())
 
 
 def numbers(table: Any) -> Array | sparse.csr_array:
@@ -186,3 +245,20 @@ def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], 
     raise InputError(
         f"{what} holds {value:g} in {where}: its square leaves the range of float64. Rescale it to another unit."
     )
+
+
+def check_raw(table: Table, start: int = 0) -> None:
+    """Refuse missing and extreme raw values, which preprocessing could hide."""
+    if not table.is_frame:
+        if not np.issubdtype(table.native.dtype, np.number):
+            return
+        check_values(table.native, stored(table.native), start, table.names, "X")
+        return
+    frame = nw.from_native(table.native, eager_only=True)
+    for name in frame.columns:
+        column = frame[name]
+        if column.null_count():
+            raise InputError(f"X has a missing value in column {str(name)!r}. Drop or fill it before fitting.")
+        if column.dtype.is_numeric():
+            values = np.asarray(column.to_numpy(), dtype=np.float64)
+            check_values(values[:, None], values, start, (str(name),), "X")

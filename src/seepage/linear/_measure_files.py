@@ -1,0 +1,110 @@
+"""From a fitted scikit-learn model and files of its data to a `Leakage`."""
+
+import hashlib
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import seepage
+from seepage._errors import InputError
+from seepage._noise import GaussianNoise
+from seepage._tables import Table
+from seepage.engines._files import Files
+from seepage.engines._output import Output
+from seepage.engines._progress import Progress
+from seepage.leakage import Leakage
+from seepage.linear._estimators import check_supported, class_weight_of, labels_of, read
+from seepage.linear._file_information import FileInformation, FilePeople
+from seepage.linear._file_labels import Tally, Tallying
+from seepage.linear._file_rows import FileReader, FileRows
+from seepage.linear._measure import Fit, Release, affine_of, fitted_columns, split
+from seepage.linear._passes import in_runs
+from seepage.linear._roles import Job, Roles
+from seepage.linear._rows import Reading, batch_rows
+
+
+def measure_files(
+    model: Any,
+    source: Any,
+    roles: Roles,
+    noise: GaussianNoise,
+    public_label: bool,
+    attributes: Sequence[str] | None,
+    job: Job,
+) -> Leakage:
+    """Measure a release about people in files: `seepage.measure` when X names files."""
+    _, estimator = split(model)
+    check_supported(estimator)
+    files = Files.of(source, job.filesystem)
+    settings = {"noise": repr(noise), "public_label": public_label, "attributes": attributes and list(attributes)}
+    output = None
+    if job.output is not None:
+        note = job_of(model, files, roles) | settings
+        output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
+    fit = fit_of(model, files, roles, job, output)
+    release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label)
+    assert isinstance(fit.rows, FileRows)
+    information = FileInformation(
+        rows=fit.rows,
+        geometry=release.geometry,
+        attribute_names=release.attribute_names,
+        categorical=release.categorical,
+        assumptions=release.assumptions,
+    )
+    _check_names(roles, release.attribute_names)
+    information.distributions("examples")
+    if output is not None:
+        output.forget("sums")
+    return Leakage(information, FilePeople(roles.ids, information.examples))  # type: ignore[arg-type]
+
+
+def fit_of(model: Any, files: Files, roles: Roles, job: Job, output: Output | None) -> Fit:
+    """Check that a model and the columns of files can belong together, and read what the model minimized."""
+    for what, columns in roles.named().items():
+        files.require(columns, what)
+    preprocess, estimator = split(model)
+    named = fitted_columns(preprocess, estimator)
+    names = named or roles.features(files.schema.names)
+    files.require(names, "A feature of the model")
+    affine = affine_of(preprocess, estimator, names)
+    coder = labels_of(estimator)
+    class_weight, total = None, float(files.count)
+    if roles.weight is not None or getattr(estimator, "class_weight", None) is not None:
+        tally = tally_of(files, roles, job, coder.classes is not None)
+        total = tally.weight
+        if coder.classes is not None:
+            counts, weighted = tally.of(coder.classes)
+            class_weight = class_weight_of(estimator, counts, weighted)
+            total = total if class_weight is None else float(class_weight @ weighted)
+    reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
+    kept = tuple(files.schema.field(name) for name in (roles.ids, roles.groups) if name is not None)
+    by_name = preprocess is not None and named is not None
+    size = batch_rows(affine.features)
+    reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, kept)
+    rows = FileRows(files, reader, job.engine, Progress(job.progress), output)
+    problem = read(estimator, coder, class_weight, total, files.count)
+    return Fit(problem, affine, Table.header(names), rows, preprocess is not None)
+
+
+def tally_of(files: Files, roles: Roles, job: Job, classifier: bool) -> Tally:
+    """Count the labels, in a pass over their column alone."""
+    runs = in_runs(files.units, job.engine.workers)
+    with Progress(job.progress).of("counting labels", len(runs)) as watch:
+        return job.engine.total(Tallying(files.filesystem, roles, classifier), runs, watch)
+
+
+def job_of(model: Any, files: Files, roles: Roles) -> dict[str, Any]:
+    """Return what makes two jobs the same: the model, the files and what their columns are for."""
+    listed = [[unit.path, unit.groups, unit.rows, unit.size] for unit in files.units]
+    return {
+        "seepage": seepage.__version__,
+        "model": hashlib.sha256(pickle.dumps(model)).hexdigest(),
+        "files": hashlib.sha256(repr(listed).encode()).hexdigest(),
+        "columns": {what: list(names) for what, names in roles.named().items()},
+    }
+
+
+def _check_names(roles: Roles, attributes: Sequence[str]) -> None:
+    for what, name in (("ids", roles.ids), ("groups", roles.groups)):
+        if name in ("eta", "dfil", *attributes):
+            raise InputError(f"{what}={name!r} is also the name of a result: rename the column.")
