@@ -14,6 +14,7 @@ from seepage._noise import GaussianNoise as GaussianNoise
 from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
+    from seepage import engines as engines
     from seepage.linear import measure as measure
 
 __version__ = "0.1.0"
@@ -23,10 +24,12 @@ _LATER = {"measure": "seepage.linear"}
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "engines":
+        return _import_module("seepage.engines")
     if name in _LATER:
         return getattr(_import_module(_LATER[name]), name)
     raise AttributeError(f"module 'seepage' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in {*globals(), *_LATER} if not name.startswith("_"))
+    return sorted(name for name in {*globals(), *_LATER, "engines"} if not name.startswith("_"))

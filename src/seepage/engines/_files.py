@@ -146,7 +146,7 @@ def naming(path: str) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(
-            f"{path} cannot be read as Parquet ({reason}). It may be truncated or damaged: write it again, then continue "
+            f"{path} cannot be read as Parquet ({reason}). It may be truncated or damaged: write it again and continue "
             "with resume=True."
         ) from error
 

@@ -69,7 +69,7 @@ class Local(Engine):
                 raise EngineError(
                     f"The worker processes died {lost} times in a row while {len(waiting)} units of work were left, "
                     f"among them {units[waiting[-1]]}. Most often memory ran out: use fewer workers, "
-                    f"Local(workers={max(self.workers // 2, 1)}), or files with smaller row groups. In a script, measure "
+                    f"Local(workers={max(self.workers // 2, 1)}), or smaller row groups. In a script, measure "
                     'under `if __name__ == "__main__":`, because workers import it.'
                 )
 

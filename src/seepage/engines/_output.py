@@ -140,6 +140,6 @@ def _check_same_job(path: str, earlier: Mapping[str, Any], job: Mapping[str, Any
     for key in sorted({*earlier, *job}):
         if earlier.get(key) != job.get(key):
             raise InputError(
-                f"resume=True cannot continue the job in {path!r}: it differs from this call in its {key}. Name another "
+                f"resume=True cannot continue the job in {path!r}: it differs from this one in its {key}. Name another "
                 "folder."
             )

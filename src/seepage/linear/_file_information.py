@@ -104,8 +104,8 @@ class FileInformation:
         if (kind, column) not in self._known:
             names = ("eta", "dfil") if kind == "examples" else self.attribute_names
             if column != reader.roles.groups:
-                # Groups by another column: the same scores, which are on record already.
-                kept = (*reader.kept, self.rows.files.schema.field(column))
+                # Groups by another column: the same scores once more, so they are not written again.
+                kept = (self.rows.files.schema.field(column),)
                 reader = replace(reader, roles=replace(reader.roles, groups=column), kept=kept)
                 output = None
             work = Scores(reader, self.scorer, kind, names, self.rows.files.base, output)

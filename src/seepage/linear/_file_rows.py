@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from seepage.engines import Engine
 from seepage.engines._files import Files, Unit, read
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
-from seepage.linear._passes import Adding, Kept, in_runs
+from seepage.linear._passes import Adding, Kept, fingerprint, in_runs
 from seepage.linear._roles import Roles
 from seepage.linear._rows import Batch, Reading, check_batch, check_raw
 from seepage.linear._sums import NewtonSums
@@ -94,7 +95,9 @@ class FileRows:
         return self.files.count
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
-        kept = None if self.output is None else Kept(self.output, NewtonSums)
+        kept = None
+        if self.output is not None and isinstance(of, partial):
+            kept = Kept(self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
         return self.add(Adding(self.reader, of, check, kept), "adding up")
 
     def joint(self, of: Callable[[Batch], Any], people: Mapping[str, Any] | None) -> Any:

@@ -1,9 +1,10 @@
 """From a fitted scikit-learn model and files of its data to a `Leakage`."""
 
-import hashlib
-import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 import seepage
 from seepage._errors import InputError
@@ -18,7 +19,7 @@ from seepage.linear._file_information import FileInformation, FilePeople
 from seepage.linear._file_labels import Tally, Tallying
 from seepage.linear._file_rows import FileReader, FileRows
 from seepage.linear._measure import Fit, Release, affine_of, fitted_columns, split
-from seepage.linear._passes import in_runs
+from seepage.linear._passes import fingerprint, in_runs
 from seepage.linear._roles import Job, Roles
 from seepage.linear._rows import Reading, batch_rows
 
@@ -35,17 +36,22 @@ def measure_files(
     """Measure a release about people in files: `seepage.measure` when X names files."""
     _, estimator = split(model)
     check_supported(estimator)
-    files = Files.of(source, job.filesystem)
-    settings = {"noise": repr(noise), "public_label": public_label, "attributes": attributes and list(attributes)}
-    output = None
+    fit = fit_of(model, Files.of(source, job.filesystem), roles, job)
+    rows = fit.rows
+    assert isinstance(rows, FileRows)
     if job.output is not None:
-        note = job_of(model, files, roles) | settings
+        note = {
+            **job_of(fit, rows.files, roles),
+            "noise": repr(noise) if noise.scale is not None else fingerprint(np.asarray(noise.covariance)),
+            "public_label": public_label,
+            "attributes": None if attributes is None else list(attributes),
+        }
         output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
-    fit = fit_of(model, files, roles, job, output)
+        rows = replace(rows, output=output)
+        fit = replace(fit, rows=rows)
     release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label)
-    assert isinstance(fit.rows, FileRows)
     information = FileInformation(
-        rows=fit.rows,
+        rows=rows,
         geometry=release.geometry,
         attribute_names=release.attribute_names,
         categorical=release.categorical,
@@ -53,12 +59,12 @@ def measure_files(
     )
     _check_names(roles, release.attribute_names)
     information.distributions("examples")
-    if output is not None:
-        output.forget("sums")
+    if rows.output is not None:
+        rows.output.forget("sums")
     return Leakage(information, FilePeople(roles.ids, information.examples))  # type: ignore[arg-type]
 
 
-def fit_of(model: Any, files: Files, roles: Roles, job: Job, output: Output | None) -> Fit:
+def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
     """Check that a model and the columns of files can belong together, and read what the model minimized."""
     for what, columns in roles.named().items():
         files.require(columns, what)
@@ -81,7 +87,7 @@ def fit_of(model: Any, files: Files, roles: Roles, job: Job, output: Output | No
     by_name = preprocess is not None and named is not None
     size = batch_rows(affine.features)
     reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, kept)
-    rows = FileRows(files, reader, job.engine, Progress(job.progress), output)
+    rows = FileRows(files, reader, job.engine, Progress(job.progress), None)
     problem = read(estimator, coder, class_weight, total, files.count)
     return Fit(problem, affine, Table.header(names), rows, preprocess is not None)
 
@@ -93,13 +99,17 @@ def tally_of(files: Files, roles: Roles, job: Job, classifier: bool) -> Tally:
         return job.engine.total(Tallying(files.filesystem, roles, classifier), runs, watch)
 
 
-def job_of(model: Any, files: Files, roles: Roles) -> dict[str, Any]:
+def job_of(fit: Fit, files: Files, roles: Roles) -> dict[str, Any]:
     """Return what makes two jobs the same: the model, the files and what their columns are for."""
-    listed = [[unit.path, unit.groups, unit.rows, unit.size] for unit in files.units]
+    problem, affine = fit.problem, fit.affine
+    settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates
+    classes = () if problem.labels.classes is None else problem.labels.classes.tolist()
+    numbers = problem.parameters, problem.penalty, affine.matrix.toarray(), affine.offset
+    listed = [(unit.path, unit.groups, unit.rows, unit.size) for unit in files.units]
     return {
         "seepage": seepage.__version__,
-        "model": hashlib.sha256(pickle.dumps(model)).hexdigest(),
-        "files": hashlib.sha256(repr(listed).encode()).hexdigest(),
+        "model": fingerprint(settings, classes, *numbers),
+        "files": fingerprint(listed),
         "columns": {what: list(names) for what, names in roles.named().items()},
     }
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from seepage._tables import Table
 from seepage.engines import Engine
-from seepage.engines._engine import packed
 from seepage.engines._output import Output
 from seepage.linear._rows import Batch, InMemory, Reading, check_raw
 from seepage.linear._sums import Nothing
@@ -33,6 +32,8 @@ class Kept:
 
     output: Output
     kind: type
+    of: str
+    """What was added up."""
 
     def recall(self, key: str) -> Any:
         name = self._name(key)
@@ -62,7 +63,7 @@ class Adding:
     def __call__(self, run: Sequence[Any]) -> Any:
         if self.kept is None:
             return self._sum(run)
-        key = hashlib.sha256(packed((self.of, [str(unit) for unit in run]))).hexdigest()
+        key = fingerprint(self.kept.of, *run)
         found = self.kept.recall(key)
         if found is None:
             found = self._sum(run)
@@ -86,6 +87,14 @@ class Scoring:
     def __call__(self, unit: Any) -> list[Any]:
         numba.set_num_threads(1)
         return [self.of(batch) for batch in self.reader.batches(unit, None)]
+
+
+def fingerprint(*parts: Any) -> str:
+    """Return a name for some numbers and settings that is the same in every process."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return found.hexdigest()
 
 
 class Run(tuple[Any, ...]):
