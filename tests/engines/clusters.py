@@ -15,6 +15,20 @@ from seepage.engines import Engine, Local, Ray, Spark
 
 ENGINES = ("local", "ray", "spark")
 
+# One core on each worker, so that two applications fit; compilers that start fast rather than run fast.
+SPARK = {
+    "spark.cores.max": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.memory": "512m",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
 
 @contextmanager
 def started(name: str, folder: Path) -> Iterator[Engine]:
@@ -43,7 +57,7 @@ def ray_instance(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[Any]:
-    """Yield a session on a standalone master with two workers of one core."""
+    """Yield a session on a standalone master with two workers."""
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -56,13 +70,14 @@ def spark_session(folder: Path) -> Iterator[Any]:
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder),
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_SCALA_VERSION": "2.13",
         "PYSPARK_PYTHON": sys.executable,
     }
     launch = [f"{home}/bin/spark-class"]
     master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-    worker = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
+    worker = ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "2", "--memory", "2g"]
     worker += ["--work-dir", str(folder / "work"), "--webui-port", "0", f"spark://127.0.0.1:{port}"]
     session = None
     try:
@@ -72,14 +87,7 @@ def spark_session(folder: Path) -> Iterator[Any]:
             if command is master:
                 wait_for_port(port)
         os.environ.update({name: environment[name] for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON")})
-        session = (
-            SparkSession.builder.master(f"spark://127.0.0.1:{port}")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.ui.enabled", "false")
-            .config("spark.executor.memory", "512m")
-            .config("spark.default.parallelism", "2")
-            .getOrCreate()
-        )
+        session = SparkSession.builder.master(f"spark://127.0.0.1:{port}").config(map=SPARK).getOrCreate()
         session.sparkContext.setLogLevel("OFF")
         deadline = time.monotonic() + 60
         # Both executors, not just the first to come.

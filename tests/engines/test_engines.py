@@ -18,7 +18,7 @@ from people import People, write_people
 from sklearn.linear_model import LogisticRegression
 
 import seepage
-from engines.clusters import ENGINES, started
+from engines.clusters import ENGINES, SPARK, started
 from seepage.engines import Engine, Local, Ray, Spark
 
 pytestmark = pytest.mark.engines
@@ -147,7 +147,7 @@ from pathlib import Path
 import seepage
 from seepage.engines import Local, Ray, Spark
 if __name__ == "__main__":
-    kind, address, pattern, output, model = sys.argv[1:]
+    kind, address, pattern, output, model, settings = sys.argv[1:]
     if kind == "Local":
         engine = Local(workers=2)
     elif kind == "Ray":
@@ -156,7 +156,7 @@ if __name__ == "__main__":
         engine = Ray()
     else:
         from pyspark.sql import SparkSession
-        engine = Spark(SparkSession.builder.master(address).config("spark.ui.enabled", "false").getOrCreate())
+        engine = Spark(SparkSession.builder.master(address).config(map=eval(settings)).getOrCreate())
     seepage.measure(pickle.loads(bytes.fromhex(model)), pattern, target="class", noise_scale=0.1, ids="person",
                     groups="region", engine=engine, output=output)
 """
@@ -173,11 +173,16 @@ def address_of(engine: Engine) -> str:
 def test_a_killed_driver_is_resumed(
     people: People, model: LogisticRegression, engine: Engine, undisturbed: Path, tmp_path: Path
 ) -> None:
-    if isinstance(engine, Spark):
-        pytest.skip("Covered below: two applications share one cluster of two cores.")
     output, script = tmp_path / "out", tmp_path / "driver.py"
     script.write_text(DRIVER)
-    arguments = [type(engine).__name__, address_of(engine), people.pattern, str(output), pickle.dumps(model).hex()]
+    arguments = [
+        type(engine).__name__,
+        address_of(engine),
+        people.pattern,
+        str(output),
+        pickle.dumps(model).hex(),
+        repr(SPARK),
+    ]
     kill_when_under_way([sys.executable, str(script), *arguments], output, tmp_path)
     finished = contents(output)
     assert 0 < len(finished) < FILES
