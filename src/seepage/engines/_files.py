@@ -103,10 +103,11 @@ def resolve(path: str, filesystem: pa.fs.FileSystem | None) -> tuple[pa.fs.FileS
         return filesystem, path.partition("://")[2] or path
     if "://" not in path:
         return pa.fs.LocalFileSystem(), os.path.abspath(path)
-    # A pattern is no URI: only the part before its first wildcard is parsed.
+    # A pattern is no URI: only the part before its first wildcard is parsed, with the options that follow a "?".
+    path, mark, options = path.partition("?")
     fixed = path[: next((i for i, letter in enumerate(path) if letter in "*["), len(path))]
     try:
-        found, parsed = pa.fs.FileSystem.from_uri(fixed)
+        found, parsed = pa.fs.FileSystem.from_uri(fixed + mark + options)
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise InputError(f"{path!r} names no file system that pyarrow can open: {error}") from error
     return found, parsed.rstrip("/") + ("/" if fixed.endswith("/") else "") + path[len(fixed) :]
