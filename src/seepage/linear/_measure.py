@@ -111,6 +111,7 @@ def measure(
     refuse_in_memory(y, target=target, groups=groups, output=output, resume=resume, filesystem=filesystem)
     fit = Fit.of(model, X, y, sample_weight, engine)
     release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
+    assert isinstance(fit.rows, InMemory | OnEngine)
     information = LinearInformation(
         rows=fit.rows,
         geometry=release.geometry,
@@ -227,11 +228,19 @@ def fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
     return [str(name) for name in names]
 
 
+def features_of(preprocess: Any, names: Sequence[str]) -> int:
+    """Return how many features the raw columns become."""
+    return _through(preprocess, names).features
+
+
+def _through(preprocess: Any, names: Sequence[str]) -> Affine:
+    affine = Affine.raw(len(names))
+    return affine if preprocess is None else through(preprocess, affine, "")
+
+
 def affine_of(preprocess: Any, estimator: Any, names: Sequence[str]) -> Affine:
     """Return the features as an affine map of the raw columns."""
-    affine = Affine.raw(len(names))
-    if preprocess is not None:
-        affine = through(preprocess, affine, "")
+    affine = _through(preprocess, names)
     expected = np.atleast_2d(estimator.coef_).shape[1]
     if affine.features != expected:
         raise InputError(
