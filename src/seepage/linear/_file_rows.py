@@ -41,12 +41,17 @@ class FileReader:
     """Values of columns that rows must have to be read at all."""
 
     def batches(self, unit: Unit, check: tuple[str, ...] | None) -> Iterator[Batch]:
-        return (batch for batch, _ in self.rows(unit, check))
+        return (batch for batch, _ in self._read(unit, self._columns(), check))
 
-    def rows(self, unit: Unit, check: tuple[str, ...] | None = None) -> Iterator[tuple[Batch, pa.RecordBatch]]:
-        """Yield each batch with the columns that it came from."""
+    def rows(self, unit: Unit) -> Iterator[tuple[Batch, pa.RecordBatch]]:
+        """Yield each batch with the columns that say who its rows are."""
+        return self._read(unit, [*self._columns(), *(field.name for field in self.kept)], None)
+
+    def _read(
+        self, unit: Unit, names: list[str], check: tuple[str, ...] | None
+    ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         start = unit.start
-        for columns in read(self.filesystem, unit, self._columns(), self.batch_size):
+        for columns in read(self.filesystem, unit, list(dict.fromkeys(names)), self.batch_size):
             size, kept = columns.num_rows, self._kept(columns)
             try:
                 batch = self._batch(kept, start if check is not None else None)
@@ -59,8 +64,8 @@ class FileReader:
                 yield batch, kept
 
     def _columns(self) -> list[str]:
-        roles = [name for names in self.roles.named().values() for name in names]
-        return list(dict.fromkeys([*self.features, *roles, *(self.only or ())]))
+        weight = () if self.roles.weight is None else (self.roles.weight,)
+        return [*self.features, *self.roles.target, *weight, *(self.only or ())]
 
     def _kept(self, columns: pa.RecordBatch) -> pa.RecordBatch:
         for name, wanted in (self.only or {}).items():
@@ -127,7 +132,11 @@ def weights_in(columns: pa.RecordBatch, weight: str | None) -> Array | None:
 def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
     # Column by column, as files hold them: writing them side by side would cost as much as reading.
     whole = np.empty((len(features), columns.num_rows)).T
+    held = dict(zip(columns.schema.names, columns.columns, strict=True))
     for i, name in enumerate(features):
+        if held[name].type == pa.float64() and not held[name].null_count:
+            whole[:, i] = held[name].to_numpy()
+            continue
         values = _values(columns, name, "X")
         if values.dtype.kind not in "biuf":
             raise InputError(

@@ -30,6 +30,7 @@ def fit(
     y: Any = None,
     *,
     target: str | Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
     sample_weight: Any = None,
     engine: Engine | None = None,
     filesystem: Any = None,
@@ -51,6 +52,8 @@ def fit(
         The labels; for files, give `target` instead.
     target : str or sequence of str, optional
         The column of the files that holds the labels.
+    features : sequence of str, optional
+        The columns to fit on; all that have no other role by default. Preprocessing knows its own.
     sample_weight : array-like of shape (n,) or str, optional
         The weights; for files, the column that holds them.
     engine : Engine, optional
@@ -85,7 +88,8 @@ def fit(
         files = Files.of(X, filesystem)
         for what, columns in roles.named().items():
             files.require(columns, what)
-        names = (preprocess and fitted_columns(preprocess, estimator)) or roles.features(files.schema.names)
+        known = features if preprocess is None else fitted_columns(preprocess, estimator)
+        names = roles.features(files.schema.names) if known is None else list(known)
         classes = None
         if is_classifier(estimator):
             classes = np.array(sorted(tally_of(files, roles, job, True).classes))
@@ -93,7 +97,7 @@ def fit(
         found = fit_of(_joined(preprocess, blank), files, roles, job)
     else:
         refuse_in_memory(y, target=target, filesystem=filesystem)
-        table = Table.of(X, fitted_columns(preprocess, estimator) if preprocess is not None else None)
+        table = Table.of(X, features if preprocess is None else fitted_columns(preprocess, estimator))
         labels = plain(column_values(y))
         classes = np.unique(labels) if is_classifier(estimator) else None
         outputs = 1 if labels.ndim == 1 else labels.shape[1]

@@ -11,6 +11,7 @@ from operator import add
 from typing import Any, Protocol
 
 import narwhals as nw
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -225,12 +226,18 @@ def stored(table: Any) -> Array:
     return np.asarray(table.data if sparse.issparse(table) else table, dtype=np.float64)
 
 
+@numba.njit(cache=True, nogil=True)
+def _can_be_squared(values):  # type: ignore[no-untyped-def]
+    wrong = False
+    for value in values:
+        size = abs(value)
+        wrong |= not (size < _LARGEST) or (size != 0.0 and size <= _SMALLEST)
+    return not wrong
+
+
 def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
     """Refuse NaN, infinity, and magnitudes that cannot be squared."""
-    size = np.abs(values)
-    largest = size.max(initial=0.0)
-    smallest = np.min(size, initial=1.0, where=size > 0)
-    if largest < _LARGEST and smallest > _SMALLEST:
+    if _can_be_squared(values.ravel(order="K")):
         return
     dense = table.toarray() if sparse.issparse(table) else table
     size = np.abs(dense)
