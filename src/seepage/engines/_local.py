@@ -49,7 +49,7 @@ class Local(Engine):
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
         context = multiprocessing.get_context(_METHOD)
         if _METHOD == "forkserver":
-            context.set_forkserver_preload([getattr(function, "__module__", None) or type(function).__module__])
+            context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
         work = packed(Guarded(function))
         waiting = list(range(len(units)))[::-1]
         lost = 0

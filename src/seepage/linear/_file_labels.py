@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage.engines._files import Unit, read
 from seepage.linear._file_rows import labels_in, weights_in
+from seepage.linear._passes import WARM
 from seepage.linear._roles import Roles
 
 Array = NDArray[np.float64]
@@ -43,6 +44,8 @@ class Tally:
 @dataclass(frozen=True, eq=False)
 class Tallying:
     """Counts the labels of units."""
+
+    preload: ClassVar[str] = WARM
 
     filesystem: Any
     roles: Roles

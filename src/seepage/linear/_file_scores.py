@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -18,6 +18,7 @@ from seepage.leakage._distribution import Distribution
 from seepage.leakage._information import Kind
 from seepage.linear._file_rows import FileReader
 from seepage.linear._one_margin import OneMargin
+from seepage.linear._passes import WARM
 from seepage.linear._rows import Batch
 from seepage.linear._several_margins import SeveralMargins
 
@@ -50,6 +51,8 @@ class Summary:
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Scores the rows of units, writes them if there is an output, and sums them up."""
+
+    preload: ClassVar[str] = WARM
 
     reader: FileReader
     scorer: OneMargin | SeveralMargins

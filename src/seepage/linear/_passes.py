@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numba
 import numpy as np
@@ -16,6 +16,9 @@ from seepage.engines import Engine
 from seepage.engines._output import Output
 from seepage.linear._rows import Batch, InMemory, Reading, check_raw
 from seepage.linear._sums import Nothing
+
+# What a process imports before workers are forked from it.
+WARM = "seepage.linear._warm"
 
 
 class Reader(Protocol):
@@ -55,6 +58,8 @@ class Kept:
 class Adding:
     """Adds a function of batches up over a run of units."""
 
+    preload: ClassVar[str] = WARM
+
     reader: Reader
     of: Callable[[Batch], Any]
     check: tuple[str, ...] | None = None
@@ -80,6 +85,8 @@ class Adding:
 @dataclass(frozen=True, eq=False)
 class Scoring:
     """Applies a function of batches to each row of a unit."""
+
+    preload: ClassVar[str] = WARM
 
     reader: Reader
     of: Callable[[Batch], Any]

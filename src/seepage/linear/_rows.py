@@ -227,7 +227,8 @@ def stored(table: Any) -> Array:
 
 
 @numba.njit(cache=True, nogil=True)
-def _can_be_squared(values):  # type: ignore[no-untyped-def]
+def can_be_squared(values):  # type: ignore[no-untyped-def]
+    """Return whether all values are zero or have a square that float64 can hold."""
     wrong = False
     for value in values:
         size = abs(value)
@@ -237,7 +238,7 @@ def _can_be_squared(values):  # type: ignore[no-untyped-def]
 
 def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
     """Refuse NaN, infinity, and magnitudes that cannot be squared."""
-    if _can_be_squared(values.ravel(order="K")):
+    if can_be_squared(values.ravel(order="K")):
         return
     dense = table.toarray() if sparse.issparse(table) else table
     size = np.abs(dense)
