@@ -88,8 +88,11 @@ class Batch:
         inner = np.asarray(self.features.T @ self.features)
         if not self.intercept:
             return inner
-        sums = np.asarray(self.features.sum(axis=0))
-        return np.block([[inner, sums[:, None]], [sums, np.array([[float(len(self))]])]])
+        whole = np.empty((self.width, self.width))
+        whole[:-1, :-1] = inner
+        whole[-1, :-1] = whole[:-1, -1] = self.features.sum(axis=0)
+        whole[-1, -1] = len(self)
+        return whole
 
     def _sparse_gram(self, weights: Array) -> Array:
         features = sparse.csr_array(self.features)
@@ -229,11 +232,12 @@ def stored(table: Any) -> Array:
 @numba.njit(cache=True, nogil=True)
 def can_be_squared(values):  # type: ignore[no-untyped-def]
     """Return whether all values are zero or have a square that float64 can hold."""
-    wrong = False
-    for value in values:
-        size = abs(value)
-        wrong |= not (size < _LARGEST) or (size != 0.0 and size <= _SMALLEST)
-    return not wrong
+    wrong = 0
+    # Counting, by index and without a branch, is what the compiler can do several at a time.
+    for i in range(values.shape[0]):
+        size = abs(values[i])
+        wrong += (not (size < _LARGEST)) | ((size != 0.0) & (size <= _SMALLEST))
+    return wrong == 0
 
 
 def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
