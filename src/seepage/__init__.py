@@ -17,11 +17,12 @@ if _TYPE_CHECKING:
     from seepage import engines as engines
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
+    from seepage.linear import plan as plan
 
 __version__ = "0.1.0"
 
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
-_LATER = {"fit": "seepage.linear", "measure": "seepage.linear"}
+_LATER = {"fit": "seepage.linear", "measure": "seepage.linear", "plan": "seepage.linear"}
 
 
 def __getattr__(name: str) -> _Any:

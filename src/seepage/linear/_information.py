@@ -74,7 +74,7 @@ class LinearInformation:
             batch = self.rows.read(at) if people is None else _only(self.rows.read(at), people[at])
             return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans())))
+        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True))))
 
 
 def _only(batch: Batch, mask: NDArray[np.bool_]) -> Batch:

@@ -24,6 +24,7 @@ from seepage.linear._roles import Job, Roles, are_paths, refuse_in_memory
 from seepage.linear._rows import InMemory, Reading, Rows, batch_rows, check_values
 from seepage.linear._steps import through
 from seepage.linear._sums import NewtonSums, newton_sums
+from seepage.linear._width import check_width
 
 Array = NDArray[np.float64]
 
@@ -246,6 +247,7 @@ def affine_of(preprocess: Any, estimator: Any, names: Sequence[str]) -> Affine:
         raise InputError(
             f"X has {len(names)} columns, which give {affine.features} features; the model was fitted on {expected}."
         )
+    check_width(np.size(estimator.coef_))
     return affine
 
 

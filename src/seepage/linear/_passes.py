@@ -161,8 +161,8 @@ class OnEngine:
     def table(self) -> Table:
         return self.rows.table
 
-    def spans(self) -> list[slice]:
-        return self.rows.spans()
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        return self.rows.spans(summed=summed)
 
     def read(self, span: slice) -> Batch:
         return self.rows.read(span)

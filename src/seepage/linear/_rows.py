@@ -19,6 +19,7 @@ from scipy import sparse
 from seepage._errors import InputError
 from seepage._tables import Table
 from seepage.linear._estimators import Labels
+from seepage.linear._sparse import sparse_gram
 from seepage.linear._threads import in_threads
 
 Array = NDArray[np.float64]
@@ -30,6 +31,7 @@ _SMALLEST = 1e-75
 # as columns for its sums to be worth adding, up to 2^22 numbers.
 _USUAL_NUMBERS = 2**18
 _MOST_NUMBERS = 2**22
+_SPARSE_NUMBERS = 2**20
 
 
 def batch_rows(features: int) -> int:
@@ -96,11 +98,11 @@ class Batch:
 
     def _sparse_gram(self, weights: Array) -> Array:
         features = sparse.csr_array(self.features)
-        inner = features.T @ features.multiply(weights[:, None]).tocsr()
+        inner = sparse_gram(features, weights)
         if not self.intercept:
-            return np.asarray(inner.toarray())
+            return inner
         whole = np.empty((self.width, self.width))
-        whole[:-1, :-1] = inner.toarray()
+        whole[:-1, :-1] = inner
         whole[-1, :-1] = whole[:-1, -1] = features.T @ weights
         whole[-1, -1] = weights.sum()
         return whole
@@ -122,8 +124,8 @@ class Rows(Protocol):
 class RowsInMemory(Rows, Protocol):
     """Rows of which any part can be had."""
 
-    def spans(self) -> list[slice]:
-        """Return where each batch begins and ends, in order."""
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
 
     def read(self, span: slice) -> Batch:
@@ -173,8 +175,12 @@ class InMemory:
     def count(self) -> int:
         return len(self.table)
 
-    def spans(self) -> list[slice]:
-        return [slice(at, min(at + self.batch_size, self.count)) for at in range(0, self.count, self.batch_size)]
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        size = self.batch_size
+        if summed and sparse.issparse(self.table.native):
+            # Sparse rows hold few numbers, but what they add up to is dense: add it up seldom.
+            size = max(size, _SPARSE_NUMBERS * self.count // max(self.table.native.nnz, 1))
+        return [slice(at, min(at + size, self.count)) for at in range(0, self.count, size)]
 
     def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
         weights = None if self.weights is None else self.weights[span]
@@ -192,7 +198,7 @@ class InMemory:
             with np.errstate(over="ignore", invalid="ignore"):
                 return of(batch)
 
-        return reduce(add, in_threads(part, self.spans()))
+        return reduce(add, in_threads(part, self.spans(summed=True)))
 
     def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
         return in_threads(lambda span: (span, of(self.read(span))), self.spans())
