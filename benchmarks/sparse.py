@@ -10,6 +10,8 @@ from sklearn.linear_model import Ridge
 import seepage
 
 ROWS, COLUMNS, FILLED = 200_000, 5_000, 50
+# Of which so many are made dense for comparison.
+FEW = 20_000
 
 
 def _rows(count: int) -> tuple[sparse.csr_array, np.ndarray]:
@@ -32,19 +34,14 @@ def main() -> None:
     before, start = _peak(), time.perf_counter()
     leak = seepage.measure(seepage.fit(Ridge(), X, y), X, y, noise_scale=0.1)
     eta = leak.information.examples()["eta"]
-    print(
-        f"{ROWS:,} x {COLUMNS:,}, {FILLED} numbers a row: {time.perf_counter() - start:.0f} s, median eta {np.median(eta):.3g}"
-    )
-    matrix = 8 * COLUMNS**2 / 1e9
-    print(
-        f"peak memory {_peak():.1f} GB, {_peak() - before:.1f} GB of it measuring; one matrix {matrix:.1f} GB, dense rows 8.0 GB"
-    )
-    few = 20_000
-    X, y = X[:few], y[:few]
+    seconds = time.perf_counter() - start
+    print(f"{ROWS:,} x {COLUMNS:,}, {FILLED} numbers a row: {seconds:.0f} s, median eta {np.median(eta):.3g}")
+    print(f"peak memory {_peak():.1f} GB, {_peak() - before:.1f} GB of it measuring")
+    print(f"for comparison: one matrix of features {8 * COLUMNS**2 / 1e9:.1f} GB, the rows made dense 8.0 GB")
+    X, y = X[:FEW], y[:FEW]
     model = seepage.fit(Ridge(), X, y)
     thin = seepage.measure(model, X, y, noise_scale=0.1)
     thick = seepage.measure(model, X.toarray(), y, noise_scale=0.1)
     apart = np.abs(thin.information.examples()["eta"] / thick.information.examples()["eta"] - 1).max()
-    print(
-        f"{few:,} rows against their dense twin: eta within {apart:.0e}, joint within {abs(thin.joint() / thick.joint() - 1):.0e}"
-    )
+    joint = abs(thin.joint() / thick.joint() - 1)
+    print(f"{FEW:,} rows against their dense twin: eta within {apart:.0e}, joint within {joint:.0e}")

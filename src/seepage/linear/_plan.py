@@ -90,6 +90,22 @@ def plan(
     -------
     Plan
         Print it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = Ridge(alpha=1.0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X.assign(progression=y).to_parquet(f"{folder}/people.parquet")
+    ...     plan = seepage.plan(model, f"{folder}/*.parquet", target="progression")
+    >>> print(plan)  # doctest: +ELLIPSIS
+    442 rows x 10 features in 1 units of work
+    passes over the rows     2
+    ...
     """
     if not are_paths(X):
         raise InputError("plan() is for rows in Parquet files; rows in memory are measured at once.")
