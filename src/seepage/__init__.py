@@ -7,31 +7,57 @@ from typing import Any as _Any
 from seepage._errors import InputError as InputError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
+from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
 from seepage._errors import UnsupportedError as UnsupportedError
 from seepage._noise import GaussianNoise as GaussianNoise
+from seepage._version import __version__ as __version__
 from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
+    from seepage import attacks as attacks
     from seepage import engines as engines
+    from seepage.attacks import verify as verify
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
-
-__version__ = "0.1.0"
+    from seepage.release import Certificate as Certificate
+    from seepage.release import EqualizedLeakage as EqualizedLeakage
+    from seepage.release import Frontier as Frontier
+    from seepage.release import Policy as Policy
+    from seepage.release import Publication as Publication
+    from seepage.release import calibrate as calibrate
+    from seepage.release import compose as compose
+    from seepage.release import frontier as frontier
+    from seepage.release import publish as publish
 
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
-_LATER = {"fit": "seepage.linear", "measure": "seepage.linear", "plan": "seepage.linear"}
+_LATER = {
+    "Certificate": "seepage.release",
+    "EqualizedLeakage": "seepage.release",
+    "Frontier": "seepage.release",
+    "Policy": "seepage.release",
+    "Publication": "seepage.release",
+    "calibrate": "seepage.release",
+    "compose": "seepage.release",
+    "frontier": "seepage.release",
+    "publish": "seepage.release",
+    "fit": "seepage.linear",
+    "measure": "seepage.linear",
+    "plan": "seepage.linear",
+    "verify": "seepage.attacks",
+}
+_PACKAGES = ("attacks", "engines", "linear", "meaning", "release")
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "engines":
-        return _import_module("seepage.engines")
     if name in _LATER:
         return getattr(_import_module(_LATER[name]), name)
+    if name in _PACKAGES:
+        return _import_module(f"seepage.{name}")
     raise AttributeError(f"module 'seepage' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in {*globals(), *_LATER, "engines"} if not name.startswith("_"))
+    return sorted(name for name in {*globals(), *_LATER, *_PACKAGES} if not name.startswith("_"))

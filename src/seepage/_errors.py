@@ -23,3 +23,17 @@ class UnansweredError(SeepageError, LookupError):
 
 class MissingExtraError(SeepageError, ImportError):
     """An optional dependency is needed and not installed."""
+
+
+class PolicyError(SeepageError, ValueError):
+    """A release misses a target of its policy.
+
+    Attributes
+    ----------
+    factor : float
+        By how much the noise scale must grow to meet every target.
+    """
+
+    def __init__(self, message: str, factor: float = float("nan")) -> None:
+        super().__init__(message)
+        self.factor = factor

@@ -63,6 +63,23 @@ class Table:
             return self.native[start:stop]
         return nw.from_native(self.native, eager_only=True)[start:stop].to_native()
 
+    def rows_with(self, start: int, stop: int, name: str, value: Any) -> Any:
+        """Return a range of rows with one column set to a value."""
+        part = self.rows(start, stop)
+        if self.is_frame:
+            frame = nw.from_native(part, eager_only=True)
+            return frame.with_columns(nw.lit(value).cast(frame[name].dtype).alias(name)).to_native()
+        changed = part.toarray() if sparse.issparse(part) else np.array(part)
+        changed[:, self.names.index(name)] = value
+        return sparse.csr_array(changed) if sparse.issparse(part) else changed
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column as an array."""
+        if self.is_frame:
+            return column_values(nw.from_native(self.native, eager_only=True)[name])
+        values = self.native[:, [self.names.index(name)]]
+        return np.asarray(values.toarray() if sparse.issparse(values) else values)[:, 0]
+
     @property
     def index(self) -> Any:
         """The pandas index, which names the rows, or None."""
@@ -97,10 +114,10 @@ class People:
             raise InputError(f"ids must name each of the {len(table)} rows of X once; it has shape {listed.shape}.")
         return cls(listed, library)
 
-    def only(self, rows: NDArray[np.intp]) -> "People":
-        """Return some of the people, who keep their ids."""
-        ids = rows if self.ids is None else self.ids[rows]
-        return People(ids, self.library)
+    def take(self, rows: NDArray[Any]) -> "People":
+        """Return some of the people, by index; a person may stand there several times."""
+        ids = np.arange(int(rows.max(initial=-1)) + 1) if self.ids is None else self.ids
+        return People(ids[rows], self.library)
 
     def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
         """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""

@@ -1,17 +1,40 @@
 """What a measurement must be able to answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._noise import GaussianNoise
 from seepage._tables import Frame
 from seepage.leakage._distribution import Distribution
+from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
 Assurance = Literal["exact", "estimated", "heuristic"]
 Kind = Literal["examples", "attributes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """How far the release moves, in units of its noise, when one person's attribute takes another value."""
+
+    values: tuple[Any, ...]
+    truth: NDArray[np.intp]
+    """Which of the values each person has; -1 if none of them."""
+    distance: Array
+    """From each person's true value to each value, shape (n, values)."""
+
+    def nearest(self) -> Array:
+        """Return the distance to the nearest other value of each person."""
+        others = np.where(np.arange(len(self.values)) == self.truth[:, None], np.inf, self.distance)
+        return np.asarray(others.min(axis=1))
+
+    def farthest(self) -> Array:
+        """Return the distance to the farthest other value of each person: the pair that is told apart most easily."""
+        return np.asarray(self.distance.max(axis=1))
 
 
 @runtime_checkable
@@ -29,6 +52,11 @@ class Information(Protocol):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the numbers assume, in sentences."""
+        ...
+
+    @property
+    def noise(self) -> GaussianNoise | None:
+        """The noise on the release, if its scale is one that could be chosen anew."""
         ...
 
     @property
@@ -52,6 +80,18 @@ class Information(Protocol):
 
     def attributes(self) -> Mapping[str, Array]:
         """Return eta of each attribute of each person."""
+        ...
+
+    def variances(self) -> Mapping[str, float]:
+        """Return the variance over all people of each attribute that is a number: the data's own prior."""
+        ...
+
+    def distances(self, attribute: str, values: Sequence[Any] | None) -> "Distances":
+        """Return how far the release moves when one person's attribute takes another value, exactly."""
+        ...
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        """Return what differential privacy says of the same release."""
         ...
 
     def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:

@@ -273,6 +273,7 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
     count : int
         The number of rows.
     """
+    single = np.asarray(model.coef_).dtype == np.float32
     coefficients = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     found = _READERS[type(model)](model, total_weight, count, coefficients.shape[0])
     parameters = coefficients.T
@@ -296,7 +297,8 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
         labels=labels,
         class_weight=class_weight,
         basis=basis,
-        precision=found.precision,
+        # Single precision loses digits that a direct solver would have kept.
+        precision="iterative" if found.precision == "direct" and single else found.precision,
         gradient_promise=found.gradient_promise,
     )
 

@@ -1,6 +1,6 @@
 """The exact information of a linear model's release about people in files."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -11,16 +11,18 @@ import pyarrow.dataset
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
+from seepage._noise import GaussianNoise
 from seepage._tables import Frame
 from seepage.engines._output import Output
 from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Assurance, Kind
+from seepage.leakage._information import Assurance, Distances, Kind
 from seepage.linear._file_rows import FileRows
 from seepage.linear._file_scores import MOST, Scores, Summary
 from seepage.linear._geometry import Geometry
 from seepage.linear._one_margin import OneMargin
 from seepage.linear._several_margins import SeveralMargins
 from seepage.linear._sums import JointSums, Nothing, joint_sums
+from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
 
@@ -34,6 +36,7 @@ class FileInformation:
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
     assumptions: tuple[str, ...]
+    noise: GaussianNoise
     _known: dict[tuple[Kind, str | None], Summary] = field(default_factory=dict, repr=False)
     """Summaries that were made already, and by which column they are grouped."""
 
@@ -75,6 +78,20 @@ class FileInformation:
                 f"Only the {MOST} most exposed people are kept by name. Ask for fewer, or filter the frame `examples`."
             )
         return top.slice(0, count)
+
+    def variances(self) -> Mapping[str, float]:
+        raise UnansweredError(
+            "The variances of columns in files are not computed. Give the prior yourself: a mapping from attribute to "
+            "variance."
+        )
+
+    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        raise UnansweredError(
+            "Refitting with another value is for people in memory: measure them, with everybody else, as a frame."
+        )
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        raise UnansweredError("What differential privacy says of a release is computed for rows in memory only.")
 
     def joint(self, people: Any, attribute: str | None) -> float:
         if people is not None and not isinstance(people, Mapping):

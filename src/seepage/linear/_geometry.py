@@ -22,7 +22,8 @@ from seepage.linear._affine import Affine
 from seepage.linear._estimators import Problem
 from seepage.linear._losses import VectorLoss
 from seepage.linear._minimizer import Minimizer
-from seepage.linear._sums import JointSums
+from seepage.linear._rows import Batch
+from seepage.linear._sums import JointSums, derivatives
 from seepage.linear._threads import one_threaded_blas
 
 Array = NDArray[np.float64]
@@ -38,8 +39,10 @@ class Geometry:
     loss: VectorLoss
     parameters: Array
     """theta at the minimizer, shape (p, outputs)."""
-    response: Array
-    """G, shape (published, outputs * p)."""
+    hessian_inverse: Array
+    """H^-1, shape (outputs * p, outputs * p), output by output."""
+    whitening: Array | float
+    """Sigma^(-1/2) as a matrix from parameters to what is published, or one over the scale of white noise."""
     reading: sparse.csr_array
     """T with a zero row for the intercept, shape (p, k)."""
     blocks: tuple[NDArray[np.intp], ...]
@@ -63,14 +66,22 @@ class Geometry:
             reading = sparse.vstack([reading, sparse.csr_array((1, reading.shape[1]))], format="csr")
         found = cut.blocks()
         blocks = tuple(found.get(column, np.empty(0, dtype=np.intp)) for column in columns)
+        whitening: Array | float
         if noise.scale is not None:
             # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
-            response = minimizer.hessian_inverse / noise.scale
+            whitening = 1.0 / noise.scale
         else:
-            p, outputs = minimizer.parameters.shape
-            inverse = minimizer.hessian_inverse.reshape(outputs, p, -1)
-            response = noise.whiten(np.einsum("qc,cam->qam", problem.basis, inverse).reshape(-1, outputs * p))
-        return cls(problem.loss, minimizer.parameters, response, reading, blocks, public_label)
+            # What is published is basis (x) identity times the parameters in which the minimizer is unique.
+            whitening = noise.whiten(np.asarray(np.kron(problem.basis, np.eye(problem.size)), dtype=np.float64))
+        return cls(
+            problem.loss,
+            minimizer.parameters,
+            minimizer.hessian_inverse,
+            whitening,
+            reading,
+            blocks,
+            public_label,
+        )
 
     def of_attribute(self, index: int) -> "Geometry":
         """Return the geometry of the information about one attribute alone, the label being public."""
@@ -92,6 +103,18 @@ class Geometry:
         return int(self.reading.shape[1]) + (0 if self.public_label else self.outputs)
 
     @cached_property
+    def response(self) -> Array:
+        """G = Sigma^(-1/2) H^-1, shape (published, outputs * p)."""
+        # The inverse is symmetric, so its rows are its columns.
+        return self.in_noise_units(self.hessian_inverse).T
+
+    def in_noise_units(self, moves: Array) -> Array:
+        """Return each row of `moves`, a change of the parameters, in units of the noise on what is published."""
+        if isinstance(self.whitening, float):
+            return np.asarray(moves * self.whitening)
+        return np.asarray(moves @ self.whitening.T)
+
+    @cached_property
     def tau(self) -> Array:
         """T^T theta: how each coordinate moves the margins, shape (k, outputs)."""
         return np.asarray(self.reading.T @ self.parameters)
@@ -100,6 +123,14 @@ class Geometry:
     def moved(self) -> Array:
         """G T for one output: how the release moves with each coordinate at unit slope, shape (published, k)."""
         return np.asarray(self.response @ self.reading)
+
+    def jacobian(self, batch: Batch, attribute: int) -> Array:
+        """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
+        (coordinate,) = self.blocks[attribute]
+        slope, curvature, _ = derivatives(batch, self.loss, batch.project(self.parameters))
+        direct = slope[:, :, None] * self.reading[:, [coordinate]].toarray()[:, 0]
+        bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
+        return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:

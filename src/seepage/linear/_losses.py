@@ -34,6 +34,8 @@ class VectorLoss(ABC):
     outputs: int
     quadratic: bool = False
     """Whether the curvature is the same everywhere, so that one Newton step is exact."""
+    largest_slope: float | None = None
+    """A bound on the length of the slope, where there is one."""
 
     @abstractmethod
     def value(self, margins: Array, labels: Array) -> Array:
@@ -101,6 +103,8 @@ class Squared(Loss):
 @dataclass(frozen=True)
 class Logistic(Loss):
     """Log loss of a label in {0, 1}: log(1 + e^m) - y m."""
+
+    largest_slope = 1.0
 
     def loss(self, m: Array, y: Array) -> Array:
         return np.logaddexp(0.0, m) - y * m
@@ -177,6 +181,8 @@ class Softmax(VectorLoss):
     """
 
     classes: int
+    # Probabilities minus a one-hot vector are longest between two vertices of the simplex.
+    largest_slope = np.sqrt(2.0)
 
     @property
     def outputs(self) -> int:  # type: ignore[override]

@@ -21,7 +21,7 @@ from seepage.linear._information import LinearInformation
 from seepage.linear._minimizer import Minimizer, minimize
 from seepage.linear._passes import OnEngine
 from seepage.linear._roles import Job, Roles, are_paths, refuse_in_memory
-from seepage.linear._rows import InMemory, Reading, Rows, batch_rows, check_values
+from seepage.linear._rows import InMemory, Reading, batch_rows, check_values
 from seepage.linear._steps import through
 from seepage.linear._sums import NewtonSums, newton_sums
 from seepage.linear._width import check_width
@@ -112,10 +112,12 @@ def measure(
     refuse_in_memory(y, target=target, groups=groups, output=output, resume=resume, filesystem=filesystem)
     fit = Fit.of(model, X, y, sample_weight, engine)
     release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
-    assert isinstance(fit.rows, InMemory | OnEngine)
     information = LinearInformation(
         rows=fit.rows,
         geometry=release.geometry,
+        penalty=fit.problem.penalty,
+        basis=fit.problem.basis,
+        noise=noise,
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
@@ -163,7 +165,8 @@ class Fit:
     problem: Problem
     affine: Affine
     table: Table
-    rows: Rows
+    rows: Any
+    """Where its rows are: `InMemory`, `OnEngine` or `FileRows`."""
     preprocessed: bool
 
     @classmethod
@@ -186,7 +189,7 @@ class Fit:
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
-        features = _feature_names(self.affine, self.table.names)
+        features = feature_names(self.affine, self.table.names)
         names = (*features, "(intercept)") if self.problem.intercept else features
         checked = False
 
@@ -298,7 +301,7 @@ def _total_weight(rows: InMemory) -> float:
     return float(each.sum() if rows.weights is None else each @ rows.weights)
 
 
-def _feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
+def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
     """Name each feature after the columns that it is made of."""
     found = []
     for feature in range(affine.features):

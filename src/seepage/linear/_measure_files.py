@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-import seepage
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
 from seepage._tables import Table
+from seepage._version import __version__
 from seepage.engines._files import Files
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
@@ -56,6 +56,7 @@ def measure_files(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        noise=noise,
     )
     _check_names(roles, release.attribute_names)
     information.distributions("examples")
@@ -107,7 +108,7 @@ def job_of(fit: Fit, files: Files, roles: Roles) -> dict[str, Any]:
     numbers = problem.parameters, problem.penalty, affine.matrix.toarray(), affine.offset
     listed = [(unit.path, unit.groups, unit.rows, unit.size) for unit in files.units]
     return {
-        "seepage": seepage.__version__,
+        "seepage": __version__,
         "model": fingerprint(settings, classes, *numbers),
         "files": fingerprint(listed),
         "columns": {what: list(names) for what, names in roles.named().items()},

@@ -167,6 +167,12 @@ class OnEngine:
     def read(self, span: slice) -> Batch:
         return self.rows.read(span)
 
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        return self.rows.altered(span, attribute, value)
+
+    def column(self, attribute: str | None) -> Any:
+        return self.rows.column(attribute)
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         return self.engine.total(Adding(self._reader, of, check), [Run([part]) for part in self._slices()])
 

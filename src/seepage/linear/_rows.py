@@ -5,7 +5,7 @@ whether there is an intercept, is decided here and nowhere else.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, Protocol
@@ -57,6 +57,17 @@ class Batch:
     def width(self) -> int:
         """The number of coefficients, with the intercept."""
         return int(self.features.shape[1]) + self.intercept
+
+    def take(self, rows: NDArray[Any]) -> "Batch":
+        """Return some of the rows, by index or mask."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Batch(self.features[rows], self.labels[rows], weights, self.intercept)
+
+    def augmented(self) -> Array:
+        """Return [X, 1] as a dense array."""
+        features = self.features
+        dense = features if isinstance(features, np.ndarray) else np.asarray(features.toarray())
+        return np.column_stack([dense, np.ones(len(self))]) if self.intercept else dense
 
     def project(self, matrix: Array) -> Array:
         """Return [X, 1] @ matrix."""
@@ -136,6 +147,14 @@ class RowsInMemory(Rows, Protocol):
         """Return a function of each batch, with where its rows stand."""
         ...
 
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        """Return the rows of one span with one attribute (None: the label) set to a value."""
+        ...
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        """Return the raw values of one attribute (None: the label)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -188,6 +207,18 @@ class InMemory:
         if check is not None:
             check_batch(batch, self.first + span.start, check)
         return batch
+
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        labels = self.labels[span]
+        if attribute is None:
+            # Class weights are public: they stay those of the true label.
+            batch = self.read(span)
+            return replace(batch, labels=self.reading.labels.encode(np.full(len(labels), value)))
+        return self.reading.batch(self.table.rows_with(span.start, span.stop, attribute, value), labels, weights)
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        return self.labels if attribute is None else self.table.column(attribute)
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         if check is not None and self.reading.preprocess is not None:

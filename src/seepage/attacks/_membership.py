@@ -1,0 +1,92 @@
+"""Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from seepage._errors import InputError
+from seepage._tables import Frame
+from seepage.attacks._release import attackable, observed
+from seepage.leakage import Leakage
+
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class MembershipScore:
+    """Score every person's membership: the log likelihood ratio of the dataset with and without their record.
+
+    The penalty is that of the model; only the record is taken out. No test between the two datasets does better.
+
+    Examples
+    --------
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Ridge().fit(X, y)
+    >>> attack = seepage.attacks.MembershipScore().fit(seepage.measure(model, X, y, noise_scale=10.0))
+    >>> round(float(attack.evaluate(trials=200)["auc"].mean()), 1)
+    0.6
+    """
+
+    leak_: Leakage = field(init=False, repr=False)
+
+    def fit(self, leak: Leakage) -> Self:
+        """Learn what the attacker knows: the model, everyone's record, and the noise."""
+        information = attackable(leak)
+        self._moves = np.empty((information.count, information.geometry.hessian_inverse.shape[0]))
+        for span in information.rows.spans():
+            batch = information.rows.read(span)
+            without = replace(batch, weights=np.zeros(len(batch)))
+            self._moves[span] = information.geometry.in_noise_units(information.refit.moves(batch, without))
+        self.leak_ = leak
+        self.distance_ = np.linalg.norm(self._moves, axis=1)
+        return self
+
+    def guess(self, publication: Any) -> Array:
+        """Return each person's score from one publication: positive speaks for membership."""
+        self._check_fitted()
+        information = attackable(self.leak_)
+        move = observed(information, publication) - information.geometry.parameters.T.reshape(1, -1)
+        return np.asarray(self._score(information.geometry.in_noise_units(move))[0])
+
+    def _score(self, seen: Array) -> Array:
+        """Return (|seen - move|^2 - |seen|^2) / 2, shape (trials, people)."""
+        return np.asarray(0.5 * self.distance_**2 - seen @ self._moves.T)
+
+    def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
+        """Attack releases drawn with and without each person.
+
+        Returns
+        -------
+        data frame
+            One row a person: `auc` and `success` (at equal odds) over the trials, the `standard_error` of the success,
+            and `best_auc`, `best_success`: what no attacker exceeds.
+        """
+        self._check_fitted()
+        random = np.random.default_rng(seed)
+        noise = random.standard_normal((2, trials, self._moves.shape[1]))
+        inside = self._score(noise[0])
+        # Without a person the release is around that person's own other minimizer.
+        outside = self._score(noise[1]) - self.distance_**2
+        pairs = np.mean([(inside > outside[k]).mean(axis=0) for k in range(trials)], axis=0)
+        success = 0.5 * ((inside > 0).mean(axis=0) + (outside <= 0).mean(axis=0))
+        return self.leak_.people.frame(
+            {
+                "auc": pairs,
+                "success": success,
+                "standard_error": np.sqrt(np.maximum(success * (1 - success), 1e-12) / (2 * trials)),
+                "best_auc": ndtr(self.distance_ / np.sqrt(2)),
+                "best_success": ndtr(self.distance_ / 2),
+            }
+        )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "leak_"):
+            raise InputError(
+                "This attack knows nothing yet: call fit(leak) with the measurement of the model under attack."
+            )

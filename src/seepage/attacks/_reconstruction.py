@@ -1,0 +1,213 @@
+"""Reconstruct a whole record from a release, all others known (Balle et al. 2022; G22 section 7.2).
+
+At the published parameters theta the gradient vanishes, so the record's part of it is known: slope(m, y) x = g, with
+g = -(gradient of all others + penalty). With an intercept the last entry of g is the slope itself. Without one, m
+solves m slope(m, y) = theta . g, which can have two roots; and a record and its mirror image with the other label are
+one and the same to the release. The attacker takes the candidate that looks most like the other records.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, UnansweredError
+from seepage._tables import Frame
+from seepage.attacks._release import attackable, noise_scale, observed
+from seepage.leakage import Leakage
+from seepage.linear._information import LinearInformation
+from seepage.linear._losses import Logistic, Squared
+
+Array = NDArray[np.float64]
+
+# Where m s(-m) is largest for m > 0: there the two roots of the logistic equation meet.
+_LOGISTIC_TURN = 1.2784645427610738
+
+
+@dataclass(eq=False)
+class Reconstruction:
+    """Reconstruct the features of single people.
+
+    Parameters
+    ----------
+    people : array-like of int
+        Which rows to reconstruct.
+    label_known : bool, default=True
+        Whether the attacker knows the person's label. Otherwise all labels are tried.
+
+    Examples
+    --------
+    >>> import numpy as np, seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1e-9, public_label=True)
+    >>> attack = seepage.attacks.Reconstruction([0, 1]).fit(leak)
+    >>> bool(np.abs(attack.guess(attack.exact()) - X[:2]).max() < 1e-9)
+    True
+    """
+
+    people: Any
+    label_known: bool = True
+    leak_: Leakage = field(init=False, repr=False)
+
+    def fit(self, leak: Leakage) -> Self:
+        """Learn what the attacker knows: the model, everyone else's record, and the noise."""
+        information = attackable(leak)
+        if not isinstance(information.geometry.loss, Squared | Logistic):
+            raise UnansweredError("Reconstruction is written for squared and logistic loss with one output.")
+        rows = np.atleast_1d(np.asarray(self.people))
+        if (
+            rows.dtype.kind not in "iu"
+            or rows.ndim != 1
+            or not len(rows)
+            or rows.min() < 0
+            or rows.max() >= information.count
+        ):
+            raise InputError(f"people must be row numbers from 0 to {information.count - 1}, not {self.people!r}.")
+        self.rows_ = rows
+        parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in rows]
+        self._own = np.vstack([part.augmented() for part in parts])
+        self._labels = np.concatenate([part.labels[:, 0] for part in parts])
+        self._weights = np.array([1.0 if part.weights is None else part.weights[0] for part in parts])
+        self._typical, self._mean = self._typical_record(information)
+        self.leak_ = leak
+        return self
+
+    def _typical_record(self, information: LinearInformation) -> tuple[float, Array]:
+        """Return the mean logarithm of a record's norm, and the mean record: what the attacker expects of one more."""
+        size, mean = 0.0, np.zeros(self._own.shape[1])
+        for span in information.rows.spans():
+            records = information.rows.read(span).augmented()
+            size += float(np.log(np.maximum(np.linalg.norm(records, axis=1), 1e-300)).sum())
+            mean += records.sum(axis=0)
+        return size / information.count, mean / max(float(np.linalg.norm(mean)), 1e-300)
+
+    def exact(self) -> Any:
+        """Return the exact minimizer, as if it had been published without noise: to test the attack itself."""
+        return _Exact(attackable(self.leak_))
+
+    def guess(self, publication: Any) -> Array:
+        """Return the features of each attacked person from one publication, shape (people, features)."""
+        self._check_fitted()
+        information = attackable(self.leak_)
+        theta = publication.theta if isinstance(publication, _Exact) else observed(information, publication)
+        return np.asarray(self._guess(theta)[0])
+
+    def draws(self, *, trials: int, seed: int) -> Iterator[tuple[Array, Array]]:
+        """Yield guesses (trials, people, features) and the noise (trials, parameters), some trials at a time."""
+        self._check_fitted()
+        information = attackable(self.leak_)
+        random = np.random.default_rng(seed)
+        start = information.geometry.parameters[:, 0]
+        step = max(2**24 // (len(self.rows_) * len(start)), 1)
+        step = min(step, 512)
+        for first in range(0, trials, step):
+            noise = noise_scale(information) * random.standard_normal((min(step, trials - first), len(start)))
+            yield self._guess(start + noise), noise
+
+    def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
+        """Attack releases drawn anew.
+
+        Returns
+        -------
+        data frame
+            One row an attacked person: the mean squared `error` per feature and its `standard_error`.
+        """
+        information = attackable(self.leak_)
+        truth = self._own[:, : self._own.shape[1] - self._has_intercept(information)]
+        errors = np.concatenate(
+            [((guess - truth) ** 2).mean(axis=2) for guess, _ in self.draws(trials=trials, seed=seed)]
+        )
+        return self.leak_.people.take(self.rows_).frame(
+            {"error": errors.mean(axis=0), "standard_error": errors.std(axis=0) / np.sqrt(trials)}
+        )
+
+    @staticmethod
+    def _has_intercept(information: LinearInformation) -> bool:
+        return information.rows.read(slice(0, 1)).intercept
+
+    def _guess(self, theta: Array) -> Array:
+        """Return the reconstruction at each of many published parameters, shape (trials, people, features)."""
+        information = attackable(self.leak_)
+        loss = information.geometry.loss
+        assert isinstance(loss, Squared | Logistic)
+        own = theta @ self._own.T
+        # The part of the gradient that is this record's: what all records leave, less what the record itself adds.
+        whole = information.refit._gradient(theta[:, None, :])
+        share = (loss.slope(own, self._labels) * self._weights)[:, :, None] * self._own - whole[:, None, :]
+        if self._has_intercept(information):
+            return np.asarray(share[:, :, :-1] / share[:, :, -1:])
+        product = np.einsum("tp,tkp->tk", theta, share) / self._weights
+        labels = [self._labels] if self.label_known else self._possible_labels(information)
+        best, record = np.full(product.shape, np.inf), np.zeros_like(share)
+        for label in labels:
+            for root in _roots(loss, product, label):
+                slope = loss.slope(root, label) * self._weights
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    candidate = share / slope[:, :, None]
+                    size = np.linalg.norm(candidate, axis=2)
+                    # Size tells two roots apart; the direction only tells a record from its mirror image.
+                    oddness = np.abs(np.log(size) - self._typical) - 1e-6 * (candidate @ self._mean) / size
+                better = oddness < best
+                best = np.where(better, oddness, best)
+                record = np.where(better[:, :, None], candidate, record)
+        return np.asarray(record)
+
+    def _possible_labels(self, information: LinearInformation) -> list[Array]:
+        codes = np.unique(
+            np.concatenate([information.rows.read(span).labels[:, 0] for span in information.rows.spans()])
+        )
+        if len(codes) > 10:
+            raise UnansweredError("An unknown label can be tried only where there are few; this one is a number.")
+        return [np.full(len(self._labels), code) for code in codes]
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "leak_"):
+            raise InputError(
+                "This attack knows nothing yet: call fit(leak) with the measurement of the model under attack."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Exact:
+    information: LinearInformation
+
+    @property
+    def theta(self) -> Array:
+        return self.information.geometry.parameters.T.reshape(1, -1)
+
+
+def _roots(loss: Squared | Logistic, product: Array, label: Array) -> list[Array]:
+    """Return the margins m with m slope(m, y) = product; NaN where there is none."""
+    if isinstance(loss, Squared):
+        with np.errstate(invalid="ignore"):
+            half = np.sqrt(label**2 + 4 * product)
+        # Noise can push the equation just past its last root; the nearest margin is where the two meet.
+        half = np.where(np.isnan(half), 0.0, half)
+        return [0.5 * (label + half), 0.5 * (label - half)]
+    # With s = 2y - 1 and n = s m the equation is n expit(-n) = -product, whichever the label.
+    sign = 2 * label - 1
+    target = -product
+    top = _LOGISTIC_TURN * _tail(np.array(_LOGISTIC_TURN))
+    small = _bisect(lambda n: n * _tail(n), target, -800.0, _LOGISTIC_TURN)
+    large = _bisect(lambda n: -n * _tail(n), -target, _LOGISTIC_TURN, 800.0)
+    large = np.where((target > 0) & (target <= top), large, np.nan)
+    return [sign * small, sign * large]
+
+
+def _tail(n: Array) -> Array:
+    """Return expit(-n)."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, n)))
+
+
+def _bisect(function: Callable[[Array], Array], target: Array, low: float, high: float) -> Array:
+    """Return where an increasing function meets each target, to the last digits."""
+    left, right = np.full(target.shape, low), np.full(target.shape, high)
+    for _ in range(200):
+        middle = 0.5 * (left + right)
+        below = function(middle) < target
+        left, right = np.where(below, middle, left), np.where(below, right, middle)
+    return np.asarray(0.5 * (left + right))

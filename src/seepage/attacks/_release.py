@@ -1,0 +1,64 @@
+"""What an attacker holds: a measurement of the model under attack, and releases of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from seepage._errors import InputError, UnansweredError
+from seepage.leakage import Leakage
+from seepage.linear._information import LinearInformation
+
+Array = NDArray[np.float64]
+
+
+def attackable(leak: Leakage) -> LinearInformation:
+    """Return the information behind a measurement, if it is one that these attacks know how to use."""
+    information = leak.information
+    if not isinstance(information, LinearInformation):
+        raise UnansweredError("These attacks need the measurement of one linear model (seepage.measure).")
+    if information.noise.scale is None:
+        raise UnansweredError("These attacks are written for independent noise of one scale.")
+    return information
+
+
+def noise_scale(information: LinearInformation) -> float:
+    """Return the scale of the release's noise."""
+    assert information.noise.scale is not None
+    return information.noise.scale
+
+
+def observed(information: LinearInformation, publication: Any) -> Array:
+    """Return published parameters as the attacker sees them, shape (1, outputs * p), output by output.
+
+    Parameters
+    ----------
+    information : LinearInformation
+        The model under attack.
+    publication : Publication or estimator
+        What was published.
+    """
+    estimator = getattr(publication, "estimator", publication)
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    try:
+        theta = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)).T
+    except AttributeError:
+        raise InputError(f"guess needs a publication or a fitted estimator, not {publication!r}.") from None
+    p = information.geometry.parameters.shape[0]
+    if theta.shape[0] == p - 1:
+        theta = np.vstack([theta, np.broadcast_to(last.intercept_, (1, theta.shape[1]))])
+    if theta.shape[0] != p or theta.shape[1] != information.basis.shape[0]:
+        raise InputError(
+            f"The publication has {theta.shape[0]} x {theta.shape[1]} parameters; the model under attack has "
+            f"{p} x {information.basis.shape[0]}."
+        )
+    return (theta @ information.basis).T.reshape(1, -1)
+
+
+def chunks(count: int, numbers_each: int, most: int = 2**24) -> Iterator[slice]:
+    """Return slices of people that keep temporaries of so many numbers a person bounded."""
+    step = max(most // max(numbers_each, 1), 1)
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))

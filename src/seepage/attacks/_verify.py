@@ -1,0 +1,267 @@
+"""An attack beside the bound that it should not pass."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, MissingExtraError
+from seepage._tables import Frame
+from seepage.attacks._inversion import AttributeInversion
+from seepage.attacks._membership import MembershipScore
+from seepage.attacks._reconstruction import Reconstruction
+from seepage.attacks._release import attackable
+from seepage.leakage import Leakage
+from seepage.meaning import success_rate
+
+Array = NDArray[np.float64]
+
+# An attack counts as below its floor when it is so by more than this many of its own standard errors.
+_ERRORS = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """An attack's result beside the bound, person by person.
+
+    Attributes
+    ----------
+    frame : data frame
+        One row an attacked person. For errors: `error`, `standard_error`, `floor` (of unbiased attacks),
+        `biased_floor` (for an attack with the bias that was measured), `below` (the floor) and `explained` (by the
+        bias). For success rates: `success`, `standard_error`, `best` and `above`.
+    verdict : str
+        In words.
+    holds : bool
+        Whether every person's result agrees with the bound.
+    """
+
+    frame: Frame
+    verdict: str
+    holds: bool
+    _points: tuple[Array, Array, str, str]
+
+    def plot(self, ax: Any = None) -> "VerificationDisplay":
+        """Draw the attack against the bound, one dot a person, with the bound as a line."""
+        bound, attack, across, up = self._points
+        return VerificationDisplay(bound, attack, across, up).plot(ax)
+
+    def __repr__(self) -> str:
+        return f"Verification({self.verdict})"
+
+
+class VerificationDisplay:
+    """A scatter of attack against bound, with the bound as a line."""
+
+    def __init__(self, bound: Array, attack: Array, across: str, up: str) -> None:
+        self.bound, self.attack, self.across, self.up = bound, attack, across, up
+
+    def plot(self, ax: Any = None) -> "VerificationDisplay":
+        """Draw into `ax`, or into a figure of its own; leaves `ax_` and `figure_`."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise MissingExtraError('Pictures need matplotlib: pip install "seepage[report]".') from None
+        if ax is None:
+            _, ax = plt.subplots(figsize=(4.2, 3.6), layout="constrained")
+        ax.scatter(self.bound, self.attack, s=9, color="#0072B2", alpha=0.6, linewidths=0, label="one person")
+        finite = np.concatenate([self.bound[np.isfinite(self.bound)], self.attack[np.isfinite(self.attack)]])
+        ends = np.array([finite.min(), finite.max()])
+        ax.plot(ends, ends, color="#D55E00", linewidth=1.2, label="the bound")
+        if self.across.endswith("floor") and ends[0] > 0 and ends[1] / ends[0] > 20:
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+        ax.set_xlabel(self.across)
+        ax.set_ylabel(self.up)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def verify(leak: Leakage, attack: Any, *, trials: int = 1000, seed: int = 0) -> Verification:
+    """Attack a release many times and hold the result against the bound.
+
+    Parameters
+    ----------
+    leak : Leakage
+        The measurement to verify.
+    attack : AttributeInversion, Reconstruction or MembershipScore
+        The attack, fitted or not.
+    trials : int, default=1000
+        Releases to draw.
+    seed : int, default=0
+        Of the draws.
+
+    Examples
+    --------
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> leak = seepage.measure(Ridge(alpha=0.1).fit(X, y), X, y, noise_scale=1.0)
+    >>> seepage.verify(leak, seepage.attacks.MembershipScore()).holds
+    True
+    """
+    attack = attack.fit(leak)
+    if isinstance(attack, MembershipScore):
+        return _membership(attack, trials, seed)
+    if isinstance(attack, Reconstruction):
+        return _reconstruction(attack, trials, seed)
+    if isinstance(attack, AttributeInversion):
+        return _categories(attack, trials, seed) if attack.nominal_ else _numbers(attack, trials, seed)
+    raise InputError(
+        f"verify knows AttributeInversion, Reconstruction and MembershipScore, not {type(attack).__name__}."
+    )
+
+
+def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
+    """Hold the guesses of a number against 1/eta."""
+    information = attackable(attack.leak_)
+    index = information.attribute_names.index(attack.attribute)
+    floors = 1.0 / information.attributes()[attack.attribute] ** 2
+    moments = []
+    for at, guesses, noise in attack.draws(trials=trials, seed=seed):
+        # The unit direction in which the release moves with the value: its part of the noise is the score.
+        direction = information.geometry.jacobian(information.rows.read(at), index)
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        score = np.einsum("np,ntp->nt", direction, noise) / attack.leak_.information.noise.scale  # type: ignore[union-attr]
+        errors = guesses - attack.truth_[at, None]
+        moments.append(_moments(errors, score))
+    mse, error, biased = (np.concatenate(part) for part in zip(*moments, strict=True))
+    return _of_errors(attack.leak_.people.frame, mse, error, floors, biased, "root mean square error")
+
+
+def _reconstruction(attack: Reconstruction, trials: int, seed: int) -> Verification:
+    """Hold reconstructed records against 1/dFIL^2."""
+    information = attackable(attack.leak_)
+    geometry = information.geometry
+    rows = attack.rows_
+    batches = [information.rows.read(slice(int(row), int(row) + 1)) for row in rows]
+    features = attack._own.shape[1] - batches[0].intercept
+    reading = geometry.reading[:features]
+    if reading.shape != (features, features) or abs(reading - np.eye(features)).max() > 0:
+        raise InputError(
+            "Reconstruction is verified where every feature is a private attribute: measure without a pipeline."
+        )
+    directions = np.empty((len(rows), features, geometry.hessian_inverse.shape[0]))
+    for k, batch in enumerate(batches):
+        for j in range(features):
+            directions[k, j] = geometry.jacobian(batch, j)[0]
+    lengths = np.linalg.norm(directions, axis=2)
+    scale = information.noise.scale
+    assert scale is not None
+    floors = 1.0 / np.mean((lengths / scale) ** 2, axis=1)
+    directions /= lengths[:, :, None] * scale
+    truth = attack._own[:, :features]
+    total, first, second = (np.zeros((len(rows), features)) for _ in range(3))
+    per_trial = []
+    for guesses, noise in attack.draws(trials=trials, seed=seed):
+        errors = guesses - truth
+        per_trial.append((errors**2).mean(axis=2))
+        total += errors.sum(axis=0)
+        for k in range(len(rows)):
+            score = noise @ directions[k].T
+            first[k] += score.sum(axis=0)
+            second[k] += (score * errors[:, k]).sum(axis=0)
+    bias = total / trials
+    covariance = second / trials - bias * first / trials
+    # A covariance estimated from so many trials is off by the attack's own spread over their root: leave that out.
+    losses = np.concatenate(per_trial)
+    spread = np.sqrt(np.maximum(losses.mean(axis=0)[:, None] - (bias**2).mean(axis=1, keepdims=True), 0.0) / trials)
+    biased = (
+        np.maximum(np.abs(covariance) - 2 * spread, 0.0) ** 2 + np.maximum(np.abs(bias) - 2 * spread, 0.0) ** 2
+    ).mean(axis=1)
+    error = losses.std(axis=0) / np.sqrt(trials)
+    frame = attack.leak_.people.take(rows).frame
+    return _of_errors(frame, losses.mean(axis=0), error, floors, biased, "mean squared error", root=False)
+
+
+def _moments(errors: Array, score: Array) -> tuple[Array, Array, Array]:
+    """Return mean squared error, its standard error, and the floor for an attack of this bias (G22 theorem 2).
+
+    The slope of the attack's mean is its covariance with the score, so the floor is that covariance squared over the
+    information, plus the squared bias; with a score of unit variance the information drops out.
+    """
+    trials = errors.shape[1]
+    bias = errors.mean(axis=1)
+    covariance = (errors * score).mean(axis=1) - bias * score.mean(axis=1)
+    squares = errors**2
+    return squares.mean(axis=1), squares.std(axis=1) / np.sqrt(trials), covariance**2 + bias**2
+
+
+def _of_errors(
+    make: Any, mse: Array, error: Array, floors: Array, biased: Array, name: str, *, root: bool = True
+) -> Verification:
+    below = mse < floors - _ERRORS * error
+    explained = below & (mse >= biased - _ERRORS * error)
+    show = np.sqrt if root else np.asarray
+    frame = make(
+        {
+            "error": show(mse),
+            "standard_error": error / (2 * np.sqrt(mse)) if root else error,
+            "floor": show(floors),
+            "biased_floor": show(biased),
+            "below": below,
+            "explained": explained,
+        }
+    )
+    unexplained = int((below & ~explained).sum())
+    return Verification(
+        frame,
+        _verdict(len(mse), int(below.sum()), unexplained),
+        unexplained == 0,
+        (show(floors), show(mse), f"{name}, floor", f"{name}, attack"),
+    )
+
+
+def _verdict(count: int, below: int, unexplained: int) -> str:
+    if below == 0:
+        return f"All {count} people: the attack is at or above the floor."
+    if unexplained == 0:
+        return (
+            f"{below} of {count} people are below the floor of unbiased attacks; the attack is biased, and at or above "
+            "the floor for its bias in every case."
+        )
+    return (
+        f"{unexplained} of {count} people are below the floor, and the bias of the attack does not explain it: the "
+        "measurement does not describe this release."
+    )
+
+
+def _categories(attack: AttributeInversion, trials: int, seed: int) -> Verification:
+    """Hold the test between the true value and the one farthest from it against its best success rate."""
+    information = attackable(attack.leak_)
+    if attack.kind != "white-box":
+        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
+    farthest = (attack._moves**2).sum(axis=2).argmax(axis=1)
+    moves = attack._moves[np.arange(information.count), farthest]
+    distance = np.linalg.norm(moves, axis=1)
+    random = np.random.default_rng(seed)
+    unit = np.divide(moves, distance[:, None], out=np.zeros_like(moves), where=distance[:, None] > 0)
+    noise = np.stack([random.standard_normal((trials, moves.shape[1])) for _ in range(2)])
+    along = noise @ unit.T
+    right = 0.5 * ((along[0] < distance / 2).mean(axis=0) + (along[1] + distance > distance / 2).mean(axis=0))
+    return _of_rates(attack.leak_.people.frame, right, success_rate(distance), 2 * trials)
+
+
+def _membership(attack: MembershipScore, trials: int, seed: int) -> Verification:
+    distance = attack.distance_
+    found = attack.evaluate(trials=trials, seed=seed)
+    return _of_rates(attack.leak_.people.frame, np.asarray(found["success"]), success_rate(distance), 2 * trials)
+
+
+def _of_rates(make: Any, success: Array, best: Array, draws: int) -> Verification:
+    error = np.sqrt(best * (1 - best) / draws) + 1.0 / draws
+    above = success > best + _ERRORS * error
+    frame = make({"success": success, "standard_error": error, "best": best, "above": above})
+    count = int(above.sum())
+    verdict = (
+        f"All {len(success)} people: the attack succeeds no more often than the bound allows."
+        if count == 0
+        else f"{count} of {len(success)} people are guessed more often than the bound allows: the measurement does not "
+        "describe this release."
+    )
+    points = best, success, "best possible success rate", "success rate of the attack"
+    return Verification(frame, verdict, count == 0, points)

@@ -1,0 +1,82 @@
+"""One release in every currency: Fisher information, error floors, and differential privacy, with what each assumes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from seepage._errors import UnansweredError
+from seepage.leakage._information import Information
+from seepage.meaning import reconstruction_floor, van_trees_floor, variance_left
+
+_UNBIASED = "Unbiased guesses by an attacker who knows all else."
+_PRIOR = "Any guess, by an attacker who knows all else, with a Gaussian prior of the data's variance."
+_EVERYONE = "Holds for everybody, whatever the data: the worst case."
+
+
+def translate(
+    information: Information, delta: float, input_norm: float | None, interval: Mapping[str, tuple[float, float]]
+) -> dict[str, list[Any]]:
+    """Return the columns of the translation table."""
+    rows: list[tuple[str, str, float, str, str]] = []
+    examples = information.examples()
+    for name, meaning in (
+        ("eta", "1/eta bounds the standard error of a guess of any direction"),
+        ("dfil", "1/dfil^2 bounds the mean squared error per value"),
+    ):
+        rows += [
+            (name, "median person", float(np.median(examples[name])), meaning, _UNBIASED),
+            (name, "most exposed person", float(examples[name].max()), meaning, _UNBIASED),
+        ]
+    rows += [
+        (
+            "RMSE floor",
+            "median person",
+            float(1 / np.median(examples["dfil"])),
+            "in mixed units of all values",
+            _UNBIASED,
+        ),
+        (
+            "RMSE floor",
+            "most exposed person",
+            float(1 / examples["dfil"].max()),
+            "in mixed units of all values",
+            _UNBIASED,
+        ),
+    ]
+    attributes, variances = information.attributes(), information.variances()
+    for name, variance in variances.items():
+        worst = attributes[name].max()
+        floor, left = van_trees_floor(worst, variance), variance_left(worst, variance)
+        vacuous = "a blind guess does as well" if left > 0.99 else f"{100 * left:.2g}% of the variance is left"
+        rows.append((f"error of {name}", "most exposed person", float(floor), vacuous, _PRIOR))
+    rows += _differential(information, delta, input_norm, interval)
+    names = ("quantity", "of", "value", "meaning", "assumes")
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _differential(
+    information: Information, delta: float, input_norm: float | None, interval: Mapping[str, tuple[float, float]]
+) -> list[tuple[str, str, float, str, str]]:
+    try:
+        found = information.guarantee(delta, input_norm)
+    except UnansweredError as reason:
+        return [("differential privacy", "everybody", np.inf, "no guarantee", str(reason))]
+    assumes = " ".join((_EVERYONE, *found.assumptions))
+    rows = [
+        ("Renyi epsilon, order 2", "everybody", found.renyi, "ratio of likelihoods, in mean square", assumes),
+        (f"epsilon at delta = {delta:g}", "everybody", found.epsilon, "log ratio of likelihoods", assumes),
+    ]
+    numbers = [name for name in information.attribute_names if name not in information.categorical]
+    if numbers and all(name in interval for name in numbers):
+        floor = reconstruction_floor(found.renyi, [interval[name][1] - interval[name][0] for name in numbers])
+        rows.append(
+            (
+                "reconstruction MSE floor",
+                "everybody",
+                floor,
+                "mean squared error per value of any reconstruction",
+                assumes,
+            )
+        )
+    return rows

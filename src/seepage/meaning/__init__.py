@@ -1,0 +1,13 @@
+"""What a number means: pure functions from information to errors, rates and guarantees."""
+
+from seepage.meaning._differential import Guarantee as Guarantee
+from seepage.meaning._differential import gaussian_epsilon as gaussian_epsilon
+from seepage.meaning._differential import output_perturbation as output_perturbation
+from seepage.meaning._differential import reconstruction_floor as reconstruction_floor
+from seepage.meaning._floors import beyond_range as beyond_range
+from seepage.meaning._floors import biased_floor as biased_floor
+from seepage.meaning._floors import unbiased_floor as unbiased_floor
+from seepage.meaning._floors import van_trees_floor as van_trees_floor
+from seepage.meaning._floors import variance_left as variance_left
+from seepage.meaning._success import distance_for as distance_for
+from seepage.meaning._success import success_rate as success_rate

@@ -1,0 +1,66 @@
+"""From information to the smallest error an attacker can have."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def unbiased_floor(eta: ArrayLike) -> Any:
+    """Return 1/eta: the smallest standard deviation of any unbiased guess.
+
+    Examples
+    --------
+    >>> from seepage.meaning import unbiased_floor
+    >>> float(unbiased_floor(0.25))
+    4.0
+    """
+    with np.errstate(divide="ignore"):
+        return 1.0 / np.asarray(eta, dtype=np.float64)
+
+
+def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Any:
+    """Return the smallest root mean square error of any guess by an attacker with a Gaussian prior.
+
+    The van Trees inequality, MSE >= 1 / (eta^2 + 1/variance), with the information at the realized value in place of
+    its mean over the prior: exact where the information does not depend on the value, an approximation elsewhere.
+
+    Examples
+    --------
+    >>> from seepage.meaning import van_trees_floor
+    >>> float(van_trees_floor(0.0, 9.0))  # a release that says nothing leaves the prior
+    3.0
+    """
+    return np.sqrt(np.asarray(variance) * variance_left(eta, variance))
+
+
+def variance_left(eta: ArrayLike, variance: ArrayLike) -> Any:
+    """Return the share of the prior variance that is left after the release, 1 / (1 + variance eta^2)."""
+    return 1.0 / (1.0 + np.asarray(variance, dtype=np.float64) * np.square(np.asarray(eta, dtype=np.float64)))
+
+
+def beyond_range(floor: ArrayLike, length: float) -> Any:
+    """Return the floor, infinite where it exceeds half the length of the interval that the value is known to lie in.
+
+    The middle of the interval is never off by more than that, so such a bound says nothing beyond the range itself.
+    """
+    values = np.asarray(floor, dtype=np.float64)
+    return np.where(values > length / 2, np.inf, values)
+
+
+def biased_floor(information: Array, mean_slope: Array, bias: Array) -> float:
+    """Return the smallest mean squared error per value of an attack with this bias (G22 theorem 2).
+
+    Parameters
+    ----------
+    information : ndarray of shape (k, k)
+        The Fisher information about the k values.
+    mean_slope : ndarray of shape (k, k)
+        The Jacobian of the attack's mean in the values.
+    bias : ndarray of shape (k,)
+        The attack's mean minus the values.
+    """
+    spread = mean_slope @ np.linalg.pinv(information) @ mean_slope.T
+    return float((np.trace(spread) + bias @ bias) / len(bias))

@@ -1,0 +1,159 @@
+"""What a publication says about itself: a record for governance without any person's value inside.
+
+Everything here is chosen by the owner (targets, noise), public (names, versions, counts) or keyed (fingerprints). A
+largest or smallest value over people is one person's value, so none is stored.
+"""
+
+import hmac
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from seepage._errors import InputError
+from seepage._tables import Table
+from seepage.linear._measure import Fit
+from seepage.release._copy import last_step
+
+SCHEMA = "urn:seepage:certificate:1"
+SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was published, with what noise, which targets it meets, and what that assumes.
+
+    Holds no value of a single person: it says "everyone's age floor is at least 5", not what the smallest floor is.
+    Made by `seepage.publish`; the JSON follows the schema that ships with the package (`certificate.schema.json`).
+
+    Attributes
+    ----------
+    schema : str
+        The version of the JSON schema.
+    created : str
+        When, in UTC.
+    people : int
+        How many people the model was fitted on.
+    published : mapping
+        The estimator's class, its hyperparameters, the names of the parameters that carry noise, and the preprocessing
+        steps that are published as they are.
+    noise : mapping
+        The noise that was added.
+    private : mapping
+        The attributes that were protected, and whether the label was.
+    targets : tuple of str
+        The targets that are met, in sentences.
+    policy : mapping or None
+        The same for a machine; None when no target was set.
+    assumptions : tuple of str
+        What all of this takes for granted, in sentences.
+    versions : mapping
+        Of the software.
+    fingerprints : mapping
+        HMAC-SHA256 of the data and of the exact model, under the owner's key.
+    """
+
+    schema: str
+    created: str
+    people: int
+    published: Mapping[str, Any]
+    noise: Mapping[str, Any]
+    private: Mapping[str, Any]
+    targets: tuple[str, ...]
+    policy: Mapping[str, Any] | None
+    assumptions: tuple[str, ...]
+    versions: Mapping[str, str]
+    fingerprints: Mapping[str, str]
+
+    def json(self) -> str:
+        """Return the certificate as JSON."""
+        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)}, indent=2, allow_nan=False)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a JSON file."""
+        Path(path).write_text(self.json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Certificate":
+        """Read a certificate from a JSON file."""
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError:
+            raise InputError(f"{os.fspath(path)!r} is not JSON, so it is no certificate.") from None
+        schema = found.get("schema") if isinstance(found, dict) else None
+        if schema != SCHEMA:
+            raise InputError(
+                f"{os.fspath(path)!r} has the schema {schema!r}; this version of seepage reads {SCHEMA!r}."
+            )
+        names = {field.name for field in fields(cls)}
+        if set(found) != names:
+            wrong = sorted(set(found) ^ names)
+            raise InputError(f"{os.fspath(path)!r} is no certificate: the entries {wrong} are missing or unknown.")
+        entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+        return cls(**entries)
+
+    def matches(self, model: Any, X: Any, y: Any, *, key: bytes, sample_weight: ArrayLike | None = None) -> bool:
+        """Return whether this certificate was made for exactly this model and data.
+
+        Parameters
+        ----------
+        model : estimator or Pipeline
+            The exact fitted model, before noise.
+        X, y, sample_weight : array-like
+            The data that it was fitted on.
+        key : bytes
+            The key that `seepage.publish` returned.
+        """
+        found = fingerprints(key, model, Fit.of(model, X, y, sample_weight))
+        return all(hmac.compare_digest(found[name], str(self.fingerprints.get(name))) for name in found)
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
+
+
+def fingerprints(key: bytes, model: Any, fit: Fit) -> dict[str, str]:
+    """Return keyed fingerprints of the data and of the exact model.
+
+    A bare hash of small data can be guessed, and so can one of a model that noise was added to: without the key, these
+    say nothing.
+    """
+    if not isinstance(key, bytes) or not key:
+        raise InputError("key must be the bytes that seepage.publish returned as publication.key.")
+    data, exact = (hmac.new(key, purpose, "sha256") for purpose in (b"seepage data", b"seepage model"))
+    weights = np.empty(0) if fit.rows.weights is None else fit.rows.weights
+    for column in (*_columns(fit.table), *np.atleast_2d(fit.rows.labels.T), weights):
+        data.update(_canonical(column))
+    estimator = last_step(model)
+    exact.update(type(estimator).__name__.encode())
+    for part in (estimator.coef_, estimator.intercept_):
+        exact.update(_canonical(np.ravel(part)))
+    return {"algorithm": "HMAC-SHA256", "data": data.hexdigest(), "model": exact.hexdigest()}
+
+
+def _columns(table: Table) -> Iterator[NDArray[Any]]:
+    if table.is_frame:
+        frame = nw.from_native(table.native, eager_only=True)
+        yield from (np.asarray(frame[name].to_numpy()) for name in frame.columns)
+    elif sparse.issparse(table.native):
+        columns = sparse.csc_array(table.native)
+        yield from (columns[:, [i]].toarray().ravel() for i in range(columns.shape[1]))
+    else:
+        yield from table.native.T
+
+
+def _canonical(values: NDArray[Any]) -> bytes:
+    """Return the same bytes for the same values, whatever library and number type they come in."""
+    if values.dtype.kind in "biuf":
+        # Adding zero makes minus zero plus zero.
+        content = b"numbers" + (values.astype("<f8") + 0.0).tobytes()
+    else:
+        words = [str(value).encode() for value in values.tolist()]
+        content = b"words" + b"".join(len(word).to_bytes(8, "little") + word for word in words)
+    return len(content).to_bytes(8, "little") + content

@@ -1,0 +1,300 @@
+"""How good a model stays as its leakage goes down."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier, SGDRegressor
+from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
+
+from seepage._errors import InputError, UnsupportedError
+from seepage._tables import Frame, People, Table, column_values, frame
+from seepage.leakage import Leakage
+from seepage.linear._measure import Fit, measure
+from seepage.meaning import distance_for, success_rate
+from seepage.release._copy import bare_copy, last_step, set_parameters
+from seepage.release._picture import draw
+from seepage.release._policy import Policy
+from seepage.release._publish import exact_parameters
+
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Frontier:
+    """What accuracy is left at which leakage.
+
+    The frame holds the floor of the most exposed people, which is a value about them: it helps to choose a noise scale
+    and a penalty, and is not for publication.
+
+    Attributes
+    ----------
+    frame : data frame
+        One row for each penalty and noise scale: `penalty`, `noise_scale`, the floor (`error_floor`, or `success_rate`
+        of a categorical attribute), the mean `score` of the noisy model on the test data, the interval `score_low` to
+        `score_high` that holds a single draw with the stated confidence, and the `exact_score` without noise.
+    attribute : str or None
+        The attribute that the floor is about; None for any direction of a person's values.
+    metric : str
+        What the score is.
+    quantile : float
+        The share of people for whom the floor holds.
+    confidence : float
+        The share of draws that the interval covers.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where `plot` drew.
+    """
+
+    frame: Frame
+    attribute: str | None
+    metric: str
+    quantile: float
+    confidence: float
+    ax_: Any = None
+    figure_: Any = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Frontier({len(self.frame)} settings, {self.metric} against the floor of {self.attribute or 'anything'})"
+        )
+
+    def plot(self, ax: Any = None) -> "Frontier":
+        """Draw score against floor, one line for each penalty, with the interval of a single draw as a band.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Frontier
+            Itself, with `ax_` and `figure_`.
+        """
+        self.ax_ = draw(
+            self.frame,
+            ax,
+            attribute=self.attribute,
+            metric=self.metric,
+            quantile=self.quantile,
+            confidence=self.confidence,
+        )
+        self.figure_ = self.ax_.figure
+        return self
+
+
+def frontier(
+    model: Any,
+    X: Any,
+    y: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    noise_scales: ArrayLike,
+    penalties: ArrayLike | None = None,
+    draws: int = 100,
+    scoring: Any = None,
+    attribute: str | None = None,
+    quantile: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    public_label: bool = False,
+    attributes: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Frontier:
+    """Return how well a noisy model does on test data, against how well it hides the people it was fitted on.
+
+    The model is measured once for each penalty; every floor scales with the noise. The noise here comes from NumPy with
+    a seed, the same draws for every setting: nothing of it is published.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted linear model of scikit-learn, alone or behind affine preprocessing.
+    X, y : array-like
+        The data that it was fitted on.
+    X_test, y_test : array-like
+        Data to score it on, of other people.
+    noise_scales : array-like of float
+        The standard deviations of the noise to try.
+    penalties : array-like of float, optional
+        The penalties to fit again with, as the factor P of |coefficients|^2 / 2 when losses are summed over rows:
+        `alpha` of Ridge, 1/C of LogisticRegression. The model as it is by default.
+    draws : int, default=100
+        How many noisy copies of each setting are scored.
+    scoring : str or callable, optional
+        As scikit-learn takes it; the estimator's own score by default (accuracy, or R^2).
+    attribute : str, optional
+        The attribute that the floor is about; any direction of a person's values by default.
+    quantile : float, default=1.0
+        The share of people for whom the floor must hold.
+    sample_weight : array-like of shape (n,), optional
+        The weights that the model was fitted with.
+    public_label : bool, default=False
+        Whether the attacker knows the labels.
+    attributes : sequence of str, optional
+        The columns that are private; all that reach the model by default.
+    confidence : float, default=0.95
+        The share of draws that the interval covers.
+    seed : int, default=0
+        Of the noise.
+
+    Returns
+    -------
+    Frontier
+        A frame, and a picture with `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from seepage.release._frontier import frontier
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = Ridge().fit(X[:300], y[:300])
+    >>> found = frontier(
+    ...     model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], penalties=[1, 100], attribute="age"
+    ... )
+    >>> found
+    Frontier(4 settings, r2 against the floor of age)
+    >>> found.frame.columns.tolist()
+    ['penalty', 'noise_scale', 'error_floor', 'score', 'score_low', 'score_high', 'exact_score']
+    """
+    scales = _positive(noise_scales, "noise_scales")
+    if draws < 1:
+        raise InputError(f"draws must be at least 1, not {draws!r}.")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must be between 0 and 1, not {confidence!r}.")
+    rows: list[dict[str, float]] = []
+    for fitted in _fitted(model, X, y, penalties, sample_weight):
+        leak = measure(
+            fitted,
+            X,
+            y,
+            noise_scale=1.0,
+            sample_weight=sample_weight,
+            public_label=public_label,
+            attributes=attributes,
+        )
+        fit = Fit.of(fitted, X, y, sample_weight)
+        scores = _Scores.of(fitted, fit, leak, X_test, y_test, scoring)
+        noise = np.random.default_rng(seed).normal(size=(draws, *scores.exact.shape))
+        needed = _needed(leak, attribute, quantile)
+        exact_score = scores.of_draw(np.zeros_like(scores.exact))
+        for scale in scales.tolist():
+            drawn = np.array([scores.of_draw(scale * one) for one in noise])
+            low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+            rows.append(
+                {
+                    "penalty": float(fit.problem.penalty[0, 0]),
+                    "noise_scale": scale,
+                    **_floor(leak, attribute, needed / scale),
+                    "score": float(drawn.mean()),
+                    "score_low": float(low),
+                    "score_high": float(high),
+                    "exact_score": exact_score,
+                }
+            )
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    found = frame(columns, People.of(Table.of(X), None).library)
+    return Frontier(found, attribute, _metric(model, scoring), quantile, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Scores noisy copies of a model on test data that is preprocessed once."""
+
+    estimator: Any
+    exact: Array
+    scorer: Any
+    features: Any
+    labels: NDArray[Any]
+
+    @classmethod
+    def of(cls, fitted: Any, fit: Fit, leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
+        estimator = bare_copy(last_step(fitted))
+        # Preprocessed rows are plain arrays.
+        vars(estimator).pop("feature_names_in_", None)
+        table = Table.of(X_test, fit.table.names if Table.of(X_test).is_frame else None)
+        if len(table.names) != len(fit.table.names):
+            raise InputError(f"X_test has {len(table.names)} columns; X has {len(fit.table.names)}.")
+        labels = column_values(y_test)
+        if len(labels) != len(table) or not len(table):
+            raise InputError(f"X_test has {len(table)} rows and y_test {len(labels)}: one label a row is needed.")
+        features = fit.rows.reading.features(table.native)
+        return cls(estimator, exact_parameters(fit, leak), check_scoring(estimator, scoring), features, labels)
+
+    def of_draw(self, noise: Array) -> float:
+        set_parameters(self.estimator, self.exact + noise)
+        return float(self.scorer(self.estimator, self.features, self.labels))
+
+
+def _fitted(model: Any, X: Any, y: Any, penalties: ArrayLike | None, sample_weight: ArrayLike | None) -> Iterator[Any]:
+    if penalties is None:
+        yield model
+        return
+    weights = None if sample_weight is None else np.asarray(column_values(sample_weight), dtype=np.float64)
+    count = len(Table.of(X))
+    total = float(count if weights is None else weights.sum())
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    for penalty in _positive(penalties, "penalties").tolist():
+        again = clone(model)
+        name, value = _strength(last_step(model), penalty, total, count)
+        again.set_params(**{prefix + name: value})
+        arguments = {} if weights is None else {f"{prefix}sample_weight": weights}
+        yield again.fit(X, y, **arguments)
+
+
+def _strength(estimator: Any, penalty: float, total: float, count: int) -> tuple[str, float]:
+    """Return the hyperparameter of an estimator that makes its penalty P."""
+    if isinstance(estimator, LogisticRegression):
+        return "C", 1.0 / penalty
+    if isinstance(estimator, Ridge | RidgeClassifier):
+        return "alpha", penalty
+    if "alpha" not in estimator.get_params():
+        raise UnsupportedError(
+            f"{type(estimator).__name__} has no penalty that could be varied. Leave penalties out, or use Ridge."
+        )
+    # These objectives are means: over rows for stochastic gradients, over weights for generalized linear models.
+    return "alpha", penalty / (count if isinstance(estimator, SGDClassifier | SGDRegressor) else total)
+
+
+def _needed(leak: Leakage, attribute: str | None, quantile: float) -> float:
+    """Return the eta, or for a categorical attribute the distance, that the stated share of people are within."""
+    if attribute is None:
+        policy = Policy(eta=1.0, quantile=quantile)
+    elif attribute in leak.information.categorical:
+        policy = Policy(success_rate={attribute: 0.75}, quantile=quantile)
+    else:
+        policy = Policy(error_floor={attribute: 1.0}, quantile=quantile)
+    (factor,) = policy.factors(leak).values()
+    return factor * distance_for(0.75) if policy.success_rate else factor
+
+
+def _floor(leak: Leakage, attribute: str | None, needed: float) -> dict[str, float]:
+    if attribute in leak.information.categorical:
+        return {"success_rate": float(success_rate(np.array([needed]), np.array([1.0]))[0])}
+    return {"error_floor": 1.0 / needed if needed > 0 else np.inf}
+
+
+def _metric(model: Any, scoring: Any) -> str:
+    if isinstance(scoring, str):
+        return scoring
+    if scoring is not None:
+        return str(getattr(scoring, "__name__", "score"))
+    if is_classifier(model):
+        return "accuracy"
+    return "d2" if hasattr(last_step(model), "_base_loss") else "r2"
+
+
+def _positive(values: ArrayLike, name: str) -> Array:
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be positive numbers, not {values!r}.") from None
+    if array.ndim != 1 or not array.size or not ((array > 0) & np.isfinite(array)).all():
+        raise InputError(f"{name} must be one or more positive numbers, not {values!r}.")
+    return array

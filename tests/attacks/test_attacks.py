@@ -1,0 +1,218 @@
+"""Attacks do what an attacker could do, and fall where the bounds say."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from published import mnist
+from scipy.stats import norm, spearmanr
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import seepage
+from seepage.attacks import AttributeInversion, MembershipScore, Reconstruction
+
+random = np.random.default_rng(6)
+TABLE = pd.DataFrame(
+    {"age": random.normal(50, 10, 60), "bmi": random.normal(25, 4, 60), "ward": random.choice(["a", "b", "c"], 60)}
+)
+Y = 0.05 * TABLE["age"] - 0.1 * TABLE["bmi"] + (TABLE["ward"] == "b") + random.normal(size=60)
+ENCODE = make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough")
+
+
+def _leak(noise_scale, last=None, labels=Y, **arguments):
+    model = make_pipeline(ENCODE, last or Ridge(alpha=1.0)).fit(TABLE, labels)
+    return seepage.measure(model, TABLE, labels, noise_scale=noise_scale, **arguments)
+
+
+def test_the_white_box_attacker_is_certain_without_noise_and_guesses_with_much():
+    sure = AttributeInversion("ward").fit(_leak(1e-7)).evaluate(trials=20)
+    assert (sure["success"] == 1).all()
+    blind = AttributeInversion("ward").fit(_leak(1e4)).evaluate(trials=400)
+    assert blind["success"].mean() == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_the_white_box_guess_is_that_of_retraining_for_every_candidate():
+    leak = _leak(0.02)
+    attack = AttributeInversion("ward").fit(leak)
+    model = make_pipeline(ENCODE, Ridge(alpha=1.0)).fit(TABLE, Y)
+    exact = model[-1].coef_.copy(), model[-1].intercept_
+    simulation = np.random.default_rng(0)
+    model[-1].coef_ = exact[0] + 0.02 * simulation.normal(size=exact[0].shape)
+    model[-1].intercept_ = exact[1] + 0.02 * simulation.normal()
+    found = attack.guess(model)
+    for person in range(0, 60, 7):
+        cost = []
+        for value in ("a", "b", "c"):
+            changed = TABLE.copy()
+            changed.loc[person, "ward"] = value
+            other = Ridge(alpha=1.0).fit(ENCODE.fit(TABLE).transform(changed), Y)
+            cost.append(((other.coef_ - model[-1].coef_) ** 2).sum() + (other.intercept_ - model[-1].intercept_) ** 2)
+        assert found[person] == ("a", "b", "c")[int(np.argmin(cost))]
+
+
+def test_the_black_box_attacker_follows_fredrikson():
+    leak = _leak(1e-9)
+    attack = AttributeInversion("ward", kind="black-box").fit(leak)
+    model = make_pipeline(ENCODE, Ridge(alpha=1.0)).fit(TABLE, Y)
+    share = TABLE["ward"].value_counts(normalize=True)
+    variance = np.mean((model.predict(TABLE) - Y) ** 2)
+    scores = []
+    for value in ("a", "b", "c"):
+        predicted = model.predict(TABLE.assign(ward=value))
+        scores.append(np.log(share[value]) + norm.logpdf(Y, predicted, np.sqrt(variance)))
+    expected = np.array(["a", "b", "c"])[np.argmax(scores, axis=0)]
+    assert (attack.guess(model) == expected).all()
+    assert attack.evaluate(trials=5)["success"].between(0, 1).all()
+
+
+def test_more_noise_means_less_success_and_white_box_beats_black_box():
+    small, large = (
+        AttributeInversion("ward").fit(_leak(s)).evaluate(trials=100)["success"].mean() for s in (0.01, 0.3)
+    )
+    assert small > large
+    assert small > AttributeInversion("ward", kind="black-box").fit(_leak(0.01)).evaluate(trials=20)["success"].mean()
+
+
+def test_a_number_is_guessed_at_its_floor():
+    leak = _leak(2e-4, public_label=True)
+    found = seepage.verify(leak, AttributeInversion("bmi"), trials=2000)
+    assert found.holds, found.verdict
+    near = leak.error_floor()["bmi"].to_numpy() < 0.3
+    assert near.sum() > 10
+    ratio = (found.frame["error"] / found.frame["floor"])[near]
+    assert ratio.median() == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_biased_attacker_is_told_from_a_broken_bound():
+    # With much noise the guess stays inside the data's range: biased, so below the unbiased floor, and explained.
+    found = seepage.verify(_leak(5.0, public_label=True), AttributeInversion("bmi"), trials=2000)
+    assert found.frame["below"].any()
+    assert found.holds
+    assert "biased" in found.verdict
+
+
+def test_an_underestimate_of_the_information_is_noticed():
+    leak = _leak(2e-4, public_label=True)
+    quiet = seepage.measure(
+        make_pipeline(ENCODE, Ridge(alpha=1.0)).fit(TABLE, Y), TABLE, Y, noise_scale=2e-4, public_label=True
+    )
+    # As if the library had lost half of the information.
+    quiet.information.__dict__["_attributes"] = {k: v / 2 for k, v in leak.information.attributes().items()}
+    found = seepage.verify(quiet, AttributeInversion("bmi"), trials=2000)
+    assert found.frame["below"].any()
+
+
+@pytest.mark.parametrize("last", [Ridge(alpha=1.0), LogisticRegression(tol=1e-10), PoissonRegressor(tol=1e-8)])
+def test_membership_is_the_test_between_two_gaussians(last):
+    labels = {"Ridge": Y, "LogisticRegression": Y > 0, "PoissonRegressor": np.round(np.exp(0.3 * Y))}[
+        type(last).__name__
+    ]
+    features = TABLE[["bmi"]].to_numpy() - 25
+    model = type(last)(**last.get_params()).fit(features, labels)
+    leak = seepage.measure(model, features, labels, noise_scale=0.02)
+    attack = MembershipScore().fit(leak)
+    person = 11
+    weights = np.ones(60)
+    weights[person] = 0
+    if isinstance(last, PoissonRegressor):
+        last = type(last)(**{**last.get_params(), "alpha": last.alpha * 60 / 59})
+    without = seepage.linear._measure.Fit.of(last.fit(features, labels, weights), features, labels, weights).minimize()
+    distance = np.linalg.norm(without.parameters - leak.information.geometry.parameters) / 0.02
+    assert attack.distance_[person] == pytest.approx(distance, rel=1e-7)
+    found = attack.evaluate(trials=2000)
+    assert found["success"][person] == pytest.approx(norm.cdf(distance / 2), abs=0.03)
+    assert found["auc"][person] == pytest.approx(norm.cdf(distance / np.sqrt(2)), abs=0.03)
+    assert seepage.verify(leak, MembershipScore()).holds
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("label_known", [True, False])
+@pytest.mark.parametrize("kind", ["linear", "ridge", "logistic"])
+def test_without_noise_a_record_is_reconstructed_to_the_last_digits(kind, intercept, label_known):
+    simulation = np.random.default_rng(3)
+    X = [*simulation.normal(size=(80, 6)), 1.0, 0.0, 0.5, 0.0, 0.5, 0.0]
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    labels = np.where(X @ [1, -2, 0, 3, -1, 2] + 0.5 * simulation.normal(size=80) > 0, 1.0, -1.0)
+    model = {
+        "linear": LinearRegression(fit_intercept=intercept),
+        "ridge": Ridge(alpha=0.5, fit_intercept=intercept),
+        "logistic": LogisticRegression(C=5.0, tol=1e-10, max_iter=1000, fit_intercept=intercept),
+    }[kind].fit(X, labels)
+    leak = seepage.measure(model, X, labels, noise_scale=1e-3, public_label=True)
+    attack = Reconstruction(np.arange(30), label_known=label_known).fit(leak)
+    error = ((attack.guess(attack.exact()) - X[:30]) ** 2).mean(axis=1)
+    # Without an intercept a few records have a twin of another size that explains the release equally well.
+    twins = 0 if intercept else 12 if not label_known else 6
+    assert np.sort(error)[: 30 - twins].max() < 1e-15
+
+
+def test_reconstruction_of_digits_follows_the_floor(data_home):
+    X, y = mnist(data_home, "train")
+    X, y = X[:1500], y[:1500]
+    model = LogisticRegression(C=1 / (1e-2 * 1500), fit_intercept=False, tol=1e-8).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1e-5, public_label=True)
+    exact = Reconstruction(np.arange(20)).fit(leak)
+    error = ((exact.guess(exact.exact()) - X[:20]) ** 2).mean(axis=1)
+    assert np.median(error) < 1e-15
+    found = seepage.verify(leak, Reconstruction(np.arange(20)), trials=300)
+    assert found.holds, found.verdict
+    correlation = spearmanr(found.frame["error"], found.frame["floor"]).statistic
+    print(f"rank correlation of reconstruction error and floor: {correlation:.2f}")
+    assert correlation > 0.9
+
+
+@pytest.mark.parametrize("attack", [AttributeInversion("ward"), MembershipScore()])
+def test_success_never_exceeds_the_bound(attack):
+    for scale in (0.01, 0.1, 1.0):
+        found = seepage.verify(_leak(scale), attack, trials=500)
+        assert found.holds, found.verdict
+        assert "no more often" in found.verdict
+
+
+def test_the_picture_has_the_people_and_the_bound():
+    pytest.importorskip("matplotlib").use("Agg")
+    display = seepage.verify(_leak(2e-4, public_label=True), AttributeInversion("bmi"), trials=50).plot()
+    assert display.ax_.get_xlabel() == "root mean square error, floor"
+    assert len(display.ax_.collections[0].get_offsets()) == 60
+
+
+def test_what_an_attack_cannot_do_is_said():
+    leak = _leak(0.1)
+    with pytest.raises(seepage.InputError, match="call fit"):
+        AttributeInversion("ward").evaluate()
+    with pytest.raises(seepage.InputError, match="no private attribute 'height'"):
+        AttributeInversion("height").fit(leak)
+    with pytest.raises(seepage.InputError, match="kind must be"):
+        AttributeInversion("ward", kind="gray-box")
+    with pytest.raises(seepage.InputError, match="row numbers"):
+        Reconstruction([99]).fit(leak)
+    with pytest.raises(seepage.InputError, match="publication or a fitted estimator"):
+        AttributeInversion("ward").fit(leak).guess("theta")
+    with pytest.raises(seepage.InputError, match="not str"):
+        seepage.verify(leak, type("str", (), {"fit": lambda self, leak: "attack"})())
+    with pytest.raises(seepage.UnansweredError, match="independent noise"):
+        MembershipScore().fit(_leak(seepage.GaussianNoise(covariance=np.eye(5))))
+
+
+def test_white_box_inversion_is_far_cheaper_than_retraining(data_home):
+    table = pd.read_csv(data_home / "iwpc-scaled.csv", dtype={"cyp2c9": str}).iloc[:3855]
+    X, y = table.drop(columns="dose"), table["dose"]
+    encode = make_column_transformer(
+        (OneHotEncoder(drop="first", sparse_output=False), ["race", "cyp2c9", "vkorc1"]), remainder="passthrough"
+    )
+    model = make_pipeline(encode, Ridge(alpha=1e-2 * len(y), fit_intercept=False)).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1e-3)
+    start = time.perf_counter()
+    AttributeInversion("vkorc1").fit(leak).evaluate(trials=100)
+    attack = time.perf_counter() - start
+    features = encode.transform(X)
+    start = time.perf_counter()
+    for _ in range(20):
+        Ridge(alpha=1e-2 * len(y), fit_intercept=False).fit(features, y)
+    retraining = (time.perf_counter() - start) / 20 * 3855 * 3
+    print(f"{attack:.1f} s; retraining for each person and value {retraining / attack:.0f} times slower")
+    assert attack < 30

@@ -1,0 +1,92 @@
+"""The differential privacy beside the Fisher information."""
+
+import numpy as np
+import pytest
+from published import mnist
+from scipy.integrate import quad
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+from seepage import meaning
+
+
+def test_the_renyi_epsilon_is_the_divergence_of_two_gaussians():
+    for ratio in (0.3, 1.0, 1.58):
+        # Order 2: log of the mean square of the likelihood ratio.
+        divergence, _ = quad(lambda t, r=ratio: norm.pdf(t - r) ** 2 / norm.pdf(t), -15, 20, limit=400)
+        found = meaning.output_perturbation(sensitivity=ratio, noise_scale=1.0, delta=1e-5)
+        assert found.renyi == pytest.approx(np.log(divergence), rel=1e-6)
+
+
+def test_epsilon_and_delta_are_those_of_the_privacy_profile():
+    for ratio in (0.2, 1.0, 3.0):
+        for delta in (1e-3, 1e-6):
+            epsilon = meaning.gaussian_epsilon(ratio, delta)
+            profile, _ = quad(
+                lambda t, r=ratio, e=epsilon: max(norm.pdf(t - r) - np.exp(e) * norm.pdf(t), 0), -10, 20, limit=500
+            )
+            assert profile == pytest.approx(delta, rel=1e-4, abs=1e-9)
+    assert meaning.gaussian_epsilon(1e-9, 1e-5) == 0
+
+
+def test_replacing_a_record_never_moves_the_parameters_further_than_the_sensitivity():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50, 3))
+    X /= np.linalg.norm(X, axis=1).max()
+    y = random.integers(0, 2, 50)
+    model = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10)
+    leak = seepage.measure(model.fit(X, y), X, y, noise_scale=0.1, public_label=True)
+    found = leak.information.guarantee(1e-5, None)
+    sensitivity = 0.1 * np.sqrt(found.renyi)
+    assert sensitivity == pytest.approx(2 * 1.0 * 0.5)
+    base = model.coef_.copy()
+    for _ in range(40):
+        other, labels = X.copy(), y.copy()
+        other[0] = random.normal(size=3)
+        other[0] /= np.linalg.norm(other[0])
+        labels[0] = random.integers(0, 2)
+        assert np.linalg.norm(model.fit(other, labels).coef_ - base) <= sensitivity
+
+
+def test_guo_2022_section_7_on_mnist(data_home):
+    (X, y), (test, z) = mnist(data_home, "train"), mnist(data_home, "t10k")
+    penalty = noise = 1e-2
+    model = LogisticRegression(C=1 / (penalty * len(y)), fit_intercept=False, tol=1e-6).fit(X, y)
+    assert model.score(test, z) >= 0.999
+    leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True)
+    floor = 1 / leak.information.examples()["dfil"] ** 2
+    # "MSE = 1 is perfect privacy" is generous: guessing the mean image already has an error of 0.063, and no image's
+    # floor is below it, so the release adds nothing to a blind guess of any pixel.
+    blind = X.var(axis=0).mean()
+    assert blind == pytest.approx(0.063, abs=0.002)
+    assert floor.min() > blind
+
+    unit = meaning.output_perturbation(sensitivity=2 / (len(y) * penalty), noise_scale=noise, delta=1e-5)
+    assert unit.renyi == pytest.approx(2.49, abs=0.01)  # the paper's 1.58 is its root
+    assert np.sqrt(unit.renyi) == pytest.approx(1.58, abs=0.01)
+    # The inputs are not of norm 1: their true norms make the bound vacuous.
+    honest = leak.information.guarantee(1e-5, None)
+    assert honest.renyi == pytest.approx(unit.renyi * np.linalg.norm(X, axis=1).max() ** 2, rel=1e-9)
+    assert meaning.reconstruction_floor(honest.renyi, [1.0] * 784) < 1e-50
+    table = leak.translation(interval={f"x{i}": (0.0, 1.0) for i in range(784)}).set_index(["quantity", "of"])
+    assert table.loc[("Renyi epsilon, order 2", "everybody"), "value"] == pytest.approx(honest.renyi)
+    assert "largest in the data" in table.loc[("Renyi epsilon, order 2", "everybody"), "assumes"]
+    assert table.loc[("reconstruction MSE floor", "everybody"), "value"] < 1e-50
+    print(f"1/dFIL^2, quantiles 0, 5, 50, 95, 100%: {np.quantile(floor, [0, 0.05, 0.5, 0.95, 1])}")
+
+
+def test_where_differential_privacy_promises_nothing_the_reason_is_given():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(30, 2)), random.normal(size=30)
+    squared = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
+    with pytest.raises(seepage.UnansweredError, match="Squared loss"):
+        squared.information.guarantee(1e-5, None)
+    with_intercept = seepage.measure(LogisticRegression().fit(X, y > 0), X, y > 0, noise_scale=1.0)
+    with pytest.raises(seepage.UnansweredError, match="intercept"):
+        with_intercept.information.guarantee(1e-5, None)
+    assert "no guarantee" in set(squared.translation()["meaning"])
+    model = LogisticRegression(fit_intercept=False).fit(X, y > 0)
+    leak = seepage.measure(model, X, y > 0, noise_scale=1.0)
+    with pytest.raises(seepage.InputError, match="has norm"):
+        leak.translation(input_norm=0.1)

@@ -1,0 +1,111 @@
+"""The smallest noise that meets every target."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import seepage
+
+random = np.random.default_rng(4)
+TABLE = pd.DataFrame(
+    {"age": random.normal(50, 12, 80), "bmi": random.normal(25, 4, 80), "diagnosis": random.choice(["a", "b", "c"], 80)}
+)
+Y = 0.1 * TABLE["age"] - 0.2 * TABLE["bmi"] + (TABLE["diagnosis"] == "b") + random.normal(size=80)
+MODEL = make_pipeline(
+    make_column_transformer((OneHotEncoder(drop="first"), ["diagnosis"]), remainder="passthrough"), Ridge(alpha=1.0)
+).fit(TABLE, Y)
+
+
+def _leak(noise_scale):
+    return seepage.measure(MODEL, TABLE, Y, noise_scale=noise_scale)
+
+
+LEAK = _leak(0.3)
+FLOORS = LEAK.error_floor()["age"].to_numpy()
+ETAS = LEAK.examples["eta"].to_numpy()
+DISTANCES = LEAK.success_rate("diagnosis")["distance"].groupby(level=0).max().to_numpy()
+
+
+@settings(max_examples=1000, deadline=None)
+@given(
+    age=st.none() | st.floats(0.01, 1000),
+    rate=st.none() | st.floats(0.501, 0.999),
+    eta=st.none() | st.floats(1e-4, 1e4),
+    quantile=st.floats(0.01, 1.0),
+)
+def test_the_targets_are_met_exactly_and_by_no_smaller_noise(age, rate, eta, quantile):
+    floors = {} if age is None else {"age": age}
+    rates = {} if rate is None else {"diagnosis": rate}
+    if not floors and not rates and eta is None:
+        with pytest.raises(seepage.InputError, match="needs a target"):
+            seepage.calibrate(LEAK)
+        return
+    scale = seepage.calibrate(LEAK, error_floor=floors, success_rate=rates, eta=eta, quantile=quantile)
+
+    def shares(at: float) -> list[float]:
+        met = []
+        if floors:
+            met.append(np.mean(FLOORS * (at / 0.3) >= age * (1 - 1e-9)))
+        if rates:
+            met.append(np.mean(seepage.meaning.success_rate(DISTANCES * 0.3 / at) <= rate + 1e-9))
+        if eta is not None:
+            met.append(np.mean(ETAS * 0.3 / at <= eta * (1 + 1e-9)))
+        return met
+
+    assert min(shares(scale)) >= quantile - 1e-9
+    assert min(shares(scale * (1 - 1e-4))) < quantile
+
+
+def test_every_target_asks_for_more_noise_when_it_is_stricter():
+    for name, values in (("age", [1.0, 2.0, 7.0]), ("bmi", [0.5, 5.0])):
+        scales = [seepage.calibrate(LEAK, error_floor={name: value}) for value in values]
+        assert scales == sorted(scales)
+    assert seepage.calibrate(LEAK, success_rate={"diagnosis": 0.55}) > seepage.calibrate(
+        LEAK, success_rate={"diagnosis": 0.9}
+    )
+    assert seepage.calibrate(LEAK, eta=1.0) > seepage.calibrate(LEAK, eta=2.0)
+    assert seepage.calibrate(LEAK, eta=1.0, quantile=0.9) < seepage.calibrate(LEAK, eta=1.0)
+
+
+def test_a_measurement_at_the_calibrated_scale_meets_the_policy():
+    targets = {"error_floor": {"age": 5.0, "bmi": 1.0}, "success_rate": {"diagnosis": 0.6}}
+    safe = _leak(seepage.calibrate(LEAK, **targets))
+    assert seepage.Policy(**targets).shortfalls(safe) == []
+    missed = seepage.Policy(**targets).shortfalls(_leak(1e-3))
+    assert {shortfall.target.split(":")[0] for shortfall in missed} == {
+        "Everyone's age",
+        "Everyone's bmi",
+        "Everyone's diagnosis",
+    }
+    assert all(shortfall.factor > 1 for shortfall in missed)
+
+
+def test_a_covariance_is_scaled_as_a_whole():
+    shape = np.diag([1.0, 2.0, 3.0, 4.0, 5.0])
+    leak = _leak(seepage.GaussianNoise(covariance=shape))
+    noise = seepage.calibrate(leak, eta=0.5)
+    assert isinstance(noise, seepage.GaussianNoise)
+    assert _leak(noise).examples["eta"].max() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ({"error_floor": {"height": 1.0}}, "no private attribute 'height'"),
+        ({"error_floor": {"diagnosis": 1.0}}, "success_rate for it instead"),
+        ({"success_rate": {"age": 0.6}}, "is a number"),
+        ({"success_rate": {"diagnosis": 0.5}}, "between 0.5"),
+        ({"error_floor": {"age": -1}}, "must be positive"),
+        ({"eta": 0}, "eta must be positive"),
+        ({"eta": 1, "quantile": 0}, "share of people"),
+    ],
+)
+def test_an_impossible_target_is_refused(targets, message):
+    with pytest.raises(seepage.InputError, match=message):
+        seepage.calibrate(LEAK, **targets)

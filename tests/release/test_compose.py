@@ -1,0 +1,207 @@
+"""Independent releases: their information adds."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+from seepage.meaning import Guarantee
+from seepage.release._compose import compose
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+BINARY = (Y > 140).rename("target")
+
+
+def _measured(penalty, noise, **arguments):
+    return seepage.measure(Ridge(penalty).fit(X, Y), X, Y, noise_scale=noise, **arguments)
+
+
+FIRST, SECOND = _measured(1.0, 2.0), _measured(50.0, 0.7)
+
+
+def _jacobians(penalty, noise):
+    """The whitened Jacobian of every person, from the closed form of ridge regression."""
+    model = Ridge(penalty).fit(X, Y)
+    features = np.column_stack([X, np.ones(len(X))])
+    theta = np.append(model.coef_, model.intercept_)
+    hessian = features.T @ features + np.diag([penalty] * 10 + [0.0])
+    residual = features @ theta - Y.to_numpy()
+    inverse = np.linalg.inv(hessian) / noise
+    for row, slope in zip(features, residual, strict=True):
+        columns = slope * np.eye(11)[:, :10] + np.outer(row, theta[:10])
+        yield -inverse @ np.column_stack([columns, -row])
+
+
+def test_attributes_and_dfil_are_those_of_the_stacked_release():
+    both = compose([FIRST, SECOND])
+    stacked = [np.vstack(pair) for pair in zip(_jacobians(1.0, 2.0), _jacobians(50.0, 0.7), strict=True)]
+    np.testing.assert_allclose(both.attributes.to_numpy(), [np.linalg.norm(j, axis=0) for j in stacked], rtol=1e-8)
+    np.testing.assert_allclose(both.examples["dfil"], [np.linalg.norm(j) / np.sqrt(11) for j in stacked], rtol=1e-8)
+
+
+def test_eta_of_the_stacked_release_lies_between_the_stated_bounds():
+    both = compose([FIRST, SECOND]).examples
+    truth = [np.linalg.norm(np.vstack(p), 2) for p in zip(_jacobians(1.0, 2.0), _jacobians(50.0, 0.7), strict=True)]
+    assert (both["eta_low"] <= np.multiply(truth, 1 + 1e-9)).all()
+    assert (both["eta"] >= np.multiply(truth, 1 - 1e-9)).all()
+
+
+def test_equal_releases_cost_the_root_of_their_number():
+    many = compose([FIRST] * 9)
+    for column in ("eta", "dfil"):
+        np.testing.assert_allclose(many.examples[column], 3 * FIRST.examples[column], rtol=1e-12)
+    np.testing.assert_allclose(many.attributes, 3 * FIRST.attributes, rtol=1e-12)
+    assert many.joint(X["age"] > 60) == pytest.approx(3 * FIRST.joint(X["age"] > 60))
+    assert many.joint(attribute="bmi") == pytest.approx(3 * FIRST.joint(attribute="bmi"))
+
+
+def test_one_release_composes_to_itself():
+    alone = compose([FIRST])
+    np.testing.assert_allclose(alone.attributes, FIRST.attributes, rtol=1e-15)
+    assert compose(iter([FIRST])).information.count == 442
+
+
+def test_composing_is_associative():
+    nested, flat = compose([compose([FIRST, SECOND]), FIRST]), compose([FIRST, SECOND, FIRST])
+    np.testing.assert_allclose(nested.examples, flat.examples, rtol=1e-12)
+    np.testing.assert_allclose(nested.attributes, flat.attributes, rtol=1e-12)
+
+
+def test_different_models_compose_and_columns_find_each_other():
+    turned = X[X.columns[::-1]]
+    logistic = LogisticRegression(C=0.01, max_iter=10_000, tol=1e-8).fit(turned, BINARY)
+    other = seepage.measure(logistic, turned, BINARY, noise_scale=0.1, public_label=True)
+    first = _measured(1.0, 2.0, public_label=True)
+    both = compose([first, other])
+    assert list(both.attributes.columns) == list(X.columns)
+    expected = np.hypot(first.attributes["bmi"], other.attributes["bmi"])
+    np.testing.assert_allclose(both.attributes["bmi"], expected, rtol=1e-12)
+
+
+def test_distances_are_those_of_the_stacked_release():
+    shared = {"attributes": ["age"], "public_label": True}
+    first, second = _measured(1.0, 2.0, **shared), _measured(50.0, 0.7, **shared)
+    found = compose([first, second]).information.distances("age", [30.0, 60.0])
+    for person in (0, 100):
+        moved = X.copy()
+        moved.loc[person, "age"] = 60.0
+        stacked = []
+        for penalty, noise in ((1.0, 2.0), (50.0, 0.7)):
+            before, after = Ridge(penalty).fit(X, Y), Ridge(penalty).fit(moved, Y)
+            stacked += [*(after.coef_ - before.coef_) / noise, (after.intercept_ - before.intercept_) / noise]
+        assert found.distance[person, 1] == pytest.approx(np.linalg.norm(stacked), rel=1e-6)
+
+
+def test_differential_privacy_composes_as_one_gaussian_release():
+    features = X / X.to_numpy().max()
+    model = LogisticRegression(C=0.1, fit_intercept=False).fit(features, BINARY)
+    leaks = [seepage.measure(model, features, BINARY, noise_scale=scale) for scale in (3.0, 4.0)]
+    both = compose(leaks).information.guarantee(1e-5, None)
+    each = [leak.information.guarantee(1e-5, None) for leak in leaks]
+    assert both.renyi == pytest.approx(sum(one.renyi for one in each))
+    # Noise 3 and 4 together are like one release with noise 2.4.
+    alone = seepage.measure(model, features, BINARY, noise_scale=2.4).information.guarantee(1e-5, None)
+    assert both.epsilon == pytest.approx(alone.epsilon, rel=1e-9)
+    assert both.epsilon < sum(one.epsilon for one in each)
+    assert any(sentence.startswith("Release 2: ") for sentence in both.assumptions)
+
+
+def test_a_composition_has_the_prior_of_its_people_and_no_noise_to_choose():
+    both = compose([FIRST, SECOND])
+    assert both.information.variances() == FIRST.information.variances()
+    assert (both.error_floor(prior="data") <= FIRST.error_floor(prior="data")).all(axis=None)
+    with pytest.raises(seepage.UnansweredError):
+        seepage.calibrate(both, error_floor={"age": 1.0})
+
+
+def test_the_bounds_and_every_part_are_among_the_assumptions():
+    sentences = " ".join(compose([FIRST, SECOND]).assumptions)
+    assert "upper bounds" in sentences
+    assert "Release 1: Only the parameters" in sentences
+    assert "Release 2: Only the parameters" in sentences
+    assert "noise of scale 0.7" in sentences
+
+
+class _Estimated:
+    """A measurement of another kind, with a standard error and a lower bound."""
+
+    def __init__(self, assurance, information):
+        self.assurance, self.assumptions = assurance, ("It was estimated.",)
+        self.count, self.attribute_names = information.count, information.attribute_names
+        self.categorical, self.attributes, self.noise = information.categorical, information.attributes, None
+        self.guarantee = lambda delta, norm: Guarantee(0.5, 2.0, delta, ("It was accounted.",))
+        self._examples = dict(information.examples())
+        self._examples["eta_low"] = 0.5 * self._examples["eta"]
+        self._examples["dfil_standard_error"] = 0.1 * self._examples["dfil"]
+
+    def examples(self):
+        return self._examples
+
+
+def test_the_assurance_is_the_weakest():
+    estimated = seepage.Leakage(_Estimated("estimated", FIRST.information), FIRST.people)
+    heuristic = seepage.Leakage(_Estimated("heuristic", FIRST.information), FIRST.people)
+    assert compose([FIRST, SECOND]).assurance == "exact"
+    assert compose([estimated, FIRST]).assurance == "estimated"
+    assert compose([FIRST, heuristic, estimated]).assurance == "heuristic"
+
+
+def test_guarantees_of_another_kind_add_at_a_share_of_delta_each():
+    estimated = seepage.Leakage(_Estimated("estimated", FIRST.information), FIRST.people)
+    assert compose([estimated] * 3).information.guarantee(1e-5, None) == Guarantee(
+        1.5, 6.0, 1e-5, tuple(f"Release {number}: It was accounted." for number in (1, 2, 3))
+    )
+
+
+def test_standard_errors_propagate():
+    estimated = seepage.Leakage(_Estimated("estimated", SECOND.information), SECOND.people)
+    found = compose([FIRST, estimated]).examples
+    random = np.random.default_rng(0)
+    dfil = estimated.examples["dfil"].to_numpy()
+    drawn = np.hypot(FIRST.examples["dfil"].to_numpy(), random.normal(dfil, 0.1 * dfil, size=(4000, 442)))
+    np.testing.assert_allclose(found["dfil_standard_error"], drawn.std(axis=0), rtol=0.15)
+    np.testing.assert_array_equal(found["eta_low"], np.maximum(FIRST.examples["eta"], 0.5 * SECOND.examples["eta"]))
+
+
+CLASSIFIER = LogisticRegression(C=1e-3, max_iter=10_000).fit(X, BINARY)
+SHORTER = seepage.measure(Ridge().fit(X[1:], Y[1:]), X[1:], Y[1:], noise_scale=1.0)
+REVERSED = seepage.measure(Ridge().fit(X[::-1], Y[::-1]), X[::-1], Y[::-1], noise_scale=1.0)
+HARD = {
+    "nothing": ([], "no releases"),
+    "a model": ([FIRST, Ridge()], "list of Leakage.*Ridge"),
+    "fewer people": ([FIRST, SHORTER], "442 people and release 2 about 441"),
+    "another order": ([FIRST, SECOND, REVERSED], "Row 0 is person 0 in release 1 and person 441 in release 3.*sort"),
+    "other people": ([FIRST, _measured(1.0, 1.0, ids=np.arange(7, 449))], "person 0 .* person 7 .*same people compose"),
+    "other attributes": ([FIRST, _measured(1.0, 1.0, attributes=["age"])], "attributes=.*public_label="),
+    "a public label": ([FIRST, _measured(1.0, 1.0, public_label=True)], "public_label="),
+    "a category and a number": (
+        [
+            FIRST,
+            seepage.measure(LogisticRegression(C=1e-3, max_iter=10_000).fit(X, BINARY), X, BINARY, noise_scale=1.0),
+        ],
+        "'target' is a category in one",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HARD)
+def test_releases_that_do_not_belong_together_are_refused(what):
+    leaks, message = HARD[what]
+    with pytest.raises(seepage.InputError, match=message):
+        compose(leaks)
+
+
+def test_rows_without_ids_are_numbered():
+    plain = seepage.measure(Ridge().fit(X.to_numpy(), Y), X.to_numpy(), Y, noise_scale=1.0, attributes=["x0"])
+    named = X.set_axis([f"x{i}" for i in range(10)], axis=1)
+    frame = seepage.measure(Ridge().fit(named, Y), named, Y, noise_scale=1.0, attributes=["x0"])
+    assert compose([plain, frame]).information.count == 442
+
+
+def test_the_frame_comes_in_the_library_of_the_first():
+    other = seepage.measure(Ridge().fit(X, Y), pl.from_pandas(X), Y, noise_scale=1.0)
+    assert isinstance(compose([other, FIRST]).examples, pl.DataFrame)
+    assert isinstance(compose([FIRST, other]).examples, pd.DataFrame)

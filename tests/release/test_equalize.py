@@ -1,0 +1,181 @@
+"""Equal leakage, on the data of the paper and as a well-behaved estimator."""
+
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from published import cifar, hannun, mnist
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import seepage
+
+X, Y = load_diabetes(return_X_y=True)
+
+
+@parametrize_with_checks(
+    [seepage.EqualizedLeakage(Ridge(), tol=0.5), seepage.EqualizedLeakage(LogisticRegression(), tol=0.5)],
+)
+def test_it_is_an_estimator_of_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits(data_home):
+    (train, y), (test, z) = mnist(data_home, "train"), mnist(data_home, "t10k")
+    train, test = hannun(train, test)
+    return train, y, test, z
+
+
+def test_linear_regression_on_mnist_becomes_equal(digits):
+    train, y, test, z = digits
+    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False)).fit(train, 2.0 * y - 1)
+    eta = model.leakage_.examples["eta"]
+    assert eta.mean() == pytest.approx(0.0470, abs=1e-4)
+    assert eta.std() < 1e-4
+    assert model.n_iter_ <= 15
+    assert model.history_[-1] < 1e-3
+    assert np.mean((model.predict(test) > 0) == z) >= 0.997
+
+
+def test_logistic_regression_on_mnist_becomes_equal(digits):
+    train, y, _, _ = digits
+    inner = LogisticRegression(C=1 / (8e-4 * len(y)), fit_intercept=False, tol=1e-6)
+    model = seepage.EqualizedLeakage(inner).fit(train, y)
+    assert model.leakage_.examples["eta"].mean() == pytest.approx(0.0238, abs=1e-4)
+    assert model.n_iter_ <= 15
+
+
+def test_linear_regression_on_cifar_becomes_equal(data_home):
+    (train, y), (test, z) = cifar(data_home, "train"), cifar(data_home, "test")
+    train, test = hannun(train, test)
+    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False)).fit(train, 2.0 * y - 1)
+    eta = model.leakage_.examples["eta"]
+    assert eta.mean() == pytest.approx(0.295, abs=1e-3)
+    assert eta.std() < 5e-4
+    assert model.n_iter_ <= 15
+    assert np.mean((model.predict(test) > 0) == z) == pytest.approx(0.806, abs=2e-3)
+
+
+def test_it_costs_little_more_than_its_fits_and_measurements(digits):
+    train, y, _, _ = digits
+    labels = 2.0 * y - 1
+    inner = LinearRegression(fit_intercept=False)
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    ratios = []
+    for _ in range(5):
+        start = time.perf_counter()
+        fitted = inner.fit(train, labels, weights)
+        seepage.measure(fitted, train, labels, noise_scale=1.0, sample_weight=weights).information.examples()
+        one = time.perf_counter() - start
+        start = time.perf_counter()
+        model = seepage.EqualizedLeakage(inner).fit(train, labels)
+        ratios.append((time.perf_counter() - start) / (model.n_iter_ * one))
+    print(f"{np.median(ratios):.2f} of iterations x (one fit and one scoring pass)")
+    assert np.median(ratios) < 1.3
+
+
+@pytest.fixture(scope="module")
+def warfarin(data_home):
+    table = pd.read_csv(data_home / "iwpc-scaled.csv", dtype={"cyp2c9": str})
+    part = table.iloc[np.random.default_rng(0).permutation(len(table))[: int(0.8 * len(table))]].reset_index(drop=True)
+    return part.drop(columns="dose"), part["dose"]
+
+
+def _white_box(leak, X, draws=100):
+    """Return how often each person's VKORC1 is guessed from a noisy release by the exact refits."""
+    information, levels = leak.information, ["CC", "CT", "TT"]
+    truth = np.array([levels.index(value) for value in X["vkorc1"]])
+    moves = np.zeros((len(X), 3, information.geometry.parameters.size))
+    for j, level in enumerate(levels):
+        for span in information.rows.spans():
+            before, after = information.rows.read(span), information.rows.altered(span, "vkorc1", level)
+            moves[span, j] = information.refit.moves(before, after)
+    noise = information.noise.scale * np.random.default_rng(1).normal(size=(draws, len(X), moves.shape[2]))
+    score = (moves**2).sum(axis=2) - 2 * np.einsum("dnp,njp->dnj", noise, moves)
+    return (score.argmin(axis=2) == truth).mean(axis=0)
+
+
+def _range_over_deciles(success, by):
+    means = pd.Series(success).groupby(pd.qcut(by, 10, labels=False)).mean()
+    return means.max() - means.min()
+
+
+@pytest.mark.parametrize("dropped", ["first", "last"])
+def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped(warfarin, dropped):
+    X, y = warfarin
+    names = ["race", "cyp2c9", "vkorc1"]
+    levels = [sorted(X[name].unique()) for name in names]
+    encoder = OneHotEncoder(
+        categories=levels, drop=[each[0 if dropped == "first" else -1] for each in levels], sparse_output=False
+    )
+    ridge = Ridge(alpha=1e-2 * len(y), fit_intercept=False)
+    inner = make_pipeline(make_column_transformer((encoder, names), remainder="passthrough"), ridge)
+    first = seepage.measure(inner.fit(X, y), X, y, noise_scale=1e-3)
+    assert inner[:-1].transform(X).shape[1] == 14
+    distance = first.information.distances("vkorc1", None).nearest()
+    linearized = first.information.attributes()["vkorc1"]
+    before = _white_box(first, X)
+
+    with pytest.warns(ConvergenceWarning):
+        exact = seepage.EqualizedLeakage(inner, noise_scale=1e-3, target="vkorc1", max_iter=11, tol=1e-6).fit(X, y)
+    after = _white_box(exact.leakage_, X)
+    assert _range_over_deciles(before, distance) == pytest.approx(0.5, abs=0.03)
+    assert _range_over_deciles(after, distance) < 0.05
+
+    weights = np.ones(len(y))
+    for _ in range(11):
+        fitted = clone(inner).fit(X, y, ridge__sample_weight=weights)
+        leak = seepage.measure(fitted, X, y, noise_scale=1e-3, sample_weight=weights)
+        eta = leak.information.attributes()["vkorc1"]
+        weights = len(y) * (weights / eta) / (weights / eta).sum()
+    old = _white_box(leak, X)
+    print(
+        f"{dropped} level dropped: exact distance {_range_over_deciles(before, distance):.2f} -> "
+        f"{_range_over_deciles(after, distance):.2f}; linearized eta, by its own deciles "
+        f"{_range_over_deciles(before, linearized):.2f} -> {_range_over_deciles(old, linearized):.2f}"
+    )
+    assert _range_over_deciles(old, linearized) > _range_over_deciles(after, distance)
+
+
+def test_an_attribute_or_dfil_can_be_the_target():
+    for target in ("dfil", "x2"):
+        model = seepage.EqualizedLeakage(Ridge(alpha=0.1), target=target).fit(X, Y)
+        values = model.leakage_.information.attributes() if target == "x2" else model.leakage_.information.examples()
+        assert values[target].std() / values[target].mean() <= 1e-3
+    with pytest.raises(seepage.InputError, match="target must be"):
+        seepage.EqualizedLeakage(Ridge(), target="height").fit(X, Y)
+
+
+def test_it_says_when_it_did_not_converge_and_keeps_the_best():
+    with pytest.warns(ConvergenceWarning, match="not equal yet: after 2 fits"):
+        model = seepage.EqualizedLeakage(Ridge(alpha=1.0), max_iter=2).fit(X, Y)
+    assert not model.converged_
+    eta = model.leakage_.information.examples()["eta"]
+    assert eta.std() / eta.mean() == pytest.approx(min(model.history_))
+    assert model.weights_.mean() == pytest.approx(1.0)
+
+
+def test_it_can_be_cloned_pickled_searched_and_piped():
+    model = seepage.EqualizedLeakage(make_pipeline(StandardScaler(), Ridge()), tol=1e-2)
+    assert clone(model).get_params()["tol"] == 1e-2
+    fitted = pickle.loads(pickle.dumps(model.fit(X, Y)))
+    np.testing.assert_array_equal(fitted.predict(X), model.predict(X))
+    search = GridSearchCV(seepage.EqualizedLeakage(Ridge(), tol=0.05), {"estimator__alpha": [0.1, 10.0]}, cv=2).fit(
+        X, Y
+    )
+    assert search.best_params_["estimator__alpha"] in (0.1, 10.0)
+    piped = make_pipeline(StandardScaler(), seepage.EqualizedLeakage(Ridge(), tol=0.05)).fit(X, Y)
+    assert piped.score(X, Y) > 0.3
