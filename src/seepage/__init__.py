@@ -17,8 +17,11 @@ from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
     from seepage import attacks as attacks
+    from seepage import engines as engines
     from seepage.attacks import verify as verify
+    from seepage.linear import fit as fit
     from seepage.linear import measure as measure
+    from seepage.linear import plan as plan
     from seepage.release import Certificate as Certificate
     from seepage.release import EqualizedLeakage as EqualizedLeakage
     from seepage.release import Frontier as Frontier
@@ -40,10 +43,12 @@ _LATER = {
     "compose": "seepage.release",
     "frontier": "seepage.release",
     "publish": "seepage.release",
+    "fit": "seepage.linear",
     "measure": "seepage.linear",
+    "plan": "seepage.linear",
     "verify": "seepage.attacks",
 }
-_PACKAGES = ("attacks", "linear", "meaning", "release")
+_PACKAGES = ("attacks", "engines", "linear", "meaning", "release")
 
 
 def __getattr__(name: str) -> _Any:

@@ -44,6 +44,11 @@ class Table:
             raise InputError(f"X must have two dimensions (rows, columns), not shape {array.shape}.")
         return cls(array, _numbered(array.shape[1], columns))
 
+    @classmethod
+    def header(cls, names: Sequence[str]) -> "Table":
+        """Return column names without rows: those are elsewhere."""
+        return cls(np.empty((0, len(names))), tuple(names))
+
     def __len__(self) -> int:
         return int(self.native.shape[0])
 
@@ -139,6 +144,11 @@ def column_values(column: Any) -> NDArray[Any]:
     if isinstance(series, nw.Series | nw.DataFrame):
         return np.asarray(series.to_numpy())
     return np.asarray(column)
+
+
+def plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of objects as an array of their own type, if they have one in common."""
+    return np.array(values.tolist()) if values.dtype == object and values.ndim == 1 else values
 
 
 def column_name(column: Any, default: str) -> str:

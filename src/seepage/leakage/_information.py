@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._noise import GaussianNoise
+from seepage._tables import Frame
+from seepage.leakage._distribution import Distribution
 from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
 Assurance = Literal["exact", "estimated", "heuristic"]
+Kind = Literal["examples", "attributes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,4 +96,28 @@ class Information(Protocol):
 
     def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
         """Return eta of the joint release about a set of people, for all attributes or one."""
+        ...
+
+
+@runtime_checkable
+class Summarized(Protocol):
+    """An information about more people than memory holds: it answers with distributions instead of arrays.
+
+    `examples()` and `attributes()` still work; what they return is read a column at a time, when it is asked for.
+    """
+
+    def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
+        """Return how each column of `examples()` or of `attributes()` is distributed."""
+        ...
+
+    def groups(self, column: str | None) -> Mapping[Any, Distribution]:
+        """Return how eta is distributed in each group of a column."""
+        ...
+
+    def most_exposed(self, count: int) -> Frame:
+        """Return the people with the largest eta, the largest first."""
+        ...
+
+    def joint(self, people: Any, attribute: str | None) -> float:
+        """Return the joint eta of a set of people, who are given by values of columns."""
         ...

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage._tables import Frame, People, column_values, frame
-from seepage.leakage._groups import GroupLeakage
-from seepage.leakage._information import Assurance, Distances, Information
+from seepage.leakage._groups import GroupLeakage, Sketched
+from seepage.leakage._information import Assurance, Distances, Information, Summarized
 from seepage.leakage._summary import summarize
 from seepage.leakage._translation import translate
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
@@ -187,13 +187,15 @@ class Leakage:
                     f"There is no private attribute {name!r}. There are {list(self.information.attribute_names)}."
                 )
 
-    def by_group(self, groups: Any, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0) -> GroupLeakage:
+    def by_group(
+        self, groups: Any = None, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
+    ) -> GroupLeakage:
         """Return eta by subgroup, with bootstrap intervals.
 
         Parameters
         ----------
-        groups : array-like of shape (n,)
-            The group of each person.
+        groups : array-like of shape (n,), or str
+            The group of each person. For people in files, a column; by default the one given to `measure`.
         confidence : float, default=0.95
             The share of resamples that an interval covers.
         resamples : int, default=200
@@ -201,22 +203,43 @@ class Leakage:
         seed : int, default=0
             Of the resampling.
         """
-        values = self.information.examples()["eta"]
         library = self.people.library
+        if isinstance(self.information, Summarized):
+            found = self.information.groups(groups)
+            parts = tuple(Sketched(distribution) for distribution in found.values())
+            return GroupLeakage(tuple(found), parts, library, confidence, resamples, seed)
+        values = self.information.examples()["eta"]
         return GroupLeakage.of(values, groups, library, confidence=confidence, resamples=resamples, seed=seed)
+
+    def most_exposed(self, count: int = 10) -> Frame:
+        """Return the people with the largest eta, the largest first.
+
+        Parameters
+        ----------
+        count : int, default=10
+            How many.
+        """
+        if isinstance(self.information, Summarized):
+            return self.information.most_exposed(count)
+        examples = self.information.examples()
+        rows = np.argsort(-examples["eta"], kind="stable")[:count]
+        return self.people.take(rows).frame({name: values[rows] for name, values in examples.items()})
 
     def joint(self, people: Any = None, *, attribute: str | None = None) -> float:
         """Return eta of the joint release about a set of people: how well anything about the set as a whole is known.
 
         Parameters
         ----------
-        people : array-like of bool, shape (n,), optional
-            Who belongs to the set; everyone by default.
+        people : array-like of bool, shape (n,), or mapping, optional
+            Who belongs to the set; everyone by default. For people in files, the values of columns that they have in
+            common, such as `{"region": "north"}`.
         attribute : str, optional
             One attribute instead of all.
         """
         if attribute is not None:
             self._check_names({attribute: None})
+        if isinstance(self.information, Summarized):
+            return self.information.joint(people, attribute)
         return self.information.joint(self._mask(people), attribute)
 
     def _mask(self, people: Any) -> NDArray[np.bool_] | None:

@@ -101,7 +101,8 @@ class Affine:
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""
-        kept = [i for column in columns for i, c in enumerate(self.coordinates) if c.column == column]
+        blocks = self.blocks()
+        kept = [int(i) for column in columns for i in blocks.get(column, ())]
         return replace(self, matrix=self.matrix[:, kept].tocsr(), coordinates=tuple(self.coordinates[i] for i in kept))
 
     def blocks(self) -> dict[int, NDArray[np.intp]]:

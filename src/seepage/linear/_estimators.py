@@ -200,13 +200,18 @@ _READERS: dict[type, Reader] = {
 }
 
 
-def check_supported(model: Any) -> None:
-    """Refuse a model that cannot be measured, or is not fitted yet, before anything reads the data."""
+def check_known(model: Any) -> None:
+    """Refuse a model that cannot be measured."""
     if type(model) not in _READERS:
         known = ", ".join(kind.__name__ for kind in _READERS)
         raise UnsupportedError(
             f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
         )
+
+
+def check_supported(model: Any) -> None:
+    """Refuse a model that cannot be measured, or is not fitted yet, before anything reads the data."""
+    check_known(model)
     try:
         check_is_fitted(model)
     except NotFittedError:

@@ -15,7 +15,7 @@ from seepage.leakage._information import Assurance, Distances
 from seepage.linear._geometry import Geometry
 from seepage.linear._one_margin import OneMargin
 from seepage.linear._refit import Refit
-from seepage.linear._rows import Rows
+from seepage.linear._rows import RowsInMemory
 from seepage.linear._several_margins import SeveralMargins
 from seepage.linear._sums import JointSums, joint_sums
 from seepage.linear._threads import in_threads
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 class LinearInformation:
     """Exact Fisher information of a linear model published with Gaussian noise."""
 
-    rows: Rows
+    rows: RowsInMemory
     geometry: Geometry
     penalty: Array
     """P, shape (p, outputs)."""
@@ -55,7 +55,7 @@ class LinearInformation:
     @cached_property
     def _examples(self) -> dict[str, Array]:
         top, trace = np.empty(self.count), np.empty(self.count)
-        for at, found in in_threads(lambda at: (at, self.scorer.examples(self.rows.read(at))), self.rows.spans()):
+        for at, found in self.rows.each(self.scorer.examples):
             top[at], trace[at] = found
         return {"eta": np.sqrt(top), "dfil": np.sqrt(trace / max(self.geometry.values, 1))}
 
@@ -66,7 +66,7 @@ class LinearInformation:
     def _attributes(self) -> dict[str, Array]:
         # One array an attribute: frames hold columns, so nothing is copied to make one.
         found = {name: np.empty(self.count) for name in self.attribute_names}
-        for at, part in in_threads(lambda at: (at, self.scorer.attributes(self.rows.read(at))), self.rows.spans()):
+        for at, part in self.rows.each(self.scorer.attributes):
             for i, column in enumerate(found.values()):
                 np.sqrt(part[:, i], out=column[at])
         return found
@@ -85,7 +85,7 @@ class LinearInformation:
             batch = self.rows.read(at) if people is None else self.rows.read(at).take(people[at])
             return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans())))
+        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True))))
 
     def _is_label(self, attribute: str) -> bool:
         return not self.geometry.public_label and attribute == self.attribute_names[-1]

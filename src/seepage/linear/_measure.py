@@ -1,9 +1,8 @@
 """From a fitted scikit-learn model and its data to a `Leakage`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,65 +11,41 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import People, Table, column_name, column_values
+from seepage._tables import People, Table, column_name, column_values, plain
+from seepage.engines import Engine, Local
 from seepage.leakage import Leakage
 from seepage.linear._affine import Affine
 from seepage.linear._estimators import Labels, Problem, check_supported, class_weight_of, labels_of, read
 from seepage.linear._geometry import Geometry
 from seepage.linear._information import LinearInformation
 from seepage.linear._minimizer import Minimizer, minimize
-from seepage.linear._rows import Batch, Reading, batch_rows, check_batch, check_values, stored
+from seepage.linear._passes import OnEngine
+from seepage.linear._roles import Job, Roles, are_paths, refuse_in_memory
+from seepage.linear._rows import InMemory, Reading, batch_rows, check_values
 from seepage.linear._steps import through
 from seepage.linear._sums import NewtonSums, newton_sums
-from seepage.linear._threads import in_threads
+from seepage.linear._width import check_width
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class InMemory:
-    """Rows that are in memory already, read a batch at a time."""
-
-    table: Table
-    labels: NDArray[Any]
-    weights: Array | None
-    reading: Reading
-    batch_size: int
-
-    @property
-    def count(self) -> int:
-        return len(self.table)
-
-    def spans(self) -> list[slice]:
-        return [slice(at, min(at + self.batch_size, self.count)) for at in range(0, self.count, self.batch_size)]
-
-    def read(self, span: slice) -> Batch:
-        weights = None if self.weights is None else self.weights[span]
-        return self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
-
-    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
-        weights = None if self.weights is None else self.weights[span]
-        labels = self.labels[span]
-        if attribute is None:
-            # Class weights are public: they stay those of the true label.
-            batch = self.read(span)
-            return replace(batch, labels=self.reading.labels.encode(np.full(len(labels), value)))
-        return self.reading.batch(self.table.rows_with(span.start, span.stop, attribute, value), labels, weights)
-
-    def column(self, attribute: str | None) -> NDArray[Any]:
-        return self.labels if attribute is None else self.table.column(attribute)
 
 
 def measure(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     noise_scale: float | GaussianNoise,
-    sample_weight: ArrayLike | None = None,
+    target: str | Sequence[str] | None = None,
+    sample_weight: ArrayLike | str | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     ids: Any = None,
+    groups: str | None = None,
+    engine: Engine | None = None,
+    output: Any = None,
+    resume: bool = False,
+    filesystem: Any = None,
+    progress: bool | None = None,
 ) -> Leakage:
     """Measure what publishing a fitted linear model gives away about each person in its training data.
 
@@ -78,21 +53,36 @@ def measure(
     ----------
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine preprocessing.
-    X : array, sparse matrix or data frame of shape (n, columns)
-        The rows that it was fitted on.
-    y : array-like of shape (n,) or (n, targets)
-        The labels that it was fitted on.
+    X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
+        The rows that it was fitted on. A path may be a folder, a pattern ("people/*.parquet") or a URI ("s3://...").
+    y : array-like of shape (n,) or (n, targets), optional
+        The labels that it was fitted on; for files, give `target` instead.
     noise_scale : float or GaussianNoise
         The noise that is added to the published parameters (coefficients and intercept): a standard deviation, or a
         noise with a covariance.
-    sample_weight : array-like of shape (n,), optional
-        The weights that it was fitted with.
+    target : str or sequence of str, optional
+        The column of the files that holds the labels.
+    sample_weight : array-like of shape (n,) or str, optional
+        The weights that it was fitted with; for files, the column that holds them.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default. The others are known to the attacker.
-    ids : array-like of shape (n,), optional
-        What to call the rows; a pandas index is kept by itself.
+    ids : array-like of shape (n,) or str, optional
+        What to call the rows; a pandas index is kept by itself. For files, the column that names them.
+    groups : str, optional
+        For files, the column of the groups that `by_group()` compares.
+    engine : Engine, optional
+        Who reads the rows: one of `seepage.engines`. This process for data in memory, `Local()` for files by default.
+    output : path, optional
+        For files, a new folder for the per-person results, one file for each unit of work. Without it only summaries
+        can be asked for.
+    resume : bool, default=False
+        Whether to continue the unfinished job in `output`.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the paths of `X` and `output` are, when a URI cannot say it.
+    progress : bool, optional
+        Whether to print how far files have been read and the time left; by default if standard error is a terminal.
 
     Returns
     -------
@@ -113,29 +103,59 @@ def measure(
     np.True_
     """
     noise = as_noise(noise_scale)
-    fit = Fit.of(model, X, y, sample_weight)
-    minimizer = fit.minimize()
-    names = fit.table.names
-    columns = fit.private_columns(attributes)
-    geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label)
-    private = [names[column] for column in columns]
-    categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
-    if not public_label:
-        label = _label_name(y, private)
-        private.append(label)
-        if fit.problem.labels.classes is not None:
-            categorical.add(label)
+    if are_paths(X):
+        from seepage.linear._measure_files import measure_files
+
+        roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
+        job = Job(engine or Local(), output, resume, filesystem, progress)
+        return measure_files(model, X, roles, noise, public_label, attributes, job)
+    refuse_in_memory(y, target=target, groups=groups, output=output, resume=resume, filesystem=filesystem)
+    fit = Fit.of(model, X, y, sample_weight, engine)
+    release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
     information = LinearInformation(
         rows=fit.rows,
-        geometry=geometry,
+        geometry=release.geometry,
         penalty=fit.problem.penalty,
         basis=fit.problem.basis,
         noise=noise,
-        attribute_names=tuple(private),
-        categorical=frozenset(categorical),
-        assumptions=_assumptions(fit, noise, minimizer, private, public_label),
+        attribute_names=release.attribute_names,
+        categorical=release.categorical,
+        assumptions=release.assumptions,
     )
     return Leakage(information, People.of(fit.table, ids))
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What is published about whom, and how it moves with their values."""
+
+    geometry: Geometry
+    attribute_names: tuple[str, ...]
+    categorical: frozenset[str]
+    assumptions: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        fit: "Fit",
+        minimizer: Minimizer,
+        noise: GaussianNoise,
+        attributes: Sequence[str] | None,
+        label: str,
+        public_label: bool,
+    ) -> "Release":
+        """Return the release of a model's parameters with some noise."""
+        names = fit.table.names
+        columns = fit.private_columns(attributes)
+        geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label)
+        private = [names[column] for column in columns]
+        categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
+        if not public_label:
+            private.append(label if label not in private else f"{label} (label)")
+            if fit.problem.labels.classes is not None:
+                categorical.add(private[-1])
+        assumptions = _assumptions(fit, noise, minimizer, private, public_label)
+        return cls(geometry, tuple(private), frozenset(categorical), assumptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,56 +165,42 @@ class Fit:
     problem: Problem
     affine: Affine
     table: Table
-    rows: InMemory
+    rows: Any
+    """Where its rows are: `InMemory`, `OnEngine` or `FileRows`."""
     preprocessed: bool
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> "Fit":
+    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any, engine: Engine | None = None) -> "Fit":
         """Check that model and data can belong together, and read them."""
-        preprocess, estimator = _split(model)
+        preprocess, estimator = split(model)
         check_supported(estimator)
-        table = Table.of(X, _fitted_columns(preprocess, estimator))
+        table = Table.of(X, fitted_columns(preprocess, estimator))
         labels = _labels(y, table)
-        weights = _weights(sample_weight, table)
-        affine = Affine.raw(len(table.names))
-        if preprocess is not None:
-            affine = through(preprocess, affine, "")
-        if affine.features != np.atleast_2d(estimator.coef_).shape[1]:
-            raise InputError(
-                f"X has {len(table.names)} columns, which give {affine.features} features; the model was fitted on "
-                f"{np.atleast_2d(estimator.coef_).shape[1]}."
-            )
+        weights = checked_weights(sample_weight, len(table))
+        affine = affine_of(preprocess, estimator, table.names)
         coder = labels_of(estimator)
         class_weight = class_weight_of(estimator, *_class_counts(coder, labels, weights))
         reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
         rows = InMemory(table, labels, weights, reading, batch_rows(affine.features))
         total = _total_weight(rows)
         problem = read(estimator, coder, class_weight, total, len(table))
-        return cls(problem, affine, table, rows, preprocess is not None)
+        shared = rows if engine is None else OnEngine(rows, engine)
+        return cls(problem, affine, table, shared, preprocess is not None)
 
-    def minimize(self) -> Minimizer:
+    def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
         features = feature_names(self.affine, self.table.names)
         names = (*features, "(intercept)") if self.problem.intercept else features
-        if self.preprocessed:
-            _check_raw(self.table)
         checked = False
 
         def evaluate(parameters: Array) -> NewtonSums:
             nonlocal checked
-
-            def part(span: slice) -> NewtonSums:
-                batch = self.rows.read(span)
-                if not checked:
-                    check_batch(batch, span.start, features)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    return newton_sums(batch, self.problem.loss, parameters)
-
-            sums = reduce(add, in_threads(part, self.rows.spans()))
+            of = partial(newton_sums, loss=self.problem.loss, parameters=parameters)
+            sums: NewtonSums = self.rows.total(of, None if checked else features)
             checked = True
             return sums
 
-        return minimize(self.problem, evaluate, names)
+        return minimize(self.problem, evaluate, names, start_is_fit=start_is_fit)
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
@@ -208,14 +214,16 @@ class Fit:
         return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
 
 
-def _split(model: Any) -> tuple[Any, Any]:
+def split(model: Any) -> tuple[Any, Any]:
+    """Return the preprocessing, or None, and the estimator behind it."""
     if not isinstance(model, Pipeline):
         return None, model
     before = model[:-1]
     return (before if len(before.steps) else None), model[-1]
 
 
-def _fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
+def fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
+    """Return the columns that a model was fitted on by name, if it was."""
     first = estimator if preprocess is None else preprocess
     try:
         names = first.feature_names_in_
@@ -224,10 +232,30 @@ def _fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
     return [str(name) for name in names]
 
 
+def features_of(preprocess: Any, names: Sequence[str]) -> int:
+    """Return how many features the raw columns become."""
+    return _through(preprocess, names).features
+
+
+def _through(preprocess: Any, names: Sequence[str]) -> Affine:
+    affine = Affine.raw(len(names))
+    return affine if preprocess is None else through(preprocess, affine, "")
+
+
+def affine_of(preprocess: Any, estimator: Any, names: Sequence[str]) -> Affine:
+    """Return the features as an affine map of the raw columns."""
+    affine = _through(preprocess, names)
+    expected = np.atleast_2d(estimator.coef_).shape[1]
+    if affine.features != expected:
+        raise InputError(
+            f"X has {len(names)} columns, which give {affine.features} features; the model was fitted on {expected}."
+        )
+    check_width(np.size(estimator.coef_))
+    return affine
+
+
 def _labels(y: Any, table: Table) -> NDArray[Any]:
-    labels = column_values(y)
-    if labels.dtype == object and labels.ndim == 1:
-        labels = np.array(labels.tolist())
+    labels = plain(column_values(y))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if len(table) == 0:
@@ -237,17 +265,16 @@ def _labels(y: Any, table: Table) -> NDArray[Any]:
     return labels
 
 
-def _weights(sample_weight: ArrayLike | None, table: Table) -> Array | None:
+def checked_weights(sample_weight: Any, count: int) -> Array | None:
+    """Return one weight a row, none of them negative or missing."""
     if sample_weight is None:
         return None
     try:
         weights = np.asarray(column_values(sample_weight), dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("sample_weight must be numbers.") from None
-    if weights.shape != (len(table),):
-        raise InputError(
-            f"sample_weight must have one entry for each of the {len(table)} rows, not shape {weights.shape}."
-        )
+    if weights.shape != (count,):
+        raise InputError(f"sample_weight must have one entry for each of the {count} rows, not shape {weights.shape}.")
     check_values(weights[:, None], weights, 0, ("sample_weight",), "sample_weight")
     if (weights < 0).any():
         raise InputError(f"sample_weight is negative in row {int(np.argmax(weights < 0))}.")
@@ -274,25 +301,6 @@ def _total_weight(rows: InMemory) -> float:
     return float(each.sum() if rows.weights is None else each @ rows.weights)
 
 
-def _check_raw(table: Table) -> None:
-    """Refuse missing and extreme raw values, which preprocessing could hide."""
-    import narwhals as nw
-
-    if not table.is_frame:
-        if not np.issubdtype(table.native.dtype, np.number):
-            return
-        check_values(table.native, stored(table.native), 0, table.names, "X")
-        return
-    frame = nw.from_native(table.native, eager_only=True)
-    for name in frame.columns:
-        column = frame[name]
-        if column.null_count():
-            raise InputError(f"X has a missing value in column {str(name)!r}. Drop or fill it before fitting.")
-        if column.dtype.is_numeric():
-            values = np.asarray(column.to_numpy(), dtype=np.float64)
-            check_values(values[:, None], values, 0, (str(name),), "X")
-
-
 def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
     """Name each feature after the columns that it is made of."""
     found = []
@@ -304,11 +312,6 @@ def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
         else:
             found.append(f"feature {feature}")
     return tuple(found)
-
-
-def _label_name(y: Any, taken: Sequence[str]) -> str:
-    name = column_name(y, "label")
-    return name if name not in taken else f"{name} (label)"
 
 
 def _assumptions(

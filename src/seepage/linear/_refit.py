@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seepage._errors import MinimizerError
 from seepage.linear._geometry import Geometry
 from seepage.linear._losses import Loss, VectorLoss
-from seepage.linear._rows import Batch, Rows
+from seepage.linear._rows import Batch, RowsInMemory
 from seepage.linear._sums import derivatives
 from seepage.linear._threads import in_threads
 
@@ -34,7 +34,7 @@ _PEOPLE = 1024
 class Refit:
     """Refits a model with single records changed."""
 
-    rows: Rows
+    rows: RowsInMemory
     geometry: Geometry
     penalty: Array
     """Shape (p, outputs)."""

@@ -4,15 +4,23 @@ The passes touch a batch only through `project`, `gram` and `total`, so whether 
 whether there is an intercept, is decided here and nowhere else.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, Protocol
 
+import narwhals as nw
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage._errors import InputError
+from seepage._tables import Table
 from seepage.linear._estimators import Labels
+from seepage.linear._sparse import sparse_gram
+from seepage.linear._threads import in_threads
 
 Array = NDArray[np.float64]
 
@@ -23,6 +31,7 @@ _SMALLEST = 1e-75
 # as columns for its sums to be worth adding, up to 2^22 numbers.
 _USUAL_NUMBERS = 2**18
 _MOST_NUMBERS = 2**22
+_SPARSE_NUMBERS = 2**20
 
 
 def batch_rows(features: int) -> int:
@@ -92,16 +101,19 @@ class Batch:
         inner = np.asarray(self.features.T @ self.features)
         if not self.intercept:
             return inner
-        sums = np.asarray(self.features.sum(axis=0))
-        return np.block([[inner, sums[:, None]], [sums, np.array([[float(len(self))]])]])
+        whole = np.empty((self.width, self.width))
+        whole[:-1, :-1] = inner
+        whole[-1, :-1] = whole[:-1, -1] = self.features.sum(axis=0)
+        whole[-1, -1] = len(self)
+        return whole
 
     def _sparse_gram(self, weights: Array) -> Array:
         features = sparse.csr_array(self.features)
-        inner = features.T @ features.multiply(weights[:, None]).tocsr()
+        inner = sparse_gram(features, weights)
         if not self.intercept:
-            return np.asarray(inner.toarray())
+            return inner
         whole = np.empty((self.width, self.width))
-        whole[:-1, :-1] = inner.toarray()
+        whole[:-1, :-1] = inner
         whole[-1, :-1] = whole[:-1, -1] = features.T @ weights
         whole[-1, -1] = weights.sum()
         return whole
@@ -115,12 +127,24 @@ class Rows(Protocol):
         """The number of rows."""
         ...
 
-    def spans(self) -> list[slice]:
-        """Return where each batch begins and ends, in order."""
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        """Add a function of batches up, refusing bad values of the features that `check` names."""
+        ...
+
+
+class RowsInMemory(Rows, Protocol):
+    """Rows of which any part can be had."""
+
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
 
     def read(self, span: slice) -> Batch:
         """Return the rows of one span."""
+        ...
+
+    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+        """Return a function of each batch, with where its rows stand."""
         ...
 
     def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
@@ -154,6 +178,63 @@ class Reading:
         return numbers(table if self.preprocess is None else self.preprocess.transform(table))
 
 
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows that are in memory already, read a batch at a time."""
+
+    table: Table
+    labels: NDArray[Any]
+    weights: Array | None
+    reading: Reading
+    batch_size: int
+    first: int = 0
+    """What messages call the first row."""
+
+    @property
+    def count(self) -> int:
+        return len(self.table)
+
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        size = self.batch_size
+        if summed and sparse.issparse(self.table.native):
+            # Sparse rows hold few numbers, but what they add up to is dense: add it up seldom.
+            size = max(size, _SPARSE_NUMBERS * self.count // max(self.table.native.nnz, 1))
+        return [slice(at, min(at + size, self.count)) for at in range(0, self.count, size)]
+
+    def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        batch = self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
+        if check is not None:
+            check_batch(batch, self.first + span.start, check)
+        return batch
+
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        labels = self.labels[span]
+        if attribute is None:
+            # Class weights are public: they stay those of the true label.
+            batch = self.read(span)
+            return replace(batch, labels=self.reading.labels.encode(np.full(len(labels), value)))
+        return self.reading.batch(self.table.rows_with(span.start, span.stop, attribute, value), labels, weights)
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        return self.labels if attribute is None else self.table.column(attribute)
+
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        if check is not None and self.reading.preprocess is not None:
+            check_raw(self.table, self.first)
+
+        def part(span: slice) -> Any:
+            batch = self.read(span, check)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return of(batch)
+
+        return reduce(add, in_threads(part, self.spans(summed=True)))
+
+    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+        return in_threads(lambda span: (span, of(self.read(span))), self.spans())
+
+
 def numbers(table: Any) -> Array | sparse.csr_array:
     """Return a table as float64, dense or sparse."""
     if sparse.issparse(table):
@@ -185,12 +266,20 @@ def stored(table: Any) -> Array:
     return np.asarray(table.data if sparse.issparse(table) else table, dtype=np.float64)
 
 
+@numba.njit(cache=True, nogil=True)
+def can_be_squared(values):  # type: ignore[no-untyped-def]
+    """Return whether all values are zero or have a square that float64 can hold."""
+    wrong = 0
+    # Counting, by index and without a branch, is what the compiler can do several at a time.
+    for i in range(values.shape[0]):
+        size = abs(values[i])
+        wrong += (not (size < _LARGEST)) | ((size != 0.0) & (size <= _SMALLEST))
+    return wrong == 0
+
+
 def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
     """Refuse NaN, infinity, and magnitudes that cannot be squared."""
-    size = np.abs(values)
-    largest = size.max(initial=0.0)
-    smallest = np.min(size, initial=1.0, where=size > 0)
-    if largest < _LARGEST and smallest > _SMALLEST:
+    if can_be_squared(values.ravel(order="K")):
         return
     dense = table.toarray() if sparse.issparse(table) else table
     size = np.abs(dense)
@@ -205,3 +294,20 @@ def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], 
     raise InputError(
         f"{what} holds {value:g} in {where}: its square leaves the range of float64. Rescale it to another unit."
     )
+
+
+def check_raw(table: Table, start: int = 0) -> None:
+    """Refuse missing and extreme raw values, which preprocessing could hide."""
+    if not table.is_frame:
+        if not np.issubdtype(table.native.dtype, np.number):
+            return
+        check_values(table.native, stored(table.native), start, table.names, "X")
+        return
+    frame = nw.from_native(table.native, eager_only=True)
+    for name in frame.columns:
+        column = frame[name]
+        if column.null_count():
+            raise InputError(f"X has a missing value in column {str(name)!r}. Drop or fill it before fitting.")
+        if column.dtype.is_numeric():
+            values = np.asarray(column.to_numpy(), dtype=np.float64)
+            check_values(values[:, None], values, start, (str(name),), "X")

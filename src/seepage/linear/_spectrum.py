@@ -60,11 +60,18 @@ def _moments(diagonal, row, fixed):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _length(x, y):  # type: ignore[no-untyped-def]
+    squares = x * x + y * y
+    # hypot never overflows but is slow; most numbers can be squared.
+    return np.sqrt(squares) if 1e-200 < squares < 1e200 else np.hypot(x, y)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _eigenpair(p, q, s, upper):  # type: ignore[no-untyped-def]
     """Return the larger or the smaller eigenvalue of [[p, q], [q, s]] with its unit vector."""
     middle = 0.5 * (p + s)
     half = 0.5 * (p - s)
-    radius = np.hypot(half, q)
+    radius = _length(half, q)
     # The eigenvalue nearer to zero suffers cancellation; the determinant gives it back.
     large = middle + radius if middle >= 0.0 else middle - radius
     small = (p * s - q * q) / large if large != 0.0 else 0.0
@@ -73,10 +80,11 @@ def _eigenpair(p, q, s, upper):  # type: ignore[no-untyped-def]
         x, y = -q, p - omega
     else:
         x, y = s - omega, -q
-    norm = np.hypot(x, y)
+    norm = _length(x, y)
     if norm == 0.0:
         return omega, 1.0, 0.0
-    return omega, x / norm, y / norm
+    inverse = 1.0 / norm
+    return omega, x * inverse, y * inverse
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -1,7 +1,7 @@
 """The pass that adds: what Newton's method and joint information need of a batch, as sums over its rows."""
 
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,18 @@ class Additive:
     """Sums of two sets of rows add up to those of their union, field by field."""
 
     def __add__(self, other: Self) -> Self:
+        if isinstance(other, Nothing):
+            return self
         # Every subclass is a dataclass of numbers and arrays.
         pairs = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return type(self)(**pairs)
+
+
+class Nothing:
+    """The sum over no rows."""
+
+    def __add__(self, other: Any) -> Any:
+        return other
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,146 @@
+"""Engines: the same numbers as memory, and the cost as a ratio to the same engine run bare.
+
+The bare kernels only read (the same columns), and do B^T B in pass one; X @ Q and one written column in pass two.
+Rounds are interleaved.
+"""
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sklearn.linear_model import Ridge
+
+import seepage
+from benchmarks.people import FEATURES, people
+from seepage.engines import Engine
+from seepage.engines._files import Files, Unit, read
+from seepage.linear._passes import in_runs
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from engines.clusters import ENGINES, started
+
+NAMES = tuple(f"x{i}" for i in range(FEATURES))
+# What each pass cannot do without reading.
+SUMMED = (*NAMES, "outcome")
+SCORED = (*SUMMED, "person", "region")
+BATCH = 4096
+
+
+def _matrix(batch: pa.RecordBatch) -> np.ndarray:
+    whole = np.empty((FEATURES, batch.num_rows))
+    for i, name in enumerate(NAMES):
+        whole[i] = batch.column(name).to_numpy()
+    return whole.T
+
+
+@dataclass(frozen=True)
+class BareSum:
+    """Reads, and does B^T B."""
+
+    filesystem: Any
+
+    def __call__(self, run: Sequence[Unit]) -> np.ndarray:
+        total = np.zeros((FEATURES, FEATURES))
+        for unit in run:
+            for batch in read(self.filesystem, unit, SUMMED, BATCH):
+                X = _matrix(batch)
+                total += X.T @ X
+        return total
+
+
+@dataclass(frozen=True)
+class BareScores:
+    """Reads, does X @ Q and writes one column."""
+
+    filesystem: Any
+    square: np.ndarray
+    folder: Path
+
+    def __call__(self, run: Sequence[Unit]) -> int:
+        for unit in run:
+            columns = [(_matrix(batch) @ self.square)[:, 0] for batch in read(self.filesystem, unit, SCORED, BATCH)]
+            pq.write_table(pa.table({"score": np.concatenate(columns)}), self.folder / f"{unit.index}.parquet")
+        return len(run)
+
+
+def bare(engine: Engine, folder: Path) -> None:
+    output = folder / "bare"
+    output.mkdir()
+    files = Files.of(folder / "data")
+    runs = in_runs(files.units, engine.workers)
+    total = engine.total(BareSum(files.filesystem), runs)
+    engine.total(BareScores(files.filesystem, total / np.abs(total).max(), output), runs)
+    shutil.rmtree(output)
+
+
+def ours(engine: Engine, folder: Path, model: Ridge) -> seepage.Leakage:
+    return seepage.measure(
+        model,
+        folder / "data",
+        target="outcome",
+        ids="person",
+        groups="region",
+        noise_scale=0.1,
+        engine=engine,
+        output=folder / "leakage",
+        progress=False,
+    )
+
+
+def seconds(run: Any, *arguments: Any) -> float:
+    start = time.perf_counter()
+    run(*arguments)
+    return time.perf_counter() - start
+
+
+def fitted(folder: Path) -> Ridge:
+    """Return the exact minimizer on the numeric columns."""
+    return seepage.fit(Ridge(), folder / "data", target="outcome", features=NAMES)
+
+
+def in_memory(folder: Path, model: Ridge) -> tuple[np.ndarray, float]:
+    table = pq.read_table(folder / "data", columns=[*NAMES, "outcome"])
+    X = np.empty((len(NAMES), table.num_rows))
+    for i, name in enumerate(NAMES):
+        X[i] = table.column(name).to_numpy()
+    y = table.column("outcome").to_numpy()
+    del table
+    plain = Ridge(alpha=model.alpha)
+    plain.coef_, plain.intercept_, plain.n_features_in_ = model.coef_, model.intercept_, len(NAMES)
+    leak = seepage.measure(plain, X.T, y, noise_scale=0.1)
+    return leak.information.examples()["eta"], leak.joint()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks engines")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--engines", nargs="*", default=list(ENGINES))
+    options = parser.parse_args(sys.argv[2:])
+    with people(options.rows, options.files) as folder:
+        model = fitted(folder)
+        expected, joint = in_memory(folder, model)
+        for name in options.engines:
+            with started(name, folder / f"cluster-{name}") as engine:
+                leak = ours(engine, folder, model)
+                eta = leak.examples.to_table(columns=["eta"]).column("eta").to_numpy()
+                apart = float(np.abs(eta / expected - 1).max())
+                print(f"{name}: eta within {apart:.0e} of memory, joint within {abs(leak.joint() / joint - 1):.0e}")
+                shutil.rmtree(folder / "leakage")
+                bare(engine, folder)
+                ratios = []
+                for _ in range(options.rounds):
+                    work = seconds(ours, engine, folder, model)
+                    shutil.rmtree(folder / "leakage")
+                    ratios.append((work / (base := seconds(bare, engine, folder)), work, base))
+                ratio, work, base = np.median(ratios, axis=0)
+                print(f"{name}: {ratio:.2f} x bare, goal 1.3 ({work:.1f} s against {base:.1f} s)")

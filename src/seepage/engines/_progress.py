@@ -1,0 +1,45 @@
+"""How far a job is, and how long it will take."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from seepage.engines._engine import Watch
+
+_SECONDS_BETWEEN_LINES = 0.5
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Prints one line a pass to standard error, if it is wanted."""
+
+    wanted: bool | None = None
+    """By default only to a terminal."""
+
+    @contextmanager
+    def of(self, what: str, units: int) -> Iterator[Watch | None]:
+        """Yield a function to tell of finished units."""
+        if not (sys.stderr.isatty() if self.wanted is None else self.wanted):
+            yield None
+            return
+        start, done, last = time.monotonic(), 0, 0.0
+
+        def watch(more: int) -> None:
+            nonlocal done, last
+            done += more
+            now = time.monotonic()
+            if now - last >= _SECONDS_BETWEEN_LINES or done == units:
+                last = now
+                left = (now - start) / done * (units - done)
+                print(f"\rseepage: {what}, {done} of {units} units, {_clock(left)} left   ", end="", file=sys.stderr)
+
+        yield watch
+        print(f"\rseepage: {what}, {units} units in {_clock(time.monotonic() - start)}          ", file=sys.stderr)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"

@@ -1,0 +1,112 @@
+"""Tasks on a Spark cluster."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from seepage._errors import InputError, MissingExtraError
+from seepage.engines._engine import Engine, EngineError, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
+
+# Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
+_ARITY = 8
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@dataclass(frozen=True)
+class Spark(Engine):
+    """Runs units as tasks of a Spark session that you have.
+
+    Spark moves file names, not rows. Its executors must have seepage installed and see the files; it runs a task again
+    whose executor died as often as `spark.task.maxFailures` says (4 on a cluster, never in local mode).
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        A classic session; a Spark Connect session cannot run Python tasks.
+    """
+
+    session: Any
+
+    def __post_init__(self) -> None:
+        try:
+            import pyspark  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError('The Spark engine needs PySpark: pip install "seepage[spark]"') from error
+        if not hasattr(self.session, "sparkContext") or "connect" in type(self.session).__module__:
+            raise InputError(
+                f"Spark(session) needs a classic SparkSession, not {type(self.session).__name__}: start one with "
+                "SparkSession.builder.master(...).getOrCreate()."
+            )
+
+    @property
+    def workers(self) -> int:
+        return max(int(self.session.sparkContext.defaultParallelism), 1)
+
+    def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
+        with self._results(function, units, None) as results:
+            for index, result in self._collect(results):
+                yield index, accepted(result)
+
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+        # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
+        with self._results(function, units, watch) as sums:
+            count = len(units)
+            while count > _ARITY:
+                count = -(-count // _ARITY)
+                sums = sums.map(_to_branch).groupByKey(count).map(_add_branch)
+            found = sorted(self._collect(sums))
+            return add_in_tree(count, [(index, accepted(result)) for index, result in found])  # type: ignore[no-any-return]
+
+    @contextmanager
+    def _results(self, function: Callable[..., Any], units: Sequence[Any], watch: Watch | None) -> Iterator[Any]:
+        context = self.session.sparkContext
+        shared = context.broadcast(Guarded(function))
+        group, done = uuid4().hex, threading.Event()
+        context.setJobGroup(group, "seepage")
+        looker = threading.Thread(target=_look, args=(context.statusTracker(), group, watch, done), daemon=True)
+        looker.start()
+        try:
+            yield context.parallelize(list(enumerate(units)), max(len(units), 1)).map(
+                lambda unit: (unit[0], shared.value(unit[1]))
+            )
+        finally:
+            done.set()
+            looker.join()
+            context.cancelJobGroup(group)
+            context.setLocalProperty("spark.jobGroup.id", None)
+            shared.unpersist()
+
+    @staticmethod
+    def _collect(results: Any) -> list[tuple[int, Any]]:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            return list(results.collect())
+        except Py4JJavaError as error:
+            reason = str(error.java_exception.getMessage()).strip().split("\n")[0]
+            raise EngineError(f"Spark gave up on a unit of work: {reason}") from error
+
+
+def _look(tracker: Any, group: str, watch: Watch | None, done: threading.Event) -> None:
+    """Tell `watch` how many tasks of the first stage have finished."""
+    seen = 0
+    while watch is not None and not done.wait(_SECONDS_BETWEEN_LOOKS):
+        for job in tracker.getJobIdsForGroup(group):
+            info = tracker.getJobInfo(job)
+            stage = tracker.getStageInfo(min(info.stageIds)) if info is not None and len(info.stageIds) else None
+            if stage is not None and stage.numCompletedTasks > seen:
+                watch(stage.numCompletedTasks - seen)
+                seen = stage.numCompletedTasks
+
+
+def _to_branch(found: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
+    return found[0] // _ARITY, found
+
+
+def _add_branch(branch: tuple[int, Any]) -> tuple[int, Any]:
+    parts = [result for _, result in sorted(branch[1], key=lambda found: found[0])]
+    refused = [part for part in parts if isinstance(part, Refused)]
+    return branch[0], refused[0] if refused else add_in_tree(len(parts), enumerate(parts))

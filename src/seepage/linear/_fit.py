@@ -1,0 +1,174 @@
+"""The exact minimizer over rows that need not fit in memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.validation import check_is_fitted
+
+from seepage._errors import InputError
+from seepage._tables import Table, column_values, plain
+from seepage.engines import Engine, Local
+from seepage.engines._files import Files
+from seepage.linear._estimators import check_known
+from seepage.linear._losses import TweedieIdentity
+from seepage.linear._measure import Fit, features_of, fitted_columns, split
+from seepage.linear._measure_files import fit_of, tally_of
+from seepage.linear._minimizer import Minimizer
+from seepage.linear._roles import Job, Roles, are_paths, refuse_in_memory
+
+
+def fit(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    target: str | Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    sample_weight: Any = None,
+    engine: Engine | None = None,
+    filesystem: Any = None,
+    progress: bool | None = None,
+) -> Any:
+    """Fit a linear model exactly, by Newton's method on sums over the rows.
+
+    Scikit-learn's solvers need all rows in memory and stop near the minimizer; this needs one batch, and stops at it.
+    Squared loss takes one pass over the rows, others some five to ten.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A linear model that `seepage.measure` supports. Preprocessing before it must be fitted already, for example on a
+        sample of the rows.
+    X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
+        The rows to fit on.
+    y : array-like of shape (n,) or (n, targets), optional
+        The labels; for files, give `target` instead.
+    target : str or sequence of str, optional
+        The column of the files that holds the labels.
+    features : sequence of str, optional
+        The columns to fit on; all that have no other role by default. Preprocessing knows its own.
+    sample_weight : array-like of shape (n,) or str, optional
+        The weights; for files, the column that holds them.
+    engine : Engine, optional
+        Who reads the rows: one of `seepage.engines`. This process for data in memory, `Local()` for files by default.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the paths are, when a URI cannot say it.
+    progress : bool, optional
+        Whether to print how far files have been read and the time left; by default if standard error is a terminal.
+
+    Returns
+    -------
+    estimator or Pipeline
+        A fitted copy of `model`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = seepage.fit(Ridge(alpha=1.0), X, y)
+    >>> np.allclose(model.coef_, Ridge(alpha=1.0).fit(X, y).coef_)
+    True
+    """
+    preprocess, estimator = split(model)
+    check_known(estimator)
+    _check_preprocessing(preprocess)
+    if are_paths(X):
+        roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=None, groups=None)
+        job = Job(engine or Local(), None, False, filesystem, progress)
+        files = Files.of(X, filesystem)
+        for what, columns in roles.named().items():
+            files.require(columns, what)
+        known = features if preprocess is None else fitted_columns(preprocess, estimator)
+        names = roles.features(files.schema.names) if known is None else list(known)
+        classes = None
+        if is_classifier(estimator):
+            classes = np.array(sorted(tally_of(files, roles, job, True).classes))
+        blank = _blank(preprocess, estimator, names, True, classes, len(roles.target))
+        found = fit_of(_joined(preprocess, blank), files, roles, job)
+    else:
+        refuse_in_memory(y, target=target, filesystem=filesystem)
+        table = Table.of(X, features if preprocess is None else fitted_columns(preprocess, estimator))
+        labels = plain(column_values(y))
+        classes = np.unique(labels) if is_classifier(estimator) else None
+        outputs = 1 if labels.ndim == 1 else labels.shape[1]
+        blank = _blank(preprocess, estimator, table.names, table.is_frame, classes, outputs)
+        found = Fit.of(_joined(preprocess, blank), X, y, sample_weight, engine)
+    if isinstance(found.problem.loss, TweedieIdentity):
+        _start_inside(found)
+    return _joined(preprocess, _filled(blank, found, found.minimize(start_is_fit=False)))
+
+
+def _check_preprocessing(preprocess: Any) -> None:
+    try:
+        if preprocess is not None:
+            check_is_fitted(preprocess)
+    except NotFittedError:
+        raise InputError(
+            "The preprocessing before the model is not fitted. Fit it first, for example on a sample of the rows: "
+            "model[:-1].fit(sample)."
+        ) from None
+
+
+def _blank(
+    preprocess: Any,
+    estimator: Any,
+    names: Sequence[str],
+    is_frame: bool,
+    classes: NDArray[Any] | None,
+    targets: int,
+) -> Any:
+    """Return a copy of an estimator that is fitted in form, with all parameters zero."""
+    blank = clone(estimator)
+    features = features_of(preprocess, names)
+    outputs = targets
+    if classes is not None:
+        if len(classes) < 2:
+            raise InputError(f"A classifier needs two classes; the labels are all {classes.tolist()[0]!r}.")
+        outputs = 1 if len(classes) == 2 else len(classes)
+        blank.classes_ = classes
+        if isinstance(blank, RidgeClassifier):
+            blank._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(classes)
+    blank.coef_ = np.zeros((outputs, features))
+    blank.intercept_ = np.zeros(outputs)
+    blank.n_features_in_ = features
+    if preprocess is None and is_frame:
+        blank.feature_names_in_ = np.array(names, dtype=object)
+    return blank
+
+
+def _start_inside(found: Fit) -> None:
+    if not found.problem.intercept:
+        raise InputError("A Tweedie model with the identity link needs fit_intercept=True to be fitted from nothing.")
+    # Margins of this loss are positive; at zero it is infinite.
+    found.problem.parameters[-1] = 1.0
+
+
+def _filled(blank: Any, found: Fit, minimizer: Minimizer) -> Any:
+    """Write a minimizer into an estimator as scikit-learn would have."""
+    published = (minimizer.parameters @ found.problem.basis.T).T
+    coefficients, intercept = published, np.zeros(len(published))
+    if found.problem.intercept:
+        coefficients, intercept = published[:, :-1], published[:, -1]
+    one = len(published) == 1
+    # The shapes are scikit-learn's own, which differ between its estimators.
+    flat = one and (isinstance(blank, RidgeClassifier) or not is_classifier(blank))
+    blank.coef_ = np.ascontiguousarray(coefficients[0] if flat else coefficients)
+    blank.intercept_ = float(intercept[0]) if one and not is_classifier(blank) else np.array(intercept)
+    blank.n_iter_ = minimizer.steps
+    if hasattr(blank, "_get_loss"):
+        blank._base_loss = blank._get_loss()
+    return blank
+
+
+def _joined(preprocess: Any, estimator: Any) -> Any:
+    return estimator if preprocess is None else Pipeline([*preprocess.steps, ("model", estimator)])

@@ -1,0 +1,194 @@
+"""What a job over files will take, before it starts."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage._errors import InputError
+from seepage.engines import Engine, Local
+from seepage.engines._files import Files
+from seepage.linear._estimators import check_supported, labels_of
+from seepage.linear._estimators import read as read_objective
+from seepage.linear._file_rows import FileReader
+from seepage.linear._measure import affine_of, fitted_columns, split
+from seepage.linear._roles import Roles, are_paths
+from seepage.linear._rows import Batch, Reading, batch_rows
+from seepage.linear._spectrum import top_eigenvalues
+from seepage.linear._threads import one_threaded_blas
+from seepage.linear._width import matrices_bytes
+
+# What Python and the libraries take before any row is read.
+_BASE_BYTES = 200 * 2**20
+# Newton steps from a solver's tolerance to the exact minimizer of a loss that is not quadratic.
+_POLISHING = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job over files will take.
+
+    Attributes
+    ----------
+    passes : int
+        How often every row is read: sums for each Newton step (one for squared loss), then the scores.
+    bytes_read : int
+        Uncompressed, over all passes.
+    memory_per_worker : int
+        In bytes, at the peak.
+    core_hours : float
+        From timing the first rows of the first file on this machine.
+    """
+
+    rows: int
+    features: int
+    units: int
+    workers: int
+    passes: int
+    bytes_read: int
+    memory_per_worker: int
+    core_hours: float
+
+    def __str__(self) -> str:
+        wall = 60 * self.core_hours / min(self.workers, self.units)
+        return "\n".join(
+            [
+                f"{self.rows:,} rows x {self.features:,} features in {self.units:,} units of work",
+                f"passes over the rows     {self.passes}",
+                f"bytes read               {_size(self.bytes_read)} (uncompressed)",
+                f"memory of each worker    {_size(self.memory_per_worker)}",
+                f"core-hours               {self.core_hours:.3g}, {wall:.3g} minutes on {self.workers} workers",
+            ]
+        )
+
+
+def plan(
+    model: Any,
+    X: Any,
+    *,
+    target: str | Sequence[str],
+    sample_weight: str | None = None,
+    ids: str | None = None,
+    groups: str | None = None,
+    engine: Engine | None = None,
+    filesystem: Any = None,
+) -> Plan:
+    """Say what measuring a model on files will take, without measuring it.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted linear model.
+    X : paths of Parquet files
+        As for `seepage.measure`.
+    target, sample_weight, ids, groups, engine, filesystem
+        As for `seepage.measure`.
+
+    Returns
+    -------
+    Plan
+        Print it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = Ridge(alpha=1.0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X.assign(progression=y).to_parquet(f"{folder}/people.parquet")
+    ...     plan = seepage.plan(model, f"{folder}/*.parquet", target="progression")
+    >>> print(plan)  # doctest: +ELLIPSIS
+    442 rows x 10 features in 1 units of work
+    passes over the rows     2
+    ...
+    """
+    if not are_paths(X):
+        raise InputError("plan() is for rows in Parquet files; rows in memory are measured at once.")
+    preprocess, estimator = split(model)
+    check_supported(estimator)
+    roles = Roles.of(None, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
+    files = Files.of(X, filesystem)
+    for what, columns in roles.named().items():
+        files.require(columns, what)
+    names = fitted_columns(preprocess, estimator) or roles.features(files.schema.names)
+    files.require(names, "A feature of the model")
+    affine = affine_of(preprocess, estimator, names)
+    coder = labels_of(estimator)
+    reading = Reading(preprocess, coder, None, bool(estimator.fit_intercept))
+    by_name = preprocess is not None and fitted_columns(preprocess, estimator) is not None
+    size = batch_rows(affine.features)
+    reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, ())
+    width = (affine.features + bool(estimator.fit_intercept)) * coder.outputs
+    loss = read_objective(estimator, coder, None, 1.0, 1).loss
+    passes = (1 if loss.quadratic else _POLISHING) + 1
+    share = len({*names, *roles.target}) / len(files.schema.names)
+    each = _timed(files, reader, width)
+    largest = max(unit.bytes // max(unit.groups[1] - unit.groups[0], 1) for unit in files.units)
+    engine = engine or Local()
+    return Plan(
+        rows=files.count,
+        features=affine.features,
+        units=len(files.units),
+        workers=engine.workers,
+        passes=passes,
+        bytes_read=int(passes * share * sum(unit.bytes for unit in files.units)),
+        memory_per_worker=_BASE_BYTES + matrices_bytes(width) + 6 * 8 * size * max(width, 1) + int(share * largest),
+        core_hours=files.count * (passes * each.read + (passes - 1) * each.summed + each.scored) / 3600,
+    )
+
+
+@dataclass(frozen=True)
+class _Seconds:
+    """Per row."""
+
+    read: float
+    summed: float
+    scored: float
+
+
+def _timed(files: Files, reader: FileReader, width: int) -> _Seconds:
+    """Time the first rows of the first file on one thread."""
+    first = files.units[0]
+    with one_threaded_blas():
+        start = time.perf_counter()
+        batch: Batch | None = None
+        seen = 0
+        for batch in reader.batches(first, None):
+            seen += len(batch)
+            if seen >= 8 * reader.batch_size:
+                break
+        assert batch is not None
+        seconds = (time.perf_counter() - start) / seen
+        rows, one = len(batch), np.ones(len(batch))
+        square, fixed = np.eye(batch.width), np.linspace(0.1, 1.0, batch.width)
+        summed = _fastest(lambda: batch.gram(np.linspace(0.5, 1.0, rows))) * (width / batch.width) ** 2
+        projected = batch.project(square)
+        scored = _fastest(lambda: batch.project(square)) * (width / batch.width) ** 2
+        scored += _fastest(
+            lambda: top_eigenvalues(
+                fixed[::-1].copy(), projected, fixed, one, one, one, True, one.copy(), one.copy(), one.copy()
+            )
+        )
+    return _Seconds(seconds, summed / rows, scored / rows)
+
+
+def _fastest(run: Callable[[], object]) -> float:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            break
+        count /= 1000
+    return f"{count:.3g} {unit}"

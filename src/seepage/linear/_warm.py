@@ -1,0 +1,11 @@
+"""Imported once by a process that others are forked from: what is compiled here, they find compiled."""
+
+import numpy as np
+
+from seepage.linear import _file_labels, _file_scores  # noqa: F401
+from seepage.linear._rows import can_be_squared
+from seepage.linear._spectrum import top_eigenvalues
+
+_one = np.ones(1)
+can_be_squared(_one)
+top_eigenvalues(_one, np.ones((1, 1)), _one, _one, _one, _one, True, np.ones(1), np.ones(1), np.ones(1))

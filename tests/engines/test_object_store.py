@@ -1,0 +1,86 @@
+"""Files in an object store are like any others."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import numpy as np
+import pyarrow.fs
+import pytest
+from moto.server import ThreadedMotoServer
+from people import People, write_people
+from sklearn.linear_model import Ridge
+
+import seepage
+from seepage.engines import Local
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        yield "{}:{}".format(*server.get_host_and_port())
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory, endpoint: str) -> People:
+    made = write_people(tmp_path_factory.mktemp("people") / "data", rows=3_000, files=4)
+    client = boto3.client(
+        "s3",
+        endpoint_url=f"http://{endpoint}",
+        region_name="us-east-1",
+        aws_access_key_id="someone",
+        aws_secret_access_key="secret",
+    )
+    client.create_bucket(Bucket="bucket")
+    for path in made.folder.iterdir():
+        client.upload_file(str(path), "bucket", f"people/{path.name}")
+    return made
+
+
+def test_an_object_store_gives_the_numbers_of_memory(people: People, endpoint: str) -> None:
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.1)
+    store = pyarrow.fs.S3FileSystem(
+        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=endpoint
+    )
+    leak = seepage.measure(
+        model,
+        "s3://bucket/people/*.parquet",
+        target="outcome",
+        noise_scale=0.1,
+        ids="person",
+        engine=Local(workers=2),
+        output="s3://bucket/leakage/",
+        filesystem=store,
+    )
+    examples = leak.examples.to_table().to_pandas()
+    assert examples["person"].tolist() == people.frame["person"].tolist()
+    np.testing.assert_allclose(examples[["eta", "dfil"]], expected.examples, rtol=1e-10, atol=0)
+    left = [info.path for info in store.get_file_info(pyarrow.fs.FileSelector("bucket/leakage", recursive=True))]
+    assert not [path for path in left if path.endswith((".unfinished", ".npz"))]
+
+
+def test_a_uri_says_where_its_store_is(people: People, endpoint: str) -> None:
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    where = f"scheme=http&region=us-east-1&endpoint_override={endpoint}"
+    source = f"s3://someone:secret@bucket/people/part-00[0-3].parquet?{where}"
+    leak = seepage.measure(model, source, target="outcome", noise_scale=0.1, engine=Local(workers=2))
+    expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.1)
+    np.testing.assert_allclose(leak.joint(), expected.joint(), rtol=1e-10)
+
+
+def test_an_object_that_is_not_parquet_is_named(people: People, endpoint: str, tmp_path: Path) -> None:
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    store = pyarrow.fs.S3FileSystem(
+        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=endpoint
+    )
+    with store.open_output_stream("bucket/broken/part.parquet") as sink:
+        sink.write(b"PAR1 and then nothing")
+    with pytest.raises(seepage.InputError, match=r"bucket/broken/part\.parquet cannot be read"):
+        seepage.measure(model, "bucket/broken", target="outcome", noise_scale=0.1, filesystem=store)

@@ -1,0 +1,303 @@
+"""What is measured in files is what is measured in memory."""
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from people import People, write_people
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import seepage
+from seepage.engines import Local
+
+ENGINE = Local(workers=2)
+EXACT = {"rtol": 1e-10, "atol": 0}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> People:
+    return write_people(tmp_path_factory.mktemp("people") / "data")
+
+
+def mixed() -> Pipeline:
+    columns = [("scaled", StandardScaler(), ["x0", "x2", "x5"]), ("coded", OneHotEncoder(drop="first"), ["region"])]
+    return Pipeline([("prepare", ColumnTransformer(columns)), ("model", Ridge(2.0))])
+
+
+MODELS: dict[str, tuple[Any, str, bool]] = {
+    "ridge": (Ridge(3.0), "outcome", False),
+    "weighted ridge": (Ridge(3.0), "outcome", True),
+    "logistic": (LogisticRegression(tol=1e-8), "class", False),
+    "balanced": (LogisticRegression(class_weight="balanced", tol=1e-8), "class", True),
+    "softmax of strings": (LogisticRegression(tol=1e-8), "kind", False),
+    "poisson": (PoissonRegressor(alpha=0.1, tol=1e-9), "visits", True),
+    "pipeline": (mixed(), "outcome", False),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_files_give_the_numbers_of_memory(name: str, people: People, tmp_path: Path) -> None:
+    model, target, weighted = MODELS[name]
+    X = people.frame if isinstance(model, Pipeline) else people.X
+    X = X[[*people.features, "region"]] if isinstance(model, Pipeline) else X
+    y = people.frame[target].to_numpy()
+    weights = people.frame["weight"] if weighted else None
+    options = {"model__sample_weight": weights} if isinstance(model, Pipeline) else {"sample_weight": weights}
+    model.fit(X, y, **(options if weighted else {}))
+    expected = seepage.measure(model, X, y, noise_scale=0.1, sample_weight=weights)
+    leak = seepage.measure(
+        model,
+        people.pattern,
+        target=target,
+        noise_scale=0.1,
+        sample_weight="weight" if weighted else None,
+        ids="person",
+        engine=ENGINE,
+        output=tmp_path / "leakage",
+    )
+    examples = leak.examples.to_table().to_pandas()
+    assert examples["person"].tolist() == people.frame["person"].tolist()
+    np.testing.assert_allclose(examples[["eta", "dfil"]], expected.examples, **EXACT)
+    attributes = leak.attributes.to_table().to_pandas().drop(columns="person")
+    np.testing.assert_allclose(attributes, expected.attributes, **EXACT)
+    np.testing.assert_allclose(leak.joint(), expected.joint(), **EXACT)
+    north = (people.frame["region"] == "north").to_numpy()
+    np.testing.assert_allclose(leak.joint({"region": "north"}), expected.joint(north), **EXACT)
+    some = expected.information.attribute_names[0]
+    np.testing.assert_allclose(leak.joint(attribute=some), expected.joint(attribute=some), **EXACT)
+
+
+@pytest.fixture(scope="module")
+def ridge(people: People) -> Ridge:
+    return Ridge().fit(people.X, people.frame["outcome"])
+
+
+@pytest.fixture(scope="module")
+def whole(people: People, ridge: Ridge) -> seepage.Leakage:
+    return seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, ids=people.frame["person"])
+
+
+@pytest.fixture(scope="module")
+def summarized(people: People, ridge: Ridge) -> seepage.Leakage:
+    return seepage.measure(
+        ridge, people.pattern, target="outcome", noise_scale=0.1, ids="person", groups="region", engine=ENGINE
+    )
+
+
+def test_groups_have_exact_counts_means_and_maxima(people: People, summarized: Any, whole: Any) -> None:
+    ours = summarized.by_group().frame.to_pandas().set_index("group")
+    theirs = whole.by_group(people.frame["region"]).frame.set_index("group")
+    assert ours["count"].tolist() == theirs["count"].tolist()
+    np.testing.assert_allclose(ours[["mean", "max"]], theirs[["mean", "max"]], **EXACT)
+    np.testing.assert_allclose(ours["median"], theirs["median"], rtol=2e-3)
+    # Both are bootstrap intervals; only the drawing differs.
+    for end in ("mean_low", "mean_high", "median_low", "median_high"):
+        np.testing.assert_allclose(ours[end], theirs[end], rtol=2e-2)
+    np.testing.assert_allclose(
+        summarized.by_group().difference()[0], whole.by_group(people.frame["region"]).difference()[0], rtol=1e-8
+    )
+
+
+def test_groups_by_a_column_that_was_not_named_before(people: People, summarized: Any, whole: Any) -> None:
+    ours = summarized.by_group("kind").frame.to_pandas()
+    theirs = whole.by_group(people.frame["kind"]).frame
+    np.testing.assert_allclose(ours["mean"], theirs["mean"], **EXACT)
+
+
+def test_the_most_exposed_are_found_by_name(summarized: Any, whole: Any, people: People) -> None:
+    ours, theirs = summarized.most_exposed(20).to_pandas(), whole.most_exposed(20)
+    assert ours["person"].tolist() == theirs.index.tolist()
+    first = ours.iloc[0]
+    row = pq.read_table(first["file"]).to_pandas().iloc[first["row"]]
+    assert row["person"] == first["person"]
+
+
+def test_the_summary_reads_like_that_of_memory(summarized: Any, whole: Any) -> None:
+    ours, theirs = summarized.summary().splitlines(), whole.summary().splitlines()
+    assert ours[0] == theirs[0]
+    largest = [line.split()[-1] for line in theirs if line.startswith(("eta", "dfil"))]
+    assert [line.split()[-1] for line in ours if line.startswith(("eta", "dfil"))] == largest
+    assert "within 0.1%" in summarized.summary()
+
+
+def test_without_an_output_nothing_of_each_person_is_kept(summarized: Any) -> None:
+    with pytest.raises(seepage.UnansweredError, match="output="):
+        _ = summarized.examples
+    with pytest.raises(seepage.UnansweredError, match="100 most exposed"):
+        summarized.most_exposed(1000)
+
+
+def test_the_error_floor_is_a_table_with_ids(people: People, ridge: Ridge, whole: Any, tmp_path: Path) -> None:
+    leak = seepage.measure(
+        ridge, people.pattern, target="outcome", noise_scale=0.1, ids="person", engine=ENGINE, output=tmp_path / "out"
+    )
+    ours, theirs = leak.error_floor().to_pandas().set_index("person"), whole.error_floor()
+    np.testing.assert_allclose(ours[theirs.columns], theirs, **EXACT)
+
+
+def test_a_frame_in_memory_on_an_engine(people: People, ridge: Ridge, whole: Any) -> None:
+    leak = seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, engine=ENGINE)
+    np.testing.assert_allclose(leak.examples, whole.examples, **EXACT)
+    np.testing.assert_allclose(leak.attributes, whole.attributes, **EXACT)
+
+
+def test_files_in_folders_keep_their_folders(people: People, ridge: Ridge, whole: Any, tmp_path: Path) -> None:
+    for i, path in enumerate(sorted(people.folder.iterdir())):
+        folder = tmp_path / "data" / f"year={2000 + i // 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / path.name)
+    leak = seepage.measure(
+        ridge, tmp_path / "data", target="outcome", noise_scale=0.1, engine=ENGINE, output=tmp_path / "out"
+    )
+    np.testing.assert_allclose(leak.examples.to_table().column("eta"), whole.examples["eta"], **EXACT)
+    assert sorted(path.name for path in (tmp_path / "out" / "examples").iterdir()) == [
+        "year=2000",
+        "year=2001",
+        "year=2002",
+    ]
+
+
+def measured(people: People, ridge: Ridge, output: Path | None, **options: Any) -> seepage.Leakage:
+    arguments = {"target": "outcome", "noise_scale": 0.1, "engine": ENGINE, "output": output, **options}
+    source = arguments.pop("X", people.pattern)
+    return seepage.measure(ridge, source, **arguments)
+
+
+def test_resuming_repeats_only_what_is_missing(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    first = measured(people, ridge, output)
+    files = sorted((output / "examples").iterdir())
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+    files[1].unlink()
+    again = measured(people, ridge, output, resume=True)
+    assert {path: path.read_bytes() for path in files} == {path: content for path, (_, content) in before.items()}
+    kept = [path for path in files if path.stat().st_mtime_ns == before[path][0]]
+    assert kept == files[:1] + files[2:]
+    ours, theirs = (leak.information.distributions("examples")["eta"] for leak in (again, first))
+    assert (ours.count, ours.total, ours.largest) == (theirs.count, theirs.total, theirs.largest)
+    assert not list((output / "_seepage").glob("*.unfinished"))
+    assert not list((output / "_seepage" / "sums").iterdir())
+
+
+def test_an_output_is_never_overwritten(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    measured(people, ridge, tmp_path / "out")
+    with pytest.raises(seepage.InputError, match="resume=True"):
+        measured(people, ridge, tmp_path / "out")
+    with pytest.raises(seepage.InputError, match="noise"):
+        measured(people, ridge, tmp_path / "out", resume=True, noise_scale=0.2)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("precious")
+    with pytest.raises(seepage.InputError, match="not an empty folder"):
+        measured(people, ridge, tmp_path / "other")
+
+
+def test_a_truncated_file_is_named(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    shutil.copytree(people.folder, tmp_path / "data")
+    broken = tmp_path / "data" / "part-003.parquet"
+    broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
+    with pytest.raises(seepage.InputError, match=r"part-003\.parquet cannot be read"):
+        measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
+
+
+def test_a_damaged_page_is_named(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    shutil.copytree(people.folder, tmp_path / "data")
+    broken = tmp_path / "data" / "part-002.parquet"
+    content = bytearray(broken.read_bytes())
+    content[4:20_000] = os.urandom(20_000 - 4)
+    broken.write_bytes(content)
+    with pytest.raises(seepage.InputError, match=r"part-002\.parquet cannot be read"):
+        measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
+    shutil.copy(people.folder / "part-002.parquet", broken)
+    leak = measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet", resume=True)
+    assert leak.information.count == len(people.frame)
+
+
+def test_a_missing_value_is_found_in_its_file(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    shutil.copytree(people.folder, tmp_path / "data")
+    path = tmp_path / "data" / "part-001.parquet"
+    frame = pd.read_parquet(path)
+    frame.loc[17, "x3"] = np.nan
+    frame.to_parquet(path)
+    with pytest.raises(seepage.InputError, match=r"part-001\.parquet: .*missing value.*'x3'"):
+        measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
+
+
+def test_an_output_that_cannot_be_written_is_named(people: People, ridge: Ridge) -> None:
+    # Nobody, not even root, makes folders here.
+    with pytest.raises(seepage.InputError, match="/proc/nobody' cannot be written to"):
+        measured(people, ridge, Path("/proc/nobody"))
+
+
+FULL_DISK = """
+import pickle, resource, sys
+import seepage
+if __name__ == "__main__":
+    # No file may grow beyond 8 kB: to the worker that writes it, a disk that is full.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+    model = pickle.loads(bytes.fromhex(sys.argv[3]))
+    engine = seepage.engines.Local(workers=2)
+    seepage.measure(model, sys.argv[1], target="outcome", noise_scale=0.1, engine=engine, output=sys.argv[2])
+"""
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_behind(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(FULL_DISK)
+    command = [sys.executable, script, people.pattern, tmp_path / "out", pickle.dumps(ridge).hex()]
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "seepage._errors.InputError" in failed.stderr
+    assert "out' cannot be written to" in failed.stderr
+    assert not (tmp_path / "out" / "examples").exists()
+    assert not list((tmp_path / "out").rglob("*.unfinished"))
+    leak = measured(people, ridge, tmp_path / "out", resume=True)
+    assert leak.information.count == len(people.frame)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": None}, 'target="column"'),
+        ({"y": [1.0]}, "leave y out"),
+        ({"target": "income"}, "target is 'income', which is no column"),
+        ({"ids": np.arange(3)}, "ids must be the name"),
+        ({"X": "/nowhere/*.parquet"}, "No file matches"),
+        ({"X": ["/nowhere/at/all.parquet"]}, "does not exist"),
+        ({"X": "nothing://here/*.parquet"}, "no file system"),
+        ({"sample_weight": "outcome"}, "negative"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    people: People, ridge: Ridge, tmp_path: Path, options: Any, message: str
+) -> None:
+    with pytest.raises(seepage.InputError, match=message):
+        measured(people, ridge, tmp_path / "out", **options)
+
+
+def test_resuming_needs_an_output(people: People, ridge: Ridge) -> None:
+    with pytest.raises(seepage.InputError, match="output="):
+        measured(people, ridge, None, resume=True)
+
+
+@pytest.mark.parametrize("options", [{"target": "y"}, {"output": "out"}, {"groups": "region"}, {"resume": True}])
+def test_what_is_for_files_is_refused_in_memory(people: People, ridge: Ridge, options: Any) -> None:
+    with pytest.raises(seepage.InputError, match="in memory"):
+        seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, **options)
+
+
+def test_the_job_note_holds_no_personal_data(people: People, ridge: Ridge, tmp_path: Path) -> None:
+    measured(people, ridge, tmp_path / "out", ids="person")
+    note = json.loads((tmp_path / "out" / "_seepage" / "job.json").read_text())
+    assert set(note) == {"attributes", "columns", "files", "model", "noise", "public_label", "seepage"}
+    assert "person 0" not in json.dumps(note)
