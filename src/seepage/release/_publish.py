@@ -123,12 +123,12 @@ def publish(
 
     Examples
     --------
-    >>>     >>> from sklearn.datasets import load_diabetes
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
-    >>> from seepage.release._publish import publish
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge(alpha=1.0).fit(X, y)
-    >>> publication = publish(model, X, y, noise_scale=0.5, accept={"error_floor": {"age": 5.0}})
+    >>> publication = seepage.publish(model, X, y, noise_scale=0.5, accept={"error_floor": {"age": 5.0}})
     >>> publication
     Publication(Ridge with noise, certificate; its key stays with the owner)
     >>> publication.estimator.predict(X).shape
