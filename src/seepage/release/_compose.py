@@ -42,10 +42,9 @@ def compose(leaks: Iterable[Leakage]) -> Leakage:
     >>> import seepage
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
-    >>> from seepage.release._compose import compose
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
-    >>> twice = compose([leak, leak])
+    >>> twice = seepage.compose([leak, leak])
     >>> twice
     Leakage(442 people, 11 private attributes, exact)
     >>> float((twice.error_floor()["age"] / leak.error_floor()["age"]).mean().round(4))

@@ -152,10 +152,10 @@ def frontier(
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
-    >>> from seepage.release._frontier import frontier
+    >>> import seepage
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X[:300], y[:300])
-    >>> found = frontier(
+    >>> found = seepage.frontier(
     ...     model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], penalties=[1, 100], attribute="age"
     ... )
     >>> found
