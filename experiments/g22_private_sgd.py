@@ -1,0 +1,109 @@
+"""Private SGD on MNIST (Guo et al. 2022, section 7.3): accuracy against what it gives away about each person."""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from opacus import PrivacyEngine
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import seepage.network
+from experiments._networks import guo_network, mnist
+
+NOISE = (0.5, 1.0, 2.0, 5.0)
+CLIPPING = (1.0, 4.0)
+BATCH, STEPS, DELTA = 600, 1000, 1e-5
+SHOWN = (1.0, 1.0)
+"""The setting whose most and least exposed images are shown: it is probed at every step."""
+
+
+def train(noise: float, norm: float, *, people: int, steps: int, probes: float) -> tuple[dict[str, Any], np.ndarray]:
+    """Train once; return the figures of the run, and dfil of every person."""
+    torch.manual_seed(0)
+    x, y = (values[:people] for values in mnist("train"))
+    model, loss = guo_network(), nn.CrossEntropyLoss()
+    # Clipping to C and stepping by 1/C is the same step for gradients that are all clipped.
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.4 / norm, momentum=0.5)
+    rate = min(1.0, BATCH / people)
+    sampler = seepage.network.PoissonSampler(people, sample_rate=rate, steps=steps)
+    loader: Any = DataLoader(TensorDataset(x, y), batch_sampler=sampler)
+    accountant = seepage.network.FisherAccountant(model, loss, ids=range(people), probes=probes, seed=0)
+    module, optimizer, loader = accountant.attach(
+        PrivacyEngine(),
+        model=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        noise_multiplier=noise,
+        max_grad_norm=norm,
+    )
+    start = time.perf_counter()
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        loss(module(inputs), labels).backward()
+        optimizer.step()
+    examples = accountant.information().examples()
+    dfil, plain = examples["dfil"], examples["dfil_unamplified"]
+    with torch.no_grad():
+        images, digits = mnist("t10k")
+        accuracy = (model.eval()(images).argmax(1) == digits).float().mean().item()
+    kappa = seepage.network.guo_factor(rate, noise, DELTA)
+    figures = {
+        "noise_multiplier": noise,
+        "max_grad_norm": norm,
+        "probes": probes,
+        "test_accuracy": accuracy,
+        "dfil_median": float(np.median(dfil)),
+        # The largest of many noisy numbers is too large; a high quantile is not.
+        "dfil_high": float(np.quantile(dfil, 0.999)),
+        "dfil_largest": float(dfil.max()),
+        "relative_error_median": float(np.median(examples["dfil_standard_error"] / np.maximum(dfil, 1e-300))),
+        "unamplified_median": float(np.median(plain)),
+        "unamplified_high": float(np.quantile(plain, 0.999)),
+        "kappa": kappa,
+        "renyi_epsilon": accountant.renyi_epsilon(),
+        "renyi_floor": accountant.renyi_floor(value_range=1.0),
+        "minutes": (time.perf_counter() - start) / 60,
+    }
+    return figures, dfil
+
+
+def main() -> None:
+    """Train over the grid, and draw what came out."""
+    parser = argparse.ArgumentParser(prog="python -m experiments g22_private_sgd")
+    parser.add_argument("--output", type=Path, default=Path("docs/experiments"))
+    parser.add_argument("--probes", type=float, default=0.5)
+    parser.add_argument("--quick", action="store_true", help="a few steps over a few people")
+    options = parser.parse_args(sys.argv[2:])
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    people, steps = (6000, 20) if options.quick else (60000, STEPS)
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "g22_private_sgd.json"
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    done = stored if stored.get("steps") == steps else {"steps": steps, "people": people, "runs": [], "shown": None}
+    for noise in NOISE if not options.quick else NOISE[1:2]:
+        for norm in CLIPPING:
+            if any((run["noise_multiplier"], run["max_grad_norm"]) == (noise, norm) for run in done["runs"]):
+                continue
+            shown = (noise, norm) == SHOWN
+            figures, dfil = train(noise, norm, people=people, steps=steps, probes=1.0 if shown else options.probes)
+            print({k: round(v, 5) for k, v in figures.items()}, flush=True)
+            done["runs"].append(figures)
+            if shown:
+                order = np.argsort(dfil)
+                done["shown"] = {
+                    "largest": [(int(i), float(dfil[i])) for i in order[::-1][:20]],
+                    "smallest": [(int(i), float(dfil[i])) for i in order[:20]],
+                    "quantiles": np.quantile(dfil, np.linspace(0, 1, 101)).tolist(),
+                }
+            path.write_text(json.dumps(done, indent=1))
+    from experiments._figures import draw_guo
+
+    draw_guo(done, options.output / "g22_private_sgd.png", options.output / "g22_images.png")
