@@ -14,6 +14,9 @@ from seepage.network._accountant import FisherAccountant as FisherAccountant
 from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
 from seepage.network._directions import patches as patches
+from seepage.network._display import SusceptibilityDisplay as SusceptibilityDisplay
 from seepage.network._information import NetworkInformation as NetworkInformation
 from seepage.network._plan import Plan as Plan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
+from seepage.network._susceptibility import Susceptibility as Susceptibility
+from seepage.network._susceptibility import susceptibility as susceptibility

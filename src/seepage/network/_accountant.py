@@ -71,6 +71,7 @@ class FisherAccountant:
 
     Examples
     --------
+    >>> import seepage.network
     >>> import torch
     >>> _ = torch.manual_seed(0)
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))

@@ -47,6 +47,7 @@ def poisson_factors(sample_rate: float, ratio: ArrayLike) -> tuple[Array, Array]
 
     Examples
     --------
+    >>> import seepage.network
     >>> k_perp, k_par = seepage.network.poisson_factors(0.01, [0.0, 1.0])
     >>> k_perp.round(4).tolist(), k_par.round(4).tolist()
     ([0.01, 0.0257], [0.01, 0.0472])
@@ -92,6 +93,7 @@ def guo_factor(sample_rate: float, noise_multiplier: float, delta: float) -> flo
 
     Examples
     --------
+    >>> import seepage.network
     >>> round(seepage.network.guo_factor(0.01, noise_multiplier=1.0, delta=1e-6), 3)
     0.998
     """

@@ -30,6 +30,7 @@ def patches(shape: tuple[int, int], size: int) -> dict[str, Tensor]:
 
     Examples
     --------
+    >>> import seepage.network
     >>> list(seepage.network.patches((28, 28), 14))
     ['rows 0-13, columns 0-13', 'rows 0-13, columns 14-27', 'rows 14-27, columns 0-13', 'rows 14-27, columns 14-27']
     """

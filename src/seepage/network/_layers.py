@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from opacus.layers.dp_rnn import RNNLinear
+from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
 from torch import nn
 
 from seepage._errors import UnsupportedError
@@ -26,7 +26,8 @@ def units(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]
     those of the whole.
     """
     owns = any(parameter.requires_grad for parameter in model.parameters(recurse=False))
-    if owns:
+    # Opacus's recurrent layers show the parameters of the linear layers inside under names of their own.
+    if owns and not isinstance(model, DPRNNBase):
         yield prefix or type(model).__name__, model
         return
     for name, child in model.named_children():

@@ -30,6 +30,7 @@ class PoissonSampler(Sampler[list[int]]):
 
     Examples
     --------
+    >>> import seepage.network
     >>> sampler = seepage.network.PoissonSampler(1_000_000_000, sample_rate=1e-8, steps=3, seed=0)
     >>> [len(batch) for batch in sampler]
     [8, 10, 10]

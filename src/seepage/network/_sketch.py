@@ -144,9 +144,9 @@ def _matrix_products(
         def column(direction: Tensor) -> Tensor:
             return jvp(lambda moved: published(moved, label), (one,), (direction.view_as(one),))[1]
 
-        moved = vmap(column, in_axes=1, out_dims=1)(basis)
+        moved = vmap(column, in_dims=1, out_dims=1)(basis)
         weighted = _weighted(value, moved, mechanism)
-        return vmap(lambda u: pull(u)[0].flatten(), in_axes=1, out_dims=1)(weighted)
+        return vmap(lambda u: pull(u)[0].flatten(), in_dims=1, out_dims=1)(weighted)
 
     return vmap(product)(x, y) / mechanism.noise_scale**2
 
