@@ -46,9 +46,7 @@ class Run:
             made = engine.make_private(module=model, optimizer=optimizer, data_loader=loader, **options)
         else:
             self.accountant = seepage.network.FisherAccountant(model, loss, ids=range(len(x)), probes=probes, seed=0)
-            made = self.accountant.attach(
-                engine, model=model, optimizer=optimizer, data_loader=loader, **options
-            )
+            made = self.accountant.attach(engine, model=model, optimizer=optimizer, data_loader=loader, **options)
         self.model, self.optimizer, *criterion, self.loader = made
         self.loss = criterion[0] if criterion else loss
         self.batches = self._forever()

@@ -50,9 +50,7 @@ def published(
         found = grad(example_loss)(parameters)
         return CLIPPINGS[clipping](torch.cat([g.flatten() for g in found.values()]), bound)
 
-    return [
-        Published(one(x[i], y[i]), jacrev(one)(x[i], y[i]).reshape(-1, x[i].numel())) for i in range(len(x))
-    ]
+    return [Published(one(x[i], y[i]), jacrev(one)(x[i], y[i]).reshape(-1, x[i].numel())) for i in range(len(x))]
 
 
 def information(example: Published, noise_scale: float, factors: tuple[float, float] = (1.0, 1.0)) -> Tensor:

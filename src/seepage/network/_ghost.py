@@ -1,7 +1,7 @@
 """Norms and inner products of every example's gradient, layer by layer.
 
-The gradient of a linear layer or a convolution is a sum over positions of (what came back) x (what went in), b a^T. When
-the input moves, it moves by b' a^T + b a'^T. All that accounting needs of both are three numbers an example:
+The gradient of a linear layer or a convolution is a sum over positions of (what came back) x (what went in), b a^T.
+When the input moves, it moves by b' a^T + b a'^T. All that accounting needs of both are three numbers an example:
 
     |grad|^2,   grad . grad',   |grad'|^2,
 
@@ -112,7 +112,7 @@ def gradients(call: Call, back: Moving) -> dict[str, Moving]:
 
 def summed(call: Call, back: Tensor) -> dict[str, Tensor]:
     """Return the sum over examples of the gradients that `back` gives: one batched product, no gradient of anyone."""
-    unit = call.unit
+    unit: Any = call.unit
     if is_linear(unit):
         a, b = call.args[0].flatten(0, -2), back.flatten(0, -2)
         found = {"weight": b.T @ a, "bias": b.sum(0)}

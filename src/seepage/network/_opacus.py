@@ -79,8 +79,8 @@ def _check(accountant: "FisherAccountant", model: nn.Module, loader: Any, option
         raise UnsupportedError(f"grad_sample_mode must be one of {list(_MODES)}, not {mode!r}.")
     if options.get("clipping", "flat") != "flat":
         raise UnsupportedError(
-            f"Opacus's clipping={options['clipping']!r} cannot be accounted for: use the flat one, which bounds the norm "
-            "of an example's whole gradient."
+            f"Opacus's clipping={options['clipping']!r} cannot be accounted for: use the flat one, which bounds the "
+            "norm of an example's whole gradient."
         )
     if accountant.label == "private":
         raise UnsupportedError(
@@ -144,9 +144,11 @@ class Attachment(Listener):
             return pre_step(closure)
 
         def cleared(set_to_none: bool = False) -> None:
-            # Gradients that are thrown away are never published.
+            # Gradients that are thrown away are never published. Ghost mode clears them in the midst of its passes.
             if not optimizer._is_last_step_skipped:
                 self.accountant._pending.clear()
+                if not self.ghost and self._has_returned():
+                    self._drop()
             zero_grad(set_to_none)
 
         optimizer.attach_step_hook(published)
@@ -206,11 +208,22 @@ class Attachment(Listener):
                 self.passing.abandon()
                 self.passing = None
 
+    def _has_returned(self) -> bool:
+        """Whether the backward pass of the batch under way has been done."""
+        if self.passing is not None:
+            return self.passing.returned
+        return any(getattr(p, "grad_sample", None) is not None for p in self.optimizer.params)
+
+    def _drop(self) -> None:
+        """Forget the batch under way."""
+        if self.passing is not None:
+            self.passing.abandon()
+        self.passing = self._visit = None
+
     def _leave(self) -> None:
         """Come to terms with a batch that no step followed."""
         if self.passing is not None and not self.passing.returned:
-            self.passing.abandon()
-            self.passing = self._visit = None
+            self._drop()
         self.finish()
 
     def finish(self) -> Tensor | None:
@@ -262,8 +275,8 @@ class Attachment(Listener):
                 if name in batch:
                     return batch[name]
         raise UnsupportedError(
-            "More than one probe a step, or a spectrum, needs the labels: give batches as (inputs, labels), or as a dict "
-            f"with one of {list(_LABELS)}."
+            "More than one probe a step, or a spectrum, needs the labels: give batches as (inputs, labels), or as a "
+            f"dict with one of {list(_LABELS)}."
         )
 
     def _coefficients(self) -> Tensor:

@@ -33,7 +33,7 @@ class PoissonSampler(Sampler[list[int]]):
     >>> import seepage.network
     >>> sampler = seepage.network.PoissonSampler(1_000_000_000, sample_rate=1e-8, steps=3, seed=0)
     >>> [len(batch) for batch in sampler]
-    [8, 10, 10]
+    [9, 9, 11]
     """
 
     def __init__(self, count: int, *, sample_rate: float, steps: int, seed: int | None = None) -> None:

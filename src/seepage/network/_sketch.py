@@ -120,8 +120,8 @@ def sketch_rows(accountant: "FisherAccountant", inputs: Any, target: Any, mechan
     parts = []
     with silenced(accountant.model), Composites():
         for i in range(0, len(inputs), step):
-            part = inputs[i : i + step], target[i : i + step]
-            parts.append(_matrix_products(accountant.model, accountant.loss, parameters, *part, basis, mechanism))
+            x, y = inputs[i : i + step], target[i : i + step]
+            parts.append(_matrix_products(accountant.model, accountant.loss, parameters, x, y, basis, mechanism))
     return torch.cat(parts)
 
 
@@ -139,7 +139,7 @@ def _matrix_products(
         return gradient * mechanism.rule.factor(gradient.norm())
 
     def product(one: Tensor, label: Tensor) -> Tensor:
-        value, pull = vjp(lambda moved: published(moved, label), one)
+        value, pull, *_ = vjp(lambda moved: published(moved, label), one)
 
         def column(direction: Tensor) -> Tensor:
             return jvp(lambda moved: published(moved, label), (one,), (direction.view_as(one),))[1]

@@ -105,8 +105,8 @@ def susceptibility(
     x, y : tensors
         Examples, and their labels.
     noise_scale : float or None
-        The standard deviation of the noise on the sum of gradients (``noise_multiplier * max_grad_norm`` of Opacus). None
-        without noise: then of the gradient signal.
+        The standard deviation of the noise on the sum of gradients (``noise_multiplier * max_grad_norm`` of Opacus).
+        None without noise: then of the gradient signal.
     max_grad_norm : float or None
         The norm that gradients are clipped to; None if they are not.
     clipping : {"hard", "smooth"}, default="hard"
@@ -176,6 +176,8 @@ def _squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> Tensor
                 handle.remove()
         uses = Counter(p for call in calls for p in call.parameters.values())
         if max(uses.values()) > 1:
-            raise UnsupportedError("A layer is used more than once in the network; susceptibility needs each used once.")
+            raise UnsupportedError(
+                "A layer is used more than once in the network; susceptibility needs each used once."
+            )
         backs = torch.autograd.grad(losses.sum(), outputs, create_graph=True)
         return torch.stack([_ghost.squared_norm(c, b) for c, b in zip(calls, backs, strict=True)]).sum(0)

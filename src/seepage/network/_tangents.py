@@ -53,9 +53,7 @@ class TangentPass:
         Keep each example's gradients (Opacus wants them in its hooks mode).
     """
 
-    def __init__(
-        self, model: nn.Module, directions: Callable[[Tensor], Tensor], *, materialize: bool = False
-    ) -> None:
+    def __init__(self, model: nn.Module, directions: Callable[[Tensor], Tensor], *, materialize: bool = False) -> None:
         self.model = model
         self.materialize = materialize
         self.scale = 1.0
@@ -164,7 +162,7 @@ class TangentPass:
             return
         moving = (self._scaled(value), self._scaled(torch.zeros_like(value) if tangent is None else tangent))
         if is_plain(call.unit):
-            # Of the layers with formulas of their own, while the backward pass goes by; the others wait until it is over.
+            # Layers with formulas of their own are measured in passing; the others wait until the pass is over.
             self._measure(call, moving)
             # How fast things move is spent; how they stand is still needed for the clipped sum.
             moving, call.tangents = (moving[0], moving[0]), []
