@@ -21,7 +21,7 @@ NOISE = (0.5, 1.0, 2.0, 5.0)
 CLIPPING = (1.0, 4.0)
 BATCH, STEPS, DELTA = 600, 1000, 1e-5
 SHOWN = (1.0, 1.0)
-"""The setting whose most and least exposed images are shown: it is probed at every step."""
+"""The setting whose most and least exposed images are shown: it is probed at every other step at least."""
 
 
 def train(noise: float, norm: float, *, people: int, steps: int, probes: float) -> tuple[dict[str, Any], np.ndarray]:
@@ -78,7 +78,7 @@ def main() -> None:
     """Train over the grid, and draw what came out."""
     parser = argparse.ArgumentParser(prog="python -m experiments g22_private_sgd")
     parser.add_argument("--output", type=Path, default=Path("docs/experiments"))
-    parser.add_argument("--probes", type=float, default=0.5)
+    parser.add_argument("--probes", type=float, default=0.25)
     parser.add_argument("--quick", action="store_true", help="a few steps over a few people")
     options = parser.parse_args(sys.argv[2:])
     torch.set_num_threads(1)
@@ -88,12 +88,14 @@ def main() -> None:
     path = options.output / "g22_private_sgd.json"
     stored = json.loads(path.read_text()) if path.exists() else {}
     done = stored if stored.get("steps") == steps else {"steps": steps, "people": people, "runs": [], "shown": None}
-    for noise in NOISE if not options.quick else NOISE[1:2]:
-        for norm in CLIPPING:
+    for norm in CLIPPING:
+        for noise in NOISE if not options.quick else NOISE[1:2]:
             if any((run["noise_multiplier"], run["max_grad_norm"]) == (noise, norm) for run in done["runs"]):
                 continue
             shown = (noise, norm) == SHOWN
-            figures, dfil = train(noise, norm, people=people, steps=steps, probes=1.0 if shown else options.probes)
+            figures, dfil = train(
+                noise, norm, people=people, steps=steps, probes=max(options.probes, 0.5) if shown else options.probes
+            )
             print({k: round(v, 5) for k, v in figures.items()}, flush=True)
             done["runs"].append(figures)
             if shown:

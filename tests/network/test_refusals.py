@@ -70,6 +70,23 @@ def test_kinks_are_warned_of_once():
     accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
 
 
+def test_kinks_in_a_forward_method_are_warned_of_once():
+    class Functional(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.last(nn.functional.relu(self.first(x)))
+
+    accountant = FisherAccountant(Functional(), LOSS, ids=range(3))
+    with pytest.warns(UserWarning, match=r"kinks \(relu\)") as caught:
+        for _ in range(3):
+            accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+    assert len(caught) == 1
+    assert any("kinks" in sentence for sentence in accountant.leakage().assumptions)
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

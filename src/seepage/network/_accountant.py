@@ -102,7 +102,8 @@ class FisherAccountant:
         seed: int | None = None,
     ) -> None:
         _layers.check(model)
-        _layers.warn_of_kinks(model)
+        self._kinks = _layers.kinked(model)
+        _layers.warn_of_kinks(self._kinks)
         self.model = model
         self.loss = loss
         self.probes = _checked_probes(probes)
@@ -375,10 +376,17 @@ class FisherAccountant:
         self._check_mixing(arguments, {})
         output = self.model(*passing.open(arguments))
         passing.forwarded()
+        self._note_kinks(passing)
         self._at_embedding = not arguments[0].is_floating_point()
         if self.label == "private":
             target = forward_ad.make_dual(target.detach(), self._directions.label(target))
         per_example(self.loss, output, target, passing.count).sum().backward()
+
+    def _note_kinks(self, passing: TangentPass) -> None:
+        """Warn, once, of kinks in forward methods, which no layer shows."""
+        if passing.kinks and not self._kinks:
+            self._kinks = passing.kinks
+            _layers.warn_of_kinks(passing.kinks)
 
     def _check_mixing(self, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not self._checked_mixing and len(arguments[0]) > 1:

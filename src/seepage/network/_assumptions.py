@@ -36,6 +36,11 @@ def assumptions(accountant: "FisherAccountant", unseen: float) -> tuple[str, ...
             "The input is made of tokens, which cannot move a little: the private values are the outputs of the "
             "embedding layer."
         )
+    if accountant._kinks:
+        found.append(
+            f"The network has kinks ({', '.join(sorted(accountant._kinks))}): what an input gives away by crossing one "
+            "is not in the numbers."
+        )
     if accountant._sketch is None:
         found.append("eta is bounded by the trace (eta_low is 0): keep a spectrum to bound it closely.")
     else:

@@ -95,17 +95,28 @@ _COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
+_KINKED = {
+    F.relu: "relu", torch.relu: "relu", torch.relu_: "relu", Tensor.relu: "relu", F.relu6: "relu6",
+    F.leaky_relu: "leaky_relu", F.hardtanh: "hardtanh", F.hardswish: "hardswish", F.hardsigmoid: "hardsigmoid",
+    F.prelu: "prelu", F.threshold: "threshold", torch.max_pool1d: "max_pool1d", torch.max_pool2d: "max_pool2d",
+    torch.max_pool3d: "max_pool3d", torch.abs: "abs", Tensor.abs: "abs",
+}  # fmt: skip
+
+
 class Composites(TorchFunctionMode):
-    """While active, the functions above are computed by their stand-ins."""
+    """While active, the functions above are computed by their stand-ins, and functions with kinks are noted."""
 
     def __init__(self) -> None:
         super().__init__()
         self._active = True
+        self.kinks: set[str] = set()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if self._active:
+            if func in _KINKED:
+                self.kinks.add(_KINKED[func])
             func = _COMPOSITES.get(func, func)
         return func(*args, **(kwargs or {}))
 

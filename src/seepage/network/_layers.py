@@ -83,12 +83,16 @@ def check(model: nn.Module) -> None:
         raise UnsupportedError("The model has no trained parameters: nothing that depends on anyone is published.")
 
 
-def warn_of_kinks(model: nn.Module) -> None:
-    """Warn, once a model, that derivatives miss what happens at kinks."""
-    kinked = sorted({type(module).__name__ for module in model.modules() if isinstance(module, _KINKED)})
-    if kinked:
+def kinked(model: nn.Module) -> set[str]:
+    """Return the kinds of layers that have kinks."""
+    return {type(module).__name__ for module in model.modules() if isinstance(module, _KINKED)}
+
+
+def warn_of_kinks(kinks: set[str]) -> None:
+    """Warn that derivatives miss what happens at kinks."""
+    if kinks:
         warnings.warn(
-            f"The model has kinks ({', '.join(kinked)}): its derivative exists almost everywhere, but what an input "
+            f"The model has kinks ({', '.join(sorted(kinks))}): its derivative exists almost everywhere, but what an input "
             "gives away by crossing a kink is not in the numbers. Smooth layers (tanh, GELU, average pooling) have "
             "none.",
             UserWarning,

@@ -204,6 +204,7 @@ class Attachment(Listener):
     def _after(self, model: nn.Module, args: Any, output: Any) -> None:
         if self.passing is not None and not self._busy:
             self.passing.forwarded()
+            self.accountant._note_kinks(self.passing)
             if output is None:
                 self.passing.abandon()
                 self.passing = None

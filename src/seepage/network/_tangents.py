@@ -198,6 +198,11 @@ class TangentPass:
         self._total = products if self._total is None else self._total + products
 
     @property
+    def kinks(self) -> set[str]:
+        """The functions without a derivative everywhere that the network has called."""
+        return self._composites.kinks
+
+    @property
     def returned(self) -> bool:
         """Whether a backward pass has reached any layer."""
         return bool(self._backs)
