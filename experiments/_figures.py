@@ -31,7 +31,7 @@ def draw_guo(done: dict[str, Any], path: Path, images_path: Path) -> None:
         left.plot(high, accuracy, "s--", color=color, label=f"one in a thousand, C = {norm:g}")
         for x, y, run in zip(median, accuracy, runs, strict=True):
             left.annotate(
-                f"σ={run['noise_multiplier']:g}", (x, y), textcoords="offset points", xytext=(6, 5), fontsize=8
+                f"$\\sigma$={run['noise_multiplier']:g}", (x, y), textcoords="offset points", xytext=(6, 5), fontsize=8
             )
         noise = [r["noise_multiplier"] for r in runs]
         marker = "o" if norm == 1 else "s"
@@ -53,7 +53,7 @@ def draw_guo(done: dict[str, Any], path: Path, images_path: Path) -> None:
     right.set_yscale("log")
     right.set_xticks(sorted(bounds), [f"{n:g}" for n in sorted(bounds)])
     right.minorticks_off()
-    right.set_xlabel("noise multiplier σ")
+    right.set_xlabel(r"noise multiplier $\sigma$")
     right.set_ylabel("floor of the median person")
     right.set_title("The same runs under three ways of counting (gray: a guess of gray)", fontsize=10)
     right.legend(fontsize=8)

@@ -21,7 +21,7 @@ NOISE, NORM = 1.0, 1.0
 
 
 def regression(steps: int) -> dict[str, Any]:
-    """Train privately on ten columns of which one tells the target; compare columns by susceptibility and information."""
+    """Train privately on ten columns of which one tells the target; measure each column in two ways."""
     torch.manual_seed(0)
     people = 2000
     x = torch.randn(people, 10)

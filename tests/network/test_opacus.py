@@ -28,6 +28,20 @@ def test_training_is_what_it_would_have_been(mode, probes, virtual):
     assert run.engine.get_epsilon(1e-5) == bare.engine.get_epsilon(1e-5)
 
 
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_a_network_that_opacus_does_not_wrap(mode):
+    found = []
+    for probes in (None, 1):
+        run = Run(mode, probes, wrap_model=False)
+        for x, y in run.loader:
+            run.optimizer.zero_grad()
+            run.loss(run.model(x), y).backward()
+            run.optimizer.step()
+        found.append(run.weights)
+    torch.testing.assert_close(*found, rtol=0, atol=1e-13)
+    assert (run.accountant.leakage().examples["dfil"] > 0).any()
+
+
 @pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.Adam, torch.optim.Adagrad])
 def test_any_optimizer(make):
     torch.testing.assert_close(

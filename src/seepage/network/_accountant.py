@@ -267,7 +267,10 @@ class FisherAccountant:
         )
 
     def renyi_epsilon(self) -> float:
-        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, by Opacus's own analysis."""
+        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, by Opacus's own analysis.
+
+        Steps whose sampling earns no credit count as if everybody took part in them.
+        """
         from opacus.accountants.analysis.rdp import compute_rdp
 
         total = 0.0

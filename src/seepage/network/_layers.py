@@ -92,9 +92,9 @@ def warn_of_kinks(kinks: set[str]) -> None:
     """Warn that derivatives miss what happens at kinks."""
     if kinks:
         warnings.warn(
-            f"The model has kinks ({', '.join(sorted(kinks))}): its derivative exists almost everywhere, but what an input "
-            "gives away by crossing a kink is not in the numbers. Smooth layers (tanh, GELU, average pooling) have "
-            "none.",
+            f"The model has kinks ({', '.join(sorted(kinks))}): its derivative exists almost everywhere, but what an "
+            "input gives away by crossing a kink is not in the numbers. Smooth layers (tanh, GELU, average pooling) "
+            "have none.",
             UserWarning,
             stacklevel=3,
         )
