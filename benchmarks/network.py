@@ -2,12 +2,12 @@
 
 import argparse
 import multiprocessing
-import resource
 import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -66,16 +66,16 @@ class Run:
 
 
 def ratios(build: Callable[[], nn.Module], mode: str, probes: list[float], rounds: int) -> dict[float, float]:
-    """Return the time of accounted steps over that of bare ones, interleaved: the median over rounds of 8 steps."""
+    """Return the time of accounted steps over that of bare ones, interleaved: the median over rounds of a few steps."""
     bare = Run(build, mode, None)
     runs = {p: Run(build, mode, p) for p in probes}
     for run in (bare, *runs.values()):
         run.step()
     found: dict[float, list[float]] = {p: [] for p in probes}
     for _ in range(rounds):
-        base = statistics.median(bare.step() for _ in range(8))
+        base = statistics.median(bare.step() for _ in range(5))
         for p, run in runs.items():
-            steps = [run.step() for _ in range(8 if p >= 1 else 32)]
+            steps = [run.step() for _ in range(3 if p >= 1 else 16)]
             # Fractions mix two kinds of steps: their mean is what training pays.
             found[p].append((statistics.median(steps) if p >= 1 else statistics.mean(steps)) / base)
     return {p: statistics.median(values) for p, values in found.items()}
@@ -85,10 +85,18 @@ def _peak(build_name: str, mode: str, probes: float | None, queue: Any) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     run = Run(NETWORKS[build_name], mode, probes)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Forget the peak of starting up, which a child process may even have from its parent.
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
     for _ in range(3):
         run.step()
-    queue.put(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    queue.put(_status("VmHWM") - before)
+
+
+def _status(name: str) -> float:
+    """Return a size that Linux keeps about this process, in kB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def peak(build_name: str, mode: str, probes: float | None) -> float:
@@ -123,10 +131,10 @@ def main() -> None:
         print(f"\n{name}, batch {BATCH}, one thread: time and memory over bare Opacus in the same mode")
         print(f"{'':12}" + "".join(f"{f'probes={p:g}':>14}" for p in probes) + f"{'memory, 1 probe':>18}")
         for mode in ("hooks", "ghost"):
-            found = ratios(build, mode, probes, 3 if quick else 9)
+            found = ratios(build, mode, probes, 3 if quick else 7)
             bare, accounted = peak(name, mode, None), peak(name, mode, 1.0)
             memory = f"{accounted / bare:.2f} ({accounted:.0f}/{bare:.0f} MB)"
             print(f"{mode:12}" + "".join(f"{found[p]:14.2f}" for p in probes) + f"{memory:>24}", flush=True)
-        steps = 40 if quick else 100
+        steps = 20 if quick else 60
         errors = [relative_errors(build, p, steps) for p in probes]
         print(f"{'error':12}" + "".join(f"{e:14.1%}" for e in errors) + f"   of dfil, median, after {steps} steps")
