@@ -98,10 +98,14 @@ def draw_regression(found: dict[str, Any], path: Path) -> None:
 
 def draw_maps(found: dict[str, Any], path: Path) -> None:
     """Draw the images of the highest and of typical susceptibility with their maps, without and with privacy."""
-    figure = plt.figure(figsize=(11, 7), layout="constrained")
+    figure = plt.figure(figsize=(11, 10.5), layout="constrained")
     for part, (key, title) in zip(
-        figure.subfigures(2, 1),
-        [("plain", "without privacy: gradient signal"), ("private", "with privacy: privacy loss")],
+        figure.subfigures(3, 1),
+        [
+            ("plain", "trained without privacy: gradient signal"),
+            ("before clipping", "trained with privacy: gradient signal, before clipping"),
+            ("published", "trained with privacy: privacy loss of what is published, clipped and with noise"),
+        ],
         strict=True,
     ):
         maps = found[key]["maps"]
@@ -109,7 +113,8 @@ def draw_maps(found: dict[str, Any], path: Path) -> None:
         typical = order[len(order) // 2 : len(order) // 2 + 4]
         rows = [*order[::-1][:4], *typical]
         labels = [int(found["labels"][i]) for i in rows]
-        titles = [f"label {label}, {maps.norm()[i]:.2g}" for i, label in zip(rows, labels, strict=True)]
+        norms = [f"{maps.norm()[i]:.2g}" if maps.norm()[i] > 1e-3 else "0: clipped" for i in rows]
+        titles = [f"label {label}, {norm}" for norm, label in zip(norms, labels, strict=True)]
         display = SusceptibilityDisplay.from_susceptibility(maps, found["images"], rows=rows, titles=titles)
         display.plot(part.subplots(2, 8))
         part.suptitle(f"{title} (left four: most susceptible; right four: median)", fontsize=10)

@@ -18,6 +18,7 @@ from experiments._networks import guo_network, mnist, pneumonia
 
 Tensor = torch.Tensor
 NOISE, NORM = 1.0, 1.0
+KINDS = ("plain", "before clipping", "published")
 
 
 def regression(steps: int) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def regression(steps: int) -> dict[str, Any]:
 def train(images: Tensor, labels: Tensor, model: nn.Module, *, private: bool, steps: int) -> nn.Module:
     """Train on images, with or without differential privacy."""
     loss = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.4 if private else 0.1, momentum=0.5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.15 if private else 0.1, momentum=0.5)
     sampler = seepage.network.PoissonSampler(len(images), sample_rate=min(1.0, 300 / len(images)), steps=steps)
     loader: Any = DataLoader(TensorDataset(images, labels), batch_sampler=sampler)
     module: Any = model
@@ -97,12 +98,20 @@ def atypicality(images: Tensor, labels: Tensor) -> np.ndarray:
 def images_of(name: str, images: Tensor, labels: Tensor, test: tuple[Tensor, Tensor], steps: int) -> dict[str, Any]:
     """Return susceptibility of images under training with and without privacy."""
     loss = nn.CrossEntropyLoss()
+    mean, deviation = images.mean(), images.std()
+    images, test = (images - mean) / deviation, ((test[0] - mean) / deviation, test[1])
     far = atypicality(images, labels)
     found: dict[str, Any] = {"name": name, "images": images, "labels": labels}
+    models = {}
     for private in (False, True):
         torch.manual_seed(0)
-        model = train(images, labels, guo_network(), private=private, steps=steps)
-        scale, norm = (NOISE * NORM, NORM) if private else (None, None)
+        models[private] = train(images, labels, guo_network(), private=private, steps=steps)
+    for key, private, scale, norm in (
+        ("plain", False, None, None),
+        ("before clipping", True, None, None),
+        ("published", True, NOISE * NORM, NORM),
+    ):
+        model = models[private]
         maps = seepage.network.susceptibility(model, loss, images, labels, noise_scale=scale, max_grad_norm=norm)
         with torch.no_grad():
             accuracy = float((model(test[0]).argmax(1) == test[1]).float().mean())
@@ -110,7 +119,7 @@ def images_of(name: str, images: Tensor, labels: Tensor, test: tuple[Tensor, Ten
         norms = maps.norm()
         high = norms >= np.quantile(norms, 0.95)
         rank = np.corrcoef(norms.argsort().argsort(), far.argsort().argsort())[0, 1]
-        found["private" if private else "plain"] = {
+        found[key] = {
             "maps": maps,
             "accuracy": accuracy,
             "wrong_high": float(wrong[high].mean()),
@@ -118,6 +127,7 @@ def images_of(name: str, images: Tensor, labels: Tensor, test: tuple[Tensor, Ten
             "distance_high": float(far[high].mean()),
             "distance_rest": float(far[~high].mean()),
             "rank_correlation": float(rank),
+            "share_without": float((norms < 1e-3 * norms.max()).mean()),
         }
     return found
 
@@ -131,7 +141,7 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     options.output.mkdir(parents=True, exist_ok=True)
-    steps, count = (30, 300) if options.quick else (300, 4000)
+    steps, count = (30, 300) if options.quick else (500, 3000)
     from experiments._figures import draw_maps, draw_regression
 
     stored: dict[str, Any] = {"regression": regression(steps)}
@@ -144,6 +154,6 @@ def main() -> None:
     for name, ((images, labels), test, size) in sets.items():
         found = images_of(name, images[:size], labels[:size], test, steps)
         draw_maps(found, options.output / f"plis_{name}.png")
-        stored[name] = {key: {k: v for k, v in found[key].items() if k != "maps"} for key in ("plain", "private")}
+        stored[name] = {key: {k: v for k, v in found[key].items() if k != "maps"} for key in KINDS}
         print(name, json.dumps(stored[name], indent=1))
     (options.output / "plis.json").write_text(json.dumps(stored, indent=1))
