@@ -238,3 +238,15 @@ def test_the_renyi_bound_is_opacus_s_own_at_order_two():
     epsilon = float(compute_rdp(q=0.25, noise_multiplier=0.8, steps=8, orders=[2])[0])
     assert accountant.renyi_epsilon() == pytest.approx(epsilon, rel=1e-9)
     assert accountant.renyi_floor(value_range=2.0) == pytest.approx(1 / (np.exp(epsilon) - 1))
+
+
+@pytest.mark.parametrize("clipping", ["hard", "smooth"])
+def test_the_guarantee_beside_it_is_opacus_s_own(clipping):
+    from opacus.accountants import RDPAccountant
+
+    run = Run("hooks", 1, accountant={"clipping": clipping}).train()
+    opacus = RDPAccountant()
+    opacus.history = run.engine.accountant.history
+    guarantee = run.accountant.information().guarantee(1e-5, None)
+    assert guarantee.epsilon == pytest.approx(opacus.get_epsilon(1e-5), rel=1e-9)
+    assert guarantee.renyi == run.accountant.renyi_epsilon()

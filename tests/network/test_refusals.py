@@ -222,8 +222,13 @@ def test_nothing_is_reported_before_training_nor_about_sets_of_people():
     run = Run("hooks", 1)
     with pytest.raises(seepage.UnansweredError, match="No step"):
         run.accountant.leakage()
+    leakage = run.train(epochs=1).accountant.leakage()
     with pytest.raises(seepage.UnansweredError, match="joint"):
-        run.train(epochs=1).accountant.leakage().joint()
+        leakage.joint()
+    with pytest.raises(seepage.UnansweredError, match="derivatives"):
+        leakage.information.distances("all values", None)
+    assert "estimated" in leakage.summary()
+    assert isinstance(leakage.information, seepage.leakage.Information)
 
 
 def test_synchronizing_without_a_process_group():

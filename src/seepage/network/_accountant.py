@@ -15,6 +15,7 @@ from torch.autograd import forward_ad
 from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._tables import People, column_values
 from seepage.leakage import Leakage
+from seepage.meaning import reconstruction_floor
 from seepage.network import _layers
 from seepage.network._assumptions import assumptions
 from seepage.network._directions import Directions
@@ -252,7 +253,7 @@ class FisherAccountant:
         ledger = Ledger(len(self._ids), self._directions.count)
         for part in (self._elsewhere, self._ledger):
             ledger.add(part.state())
-        traces, variances, unamplified = ledger.estimate()
+        traces, uncertainty, unamplified = ledger.estimate()
         unseen = float(((ledger.probes.sum(1) == 0) & (ledger.steps > 0)).mean())
         spectrum = None if self._sketch is None else self._sketch.bounds(traces.sum(1), ledger.steps)
         return NetworkInformation(
@@ -260,9 +261,13 @@ class FisherAccountant:
             np.asarray(self._sizes, dtype=np.float64),
             ledger.steps,
             traces,
-            variances,
+            uncertainty,
             unamplified,
             spectrum,
+            tuple(
+                (m.noise_scale / m.rule.sensitivity, 1.0 if m.sample_rate is None else m.sample_rate, count)
+                for m, _, count in self._history
+            ),
             assumptions(self, unseen),
         )
 
@@ -271,14 +276,7 @@ class FisherAccountant:
 
         Steps whose sampling earns no credit count as if everybody took part in them.
         """
-        from opacus.accountants.analysis.rdp import compute_rdp
-
-        total = 0.0
-        for mechanism, _, count in self._history:
-            multiplier = mechanism.noise_scale / mechanism.rule.sensitivity
-            rate = 1.0 if mechanism.sample_rate is None else mechanism.sample_rate
-            total += float(compute_rdp(q=rate, noise_multiplier=multiplier, steps=count, orders=[2])[0])
-        return total
+        return self.information().renyi
 
     def renyi_floor(self, *, value_range: float) -> float:
         """Return the smallest mean squared error of any guess of anyone that Renyi privacy alone promises.
@@ -290,8 +288,7 @@ class FisherAccountant:
         value_range : float
             The largest minus the smallest value that a private value can have (1 for pixels between 0 and 1).
         """
-        with np.errstate(over="ignore"):
-            return float(value_range**2 / 4 / np.expm1(self.renyi_epsilon()))
+        return reconstruction_floor(self.renyi_epsilon(), [value_range])
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that has been accounted for, to be saved with the training checkpoint."""

@@ -15,10 +15,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
-from scipy.optimize import brentq
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit
 
 from seepage._errors import InputError
+from seepage.meaning import gaussian_epsilon
 
 Array = NDArray[np.float64]
 
@@ -100,16 +100,7 @@ def guo_factor(sample_rate: float, noise_multiplier: float, delta: float) -> flo
     _check_rate(sample_rate)
     if not 0 < delta < 1:
         raise InputError(f"delta must be between 0 and 1, not {delta!r}.")
-    ratio = 2.0 / noise_multiplier
-
-    def excess(epsilon: float) -> float:
-        lost = epsilon + float(log_ndtr(-ratio / 2 - epsilon / ratio))
-        return float(ndtr(ratio / 2 - epsilon / ratio)) - math.exp(lost) - delta
-
-    top = 1.0
-    while excess(top) > 0:
-        top *= 2
-    epsilon = brentq(excess, 0.0, top) if excess(0.0) > 0 else 0.0
+    epsilon = gaussian_epsilon(2.0 / noise_multiplier, delta)
     return sample_rate / (sample_rate + (1 - sample_rate) * math.exp(-epsilon))
 
 

@@ -1,13 +1,19 @@
 """The information that a run of private training has released about each person, as estimated along the way."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from opacus.accountants import RDPAccountant
+from opacus.accountants.analysis.rdp import compute_rdp
 
 from seepage._errors import UnansweredError
-from seepage.leakage._information import Assurance
+from seepage.leakage._information import Assurance, Distances
+from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
 
@@ -30,14 +36,25 @@ class NetworkInformation:
     sizes: Array
     steps: Array
     traces: Array
-    variances: Array
+    """The information about each person and group, shape (n, groups); so the next two."""
+    uncertainty: Array
+    """The variance of each trace over the random directions."""
     unamplified: Array
+    """The same as the traces, without credit for secret sampling."""
     spectrum: tuple[Array, Array] | None
+    """A lower and an upper bound of each person's largest eigenvalue, if they were sought."""
+    mechanisms: tuple[tuple[float, float, int], ...]
+    """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
     assumptions: tuple[str, ...]
 
     @property
     def assurance(self) -> Assurance:
         return "estimated"
+
+    @property
+    def noise(self) -> None:
+        # Another noise would have led training another way.
+        return None
 
     @property
     def count(self) -> int:
@@ -51,7 +68,7 @@ class NetworkInformation:
     def _examples(self) -> dict[str, Array]:
         trace, values = self.traces.sum(1), float(self.sizes.sum())
         dfil = np.sqrt(trace / values)
-        found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.variances.sum(1), values)}
+        found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
         low, high = self.spectrum if self.spectrum is not None else (np.zeros_like(trace), trace)
         # No direction can be better known than all of them together.
         found["eta"] = np.sqrt(np.minimum(high, trace)) if self.spectrum is None else np.sqrt(high)
@@ -77,10 +94,36 @@ class NetworkInformation:
     def attribute_errors(self) -> dict[str, Array]:
         """Return the standard error of each column of `attributes`."""
         return {
-            name: _root_error(self.traces[:, i], self.variances[:, i], self.sizes[i])
+            name: _root_error(self.traces[:, i], self.uncertainty[:, i], self.sizes[i])
             for i, name in enumerate(self.attribute_names)
             if self.sizes[i] > 0
         }
+
+    def variances(self) -> dict[str, float]:
+        # Groups of values have none in common, and the data were never seen as a whole.
+        return {}
+
+    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        raise UnansweredError(
+            f"How far training moves when {attribute!r} takes another value cannot be told from its derivatives."
+        )
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        with warnings.catch_warnings():
+            # The best order may be the largest that is tried: the bound then holds, and could be better.
+            warnings.filterwarnings("ignore", message="Optimal order is the largest alpha")
+            accountant = RDPAccountant()
+            accountant.history = list(self.mechanisms)
+            epsilon = float(accountant.get_epsilon(delta))
+        return Guarantee(self.renyi, epsilon, delta, ("By Opacus's accounting of Renyi differential privacy.",))
+
+    @property
+    def renyi(self) -> float:
+        """Epsilon of Renyi differential privacy at order 2, by Opacus's analysis."""
+        return sum(
+            float(compute_rdp(q=rate, noise_multiplier=noise, steps=steps, orders=[2])[0])
+            for noise, rate, steps in self.mechanisms
+        )
 
     def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
         raise UnansweredError(
