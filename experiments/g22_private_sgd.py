@@ -74,6 +74,23 @@ def train(noise: float, norm: float, *, people: int, steps: int, probes: float) 
     return figures, dfil
 
 
+def table(runs: list[dict[str, Any]]) -> str:
+    """Return the runs as a table in Markdown: floors are mean squared errors per pixel of an unbiased guess."""
+    lines = [
+        "| noise multiplier | C | test accuracy | floor, median person | floor, one in a thousand "
+        "| median with Guo's kappa | Renyi bound | error of dfil |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in sorted(runs, key=lambda r: (r["max_grad_norm"], r["noise_multiplier"])):
+        guo = 1 / (run["kappa"] * run["unamplified_median"] ** 2)
+        lines.append(
+            f"| {run['noise_multiplier']:g} | {run['max_grad_norm']:g} | {run['test_accuracy']:.1%} "
+            f"| {run['dfil_median'] ** -2:.3g} | {run['dfil_high'] ** -2:.3g} | {guo:.3g} | {run['renyi_floor']:.2g} "
+            f"| {run['relative_error_median']:.0%} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Train over the grid, and draw what came out."""
     parser = argparse.ArgumentParser(prog="python -m experiments g22_private_sgd")
@@ -108,4 +125,5 @@ def main() -> None:
             path.write_text(json.dumps(done, indent=1))
     from experiments._figures import draw_guo
 
+    print(table(done["runs"]))
     draw_guo(done, options.output / "g22_private_sgd.png", options.output / "g22_images.png")

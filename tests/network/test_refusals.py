@@ -212,6 +212,16 @@ def test_a_loss_that_is_not_that_of_training():
         run.optimizer.step()
 
 
+def test_going_back_twice():
+    run = Run("hooks", 1)
+    x, y = next(iter(run.loader))
+    loss = run.loss(run.module(x), y)
+    loss.backward(retain_graph=True)
+    with pytest.raises(seepage.UnsupportedError, match="second backward pass"):
+        loss.backward()
+    run.accountant._attachment._drop()
+
+
 def test_attaching_twice():
     run = Run("hooks", 1)
     with pytest.raises(seepage.InputError, match="attached already"):

@@ -160,6 +160,11 @@ class TangentPass:
                 parameter = call.parameters[name]
                 parameter.grad = found if parameter.grad is None else parameter.grad + found
             return
+        if index in self._backs:
+            raise UnsupportedError(
+                "A second backward pass went over the same batch before the step: what is published would be the sum "
+                "of two gradients. Add up the losses and go back once."
+            )
         moving = (self._scaled(value), self._scaled(torch.zeros_like(value) if tangent is None else tangent))
         if is_plain(call.unit):
             # Layers with formulas of their own are measured in passing; the others wait until the pass is over.
