@@ -1,1 +1,1 @@
-"""The experiments behind the figures in the documentation: ``python -m experiments NAME``."""
+"""The papers' experiments, repeated on the papers' data: one module a figure or table."""

@@ -1,8 +1,6 @@
 """Private SGD on MNIST (Guo et al. 2022, section 7.3): accuracy against what it gives away about each person."""
 
-import argparse
 import json
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -15,13 +13,17 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import seepage.network
+from experiments._figures import draw_guo
 from experiments._networks import guo_network, mnist
+from experiments._result import Result
 
 NOISE = (0.5, 1.0, 2.0, 5.0)
 CLIPPING = (1.0, 4.0)
-BATCH, STEPS, DELTA = 600, 1000, 1e-5
+BATCH, STEPS, DELTA, PROBES = 600, 1000, 1e-5, 0.25
 SHOWN = (1.0, 1.0)
-"""The setting whose most and least exposed images are shown: it is probed at every other step at least."""
+"""The setting whose most and least exposed images are shown: it is probed at every other step."""
+PARTIAL = Path("results/g22_private_sgd.partial.json")
+"""Where the settings that are done are kept until all are."""
 
 
 def train(noise: float, norm: float, *, people: int, steps: int, probes: float) -> tuple[dict[str, Any], np.ndarray]:
@@ -91,39 +93,28 @@ def table(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Train over the grid, and draw what came out."""
-    parser = argparse.ArgumentParser(prog="python -m experiments g22_private_sgd")
-    parser.add_argument("--output", type=Path, default=Path("docs/experiments"))
-    parser.add_argument("--probes", type=float, default=0.25)
-    parser.add_argument("--quick", action="store_true", help="a few steps over a few people")
-    options = parser.parse_args(sys.argv[2:])
+def run(*, quick: bool) -> Result:
+    """Train over the grid; a run that was stopped goes on where it was."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    people, steps = (6000, 20) if options.quick else (60000, STEPS)
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "g22_private_sgd.json"
-    stored = json.loads(path.read_text()) if path.exists() else {}
-    done = stored if stored.get("steps") == steps else {"steps": steps, "people": people, "runs": [], "shown": None}
+    people, steps = (6000, 20) if quick else (60000, STEPS)
+    done: dict[str, Any] = {"steps": steps, "people": people, "runs": [], "shown": None}
+    if not quick and PARTIAL.exists():
+        done = json.loads(PARTIAL.read_text())
     for norm in CLIPPING:
-        for noise in NOISE if not options.quick else NOISE[1:2]:
-            if any((run["noise_multiplier"], run["max_grad_norm"]) == (noise, norm) for run in done["runs"]):
+        for noise in NOISE[1:2] if quick else NOISE:
+            if any((each["noise_multiplier"], each["max_grad_norm"]) == (noise, norm) for each in done["runs"]):
                 continue
             shown = (noise, norm) == SHOWN
-            figures, dfil = train(
-                noise, norm, people=people, steps=steps, probes=max(options.probes, 0.5) if shown else options.probes
-            )
-            print({k: round(v, 5) for k, v in figures.items()}, flush=True)
+            figures, dfil = train(noise, norm, people=people, steps=steps, probes=0.5 if shown else PROBES)
             done["runs"].append(figures)
             if shown:
                 order = np.argsort(dfil)
                 done["shown"] = {
                     "largest": [(int(i), float(dfil[i])) for i in order[::-1][:20]],
                     "smallest": [(int(i), float(dfil[i])) for i in order[:20]],
-                    "quantiles": np.quantile(dfil, np.linspace(0, 1, 101)).tolist(),
                 }
-            path.write_text(json.dumps(done, indent=1))
-    from experiments._figures import draw_guo
-
-    print(table(done["runs"]))
-    draw_guo(done, options.output / "g22_private_sgd.png", options.output / "g22_images.png")
+            if not quick:
+                PARTIAL.parent.mkdir(parents=True, exist_ok=True)
+                PARTIAL.write_text(json.dumps(done))
+    return Result(draw_guo(done), done, table(done["runs"]).splitlines())

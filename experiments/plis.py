@@ -1,10 +1,6 @@
 """Privacy loss-input susceptibility (Mueller et al. 2022): synthetic regression, MNIST and chest X-rays."""
 
-import argparse
-import json
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +10,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import seepage.network
+from experiments._figures import draw_maps, draw_regression
 from experiments._networks import guo_network, mnist, pneumonia
+from experiments._result import Result
 
 Tensor = torch.Tensor
 NOISE, NORM = 1.0, 1.0
@@ -132,28 +130,18 @@ def images_of(name: str, images: Tensor, labels: Tensor, test: tuple[Tensor, Ten
     return found
 
 
-def main() -> None:
-    """Run the three parts, draw the maps and store the figures."""
-    parser = argparse.ArgumentParser(prog="python -m experiments plis")
-    parser.add_argument("--output", type=Path, default=Path("docs/experiments"))
-    parser.add_argument("--quick", action="store_true", help="few steps, few images")
-    options = parser.parse_args(sys.argv[2:])
+def run(*, quick: bool) -> Result:
+    """Run the three parts."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    options.output.mkdir(parents=True, exist_ok=True)
-    steps, count = (30, 300) if options.quick else (500, 3000)
-    from experiments._figures import draw_maps, draw_regression
-
-    stored: dict[str, Any] = {"regression": regression(steps)}
-    print(f"correlation of susceptibility and eta over columns: {stored['regression']['correlation']:.3f}")
-    draw_regression(stored["regression"], options.output / "plis_regression.png")
-    sets = {
-        "mnist": (mnist("train"), mnist("t10k"), count),
-        "pneumonia": (pneumonia("train"), pneumonia("test"), count),
-    }
-    for name, ((images, labels), test, size) in sets.items():
-        found = images_of(name, images[:size], labels[:size], test, steps)
-        draw_maps(found, options.output / f"plis_{name}.png")
-        stored[name] = {key: {k: v for k, v in found[key].items() if k != "maps"} for key in KINDS}
-        print(name, json.dumps(stored[name], indent=1))
-    (options.output / "plis.json").write_text(json.dumps(stored, indent=1))
+    steps, count = (30, 300) if quick else (500, 3000)
+    numbers: dict[str, Any] = {"regression": regression(steps)}
+    figures = {"regression": draw_regression(numbers["regression"])}
+    lines = [f"correlation of susceptibility and eta over columns: {numbers['regression']['correlation']:.3f}"]
+    sets = {"mnist": (mnist("train"), mnist("t10k")), "pneumonia": (pneumonia("train"), pneumonia("test"))}
+    for name, ((images, labels), test) in sets.items():
+        found = images_of(name, images[:count], labels[:count], test, steps)
+        figures[name] = draw_maps(found)
+        numbers[name] = {kind: {k: v for k, v in found[kind].items() if k != "maps"} for kind in KINDS}
+        lines += [f"{name}, {kind}: {numbers[name][kind]}" for kind in KINDS]
+    return Result(figures, numbers, lines)
