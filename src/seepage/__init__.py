@@ -18,6 +18,7 @@ from seepage.leakage import Leakage as Leakage
 if _TYPE_CHECKING:
     from seepage import attacks as attacks
     from seepage import engines as engines
+    from seepage import network as network
     from seepage.attacks import verify as verify
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
@@ -48,7 +49,7 @@ _LATER = {
     "plan": "seepage.linear",
     "verify": "seepage.attacks",
 }
-_PACKAGES = ("attacks", "engines", "linear", "meaning", "release")
+_PACKAGES = ("attacks", "engines", "linear", "meaning", "network", "release")
 
 
 def __getattr__(name: str) -> _Any:

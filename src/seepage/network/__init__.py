@@ -1,0 +1,22 @@
+"""Accounting along private training of networks with PyTorch and Opacus."""
+
+from seepage._errors import MissingExtraError as _MissingExtraError
+
+try:
+    import opacus as _opacus  # noqa: F401
+    import torch as _torch  # noqa: F401
+except ImportError as _error:
+    raise _MissingExtraError(
+        f'seepage.network needs PyTorch and Opacus, and {_error.name!r} is missing: pip install "seepage[torch]"'
+    ) from _error
+
+from seepage.network._accountant import FisherAccountant as FisherAccountant
+from seepage.network._amplification import guo_factor as guo_factor
+from seepage.network._amplification import poisson_factors as poisson_factors
+from seepage.network._directions import patches as patches
+from seepage.network._display import SusceptibilityDisplay as SusceptibilityDisplay
+from seepage.network._information import NetworkInformation as NetworkInformation
+from seepage.network._plan import Plan as Plan
+from seepage.network._sampler import PoissonSampler as PoissonSampler
+from seepage.network._susceptibility import Susceptibility as Susceptibility
+from seepage.network._susceptibility import susceptibility as susceptibility

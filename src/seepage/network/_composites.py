@@ -1,0 +1,131 @@
+"""Stand-ins for the few PyTorch functions whose gradients cannot carry a direction.
+
+Forward-over-reverse needs the directional derivative of each function's gradient. PyTorch lacks it for some fused
+kernels; written out in elementary functions, the same values have it.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+from torch.overrides import TorchFunctionMode, _get_current_function_mode
+
+Tensor = torch.Tensor
+
+
+def _silu(x: Tensor, inplace: bool = False) -> Tensor:
+    return x * torch.sigmoid(x)
+
+
+def _mish(x: Tensor, inplace: bool = False) -> Tensor:
+    return x * torch.tanh(F.softplus(x))
+
+
+def _hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
+    return torch.clamp(x / 6 + 0.5, 0.0, 1.0)
+
+
+def _group_norm(
+    x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    # An instance of one group is a layer: layer_norm can carry a direction.
+    grouped = x.reshape(x.shape[0], num_groups, -1)
+    normal = F.layer_norm(grouped, grouped.shape[2:], None, None, eps).reshape(x.shape)
+    shape = (1, -1) + (1,) * (x.dim() - 2)
+    normal = normal if weight is None else normal * weight.view(shape)
+    return normal if bias is None else normal + bias.view(shape)
+
+
+def _mse_loss(input: Tensor, target: Tensor, *args: Any, reduction: str = "mean", **kwargs: Any) -> Tensor:  # noqa: A002
+    return _reduced((input - target) ** 2, reduction)
+
+
+def _huber_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    distance = (input - target).abs()
+    losses = torch.where(distance <= delta, 0.5 * distance**2, delta * (distance - 0.5 * delta))
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        scores = scores.masked_fill(~seen, -math.inf)
+    if attn_mask is not None:
+        hidden = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, -math.inf) if hidden else scores + attn_mask
+    return F.dropout(torch.softmax(scores, -1), dropout_p) @ value
+
+
+_COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
+    F.silu: _silu,
+    F.mish: _mish,
+    F.hardsigmoid: _hardsigmoid,
+    F.group_norm: _group_norm,
+    torch.group_norm: lambda x, groups, weight=None, bias=None, eps=1e-5, _=True: _group_norm(
+        x, groups, weight, bias, eps
+    ),
+    F.mse_loss: _mse_loss,
+    F.huber_loss: _huber_loss,
+    F.scaled_dot_product_attention: _attention,
+}
+
+
+_KINKED = {
+    F.relu: "relu", torch.relu: "relu", torch.relu_: "relu", Tensor.relu: "relu", F.relu6: "relu6",
+    F.leaky_relu: "leaky_relu", F.hardtanh: "hardtanh", F.hardswish: "hardswish", F.hardsigmoid: "hardsigmoid",
+    F.prelu: "prelu", F.threshold: "threshold", torch.max_pool1d: "max_pool1d", torch.max_pool2d: "max_pool2d",
+    torch.max_pool3d: "max_pool3d", torch.abs: "abs", Tensor.abs: "abs",
+}  # fmt: skip
+
+
+class Composites(TorchFunctionMode):
+    """While active, the functions above are computed by their stand-ins, and functions with kinks are noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._active = True
+        self.kinks: set[str] = set()
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if self._active:
+            if func in _KINKED:
+                self.kinks.add(_KINKED[func])
+            func = _COMPOSITES.get(func, func)
+        return func(*args, **(kwargs or {}))
+
+    def open(self) -> None:
+        """Begin to stand in, until `close`."""
+        self.__enter__()
+
+    def close(self) -> None:
+        """Stop, even when the caller has entered modes of their own meanwhile: then only fall silent."""
+        self._active = False
+        if _get_current_function_mode() is self:
+            self.__exit__(None, None, None)

@@ -1,0 +1,140 @@
+"""The information that a run of private training has released about each person, as estimated along the way."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from opacus.accountants import RDPAccountant
+from opacus.accountants.analysis.rdp import compute_rdp
+
+from seepage._errors import UnansweredError
+from seepage.leakage._information import Assurance, Distances
+from seepage.meaning import Guarantee
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkInformation:
+    """Fisher information summed over the steps of private stochastic gradient descent.
+
+    Attributes
+    ----------
+    attribute_names : tuple of str
+        The groups of private values that were told apart, the label last unless it is public.
+    sizes : array of shape (groups,)
+        How many values each group has.
+    steps : array of shape (n,)
+        In how many steps each person took part.
+    """
+
+    attribute_names: tuple[str, ...]
+    sizes: Array
+    steps: Array
+    traces: Array
+    """The information about each person and group, shape (n, groups); so the next two."""
+    uncertainty: Array
+    """The variance of each trace over the random directions."""
+    unamplified: Array
+    """The same as the traces, without credit for secret sampling."""
+    spectrum: tuple[Array, Array] | None
+    """A lower and an upper bound of each person's largest eigenvalue, if they were sought."""
+    mechanisms: tuple[tuple[float, float, int], ...]
+    """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
+    assumptions: tuple[str, ...]
+
+    @property
+    def assurance(self) -> Assurance:
+        return "estimated"
+
+    @property
+    def noise(self) -> None:
+        # Another noise would have led training another way.
+        return None
+
+    @property
+    def count(self) -> int:
+        return len(self.steps)
+
+    @property
+    def categorical(self) -> frozenset[str]:
+        return frozenset()
+
+    @cached_property
+    def _examples(self) -> dict[str, Array]:
+        trace, values = self.traces.sum(1), float(self.sizes.sum())
+        dfil = np.sqrt(trace / values)
+        found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
+        low, high = self.spectrum if self.spectrum is not None else (np.zeros_like(trace), trace)
+        # No direction can be better known than all of them together.
+        found["eta"] = np.sqrt(np.minimum(high, trace)) if self.spectrum is None else np.sqrt(high)
+        found["eta_low"] = np.sqrt(low)
+        found["dfil_unamplified"] = np.sqrt(self.unamplified.sum(1) / values)
+        found["steps"] = self.steps
+        return found
+
+    def examples(self) -> dict[str, Array]:
+        return self._examples
+
+    @cached_property
+    def _attributes(self) -> dict[str, Array]:
+        return {
+            name: np.sqrt(self.traces[:, i] / self.sizes[i])
+            for i, name in enumerate(self.attribute_names)
+            if self.sizes[i] > 0
+        }
+
+    def attributes(self) -> dict[str, Array]:
+        return self._attributes
+
+    def attribute_errors(self) -> dict[str, Array]:
+        """Return the standard error of each column of `attributes`."""
+        return {
+            name: _root_error(self.traces[:, i], self.uncertainty[:, i], self.sizes[i])
+            for i, name in enumerate(self.attribute_names)
+            if self.sizes[i] > 0
+        }
+
+    def variances(self) -> dict[str, float]:
+        # Groups of values have none in common, and the data were never seen as a whole.
+        return {}
+
+    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        raise UnansweredError(
+            f"How far training moves when {attribute!r} takes another value cannot be told from its derivatives."
+        )
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        with warnings.catch_warnings():
+            # The best order may be the largest that is tried: the bound then holds, and could be better.
+            warnings.filterwarnings("ignore", message="Optimal order is the largest alpha")
+            accountant = RDPAccountant()
+            accountant.history = list(self.mechanisms)
+            epsilon = float(accountant.get_epsilon(delta))
+        return Guarantee(self.renyi, epsilon, delta, ("By Opacus's accounting of Renyi differential privacy.",))
+
+    @property
+    def renyi(self) -> float:
+        """Epsilon of Renyi differential privacy at order 2, by Opacus's analysis."""
+        return sum(
+            float(compute_rdp(q=rate, noise_multiplier=noise, steps=steps, orders=[2])[0])
+            for noise, rate, steps in self.mechanisms
+        )
+
+    def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
+        raise UnansweredError(
+            "Accounting along training keeps what is known about each person, not how it hangs together between "
+            "people: the joint information of a set cannot be told. It is at least the largest and at most the root "
+            "of the summed squares of its members' eta."
+        )
+
+
+def _root_error(trace: Array, variance: Array, values: float) -> Array:
+    """Return the standard error of sqrt(trace / values), by the delta method."""
+    root = np.sqrt(trace * values)
+    error = np.sqrt(variance)
+    return np.divide(error, 2 * root, out=np.where(error > 0, np.nan, 0.0), where=root > 0)

@@ -1,0 +1,128 @@
+"""Which layers hold trained parameters, and which networks cannot be accounted for."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
+from torch import nn
+
+from seepage._errors import UnsupportedError
+
+_MIXES_EXAMPLES = (nn.modules.batchnorm._BatchNorm,)
+_FUSED_RECURRENT = (nn.RNNBase,)
+_KINKED = (
+    nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.Hardtanh, nn.Hardswish, nn.Hardsigmoid, nn.Hardshrink,
+    nn.Softshrink, nn.Threshold, nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d,
+    nn.AdaptiveMaxPool3d,
+)  # fmt: skip
+
+
+def units(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """Yield the smallest modules that own trained parameters, with their names.
+
+    A module of a kind not known here that owns parameters itself is one unit, its children included: its gradients are
+    those of the whole.
+    """
+    owns = any(parameter.requires_grad for parameter in model.parameters(recurse=False))
+    # Opacus's recurrent layers show the parameters of the linear layers inside under names of their own.
+    if owns and not isinstance(model, DPRNNBase):
+        yield prefix or type(model).__name__, model
+        return
+    for name, child in model.named_children():
+        yield from units(child, f"{prefix}.{name}" if prefix else name)
+
+
+def is_linear(unit: nn.Module) -> bool:
+    """Return whether the layer is linear in its input."""
+    # The exact types: a subclass may compute something else.
+    return type(unit) in (nn.Linear, RNNLinear)
+
+
+def is_convolution(unit: nn.Module) -> bool:
+    """Return whether the layer is a convolution."""
+    return type(unit) in (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+def is_embedding(unit: nn.Module) -> bool:
+    """Return whether the layer looks up tokens."""
+    return type(unit) is nn.Embedding
+
+
+def is_norm(unit: nn.Module) -> bool:
+    """Return whether the layer normalizes within an example."""
+    return type(unit) in (nn.LayerNorm, nn.GroupNorm)
+
+
+def is_plain(unit: nn.Module) -> bool:
+    """Return whether there are formulas for the layer's gradients."""
+    return is_linear(unit) or is_convolution(unit) or is_embedding(unit) or is_norm(unit)
+
+
+def check(model: nn.Module) -> None:
+    """Refuse networks whose examples are not independent of each other, and those without trained parameters."""
+    for name, module in model.named_modules():
+        kind = type(module).__name__
+        if isinstance(module, _MIXES_EXAMPLES):
+            raise UnsupportedError(
+                f"The layer {name!r} is a {kind}: it mixes the examples of a batch, so nobody's gradient is their own. "
+                "Replace it by GroupNorm or LayerNorm (opacus.validators.ModuleValidator.fix does)."
+            )
+        if isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats:
+            raise UnsupportedError(
+                f"The layer {name!r} is a {kind} that tracks running statistics, which publish the data without "
+                "noise. Give it track_running_stats=False."
+            )
+        if isinstance(module, _FUSED_RECURRENT):
+            raise UnsupportedError(
+                f"The layer {name!r} is a fused {kind}, which has no directional derivative in PyTorch. Use "
+                f"opacus.layers.DP{kind} instead."
+            )
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise UnsupportedError("The model has no trained parameters: nothing that depends on anyone is published.")
+
+
+def kinked(model: nn.Module) -> set[str]:
+    """Return the kinds of layers that have kinks."""
+    return {type(module).__name__ for module in model.modules() if isinstance(module, _KINKED)}
+
+
+def warn_of_kinks(kinks: set[str]) -> None:
+    """Warn that derivatives miss what happens at kinks."""
+    if kinks:
+        warnings.warn(
+            f"The model has kinks ({', '.join(sorted(kinks))}): its derivative exists almost everywhere, but what an "
+            "input gives away by crossing a kink is not in the numbers. Smooth layers (tanh, GELU, average pooling) "
+            "have none.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def is_separable(model: nn.Module, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether the output of the first example is the same without the others in the batch.
+
+    Catches what no list of layer types can: statistics over the batch inside a forward method. A network with random
+    parts (dropout) cannot be tested so, and passes.
+    """
+    with torch.no_grad(), torch.random.fork_rng(enabled=True):
+        first, again = (_first_output(model(*inputs, **kwargs)) for _ in range(2))
+        if first is None or again is None or not torch.equal(first, again):
+            return True
+        size = len(first)
+        alone = _first_output(
+            model(*(_one(value, size) for value in inputs), **{k: _one(v, size) for k, v in kwargs.items()})
+        )
+    if alone is None or alone.shape[1:] != first.shape[1:]:
+        return True
+    scale = first.abs().max().clamp(min=torch.finfo(first.dtype).tiny)
+    return bool(((alone[:1] - first[:1]).abs().max() / scale) < 1e-2)
+
+
+def _first_output(output: Any) -> torch.Tensor | None:
+    return output if isinstance(output, torch.Tensor) and output.dim() > 0 else None
+
+
+def _one(value: Any, size: int) -> Any:
+    return value[:1] if isinstance(value, torch.Tensor) and value.dim() > 0 and len(value) == size else value

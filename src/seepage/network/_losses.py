@@ -1,0 +1,47 @@
+"""The loss of each example, whatever way the loss was given."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from seepage._errors import InputError
+
+Tensor = torch.Tensor
+Loss = Callable[[Any, Any], Tensor]
+
+
+def per_example(loss: Loss, output: Any, target: Any, count: int) -> Tensor:
+    """Return one loss for each example, shape (count,).
+
+    A loss that averages or adds up over the batch is asked not to; its own way of reducing is kept within an example.
+    """
+    reduction = getattr(loss, "reduction", None)
+    if isinstance(reduction, str):
+        try:
+            loss.reduction = "none"  # type: ignore[attr-defined]
+            losses = loss(output, target)
+        finally:
+            loss.reduction = reduction  # type: ignore[attr-defined]
+    elif "reduction" in _parameters(loss):
+        reduction = _parameters(loss)["reduction"].default
+        losses = loss(output, target, reduction="none")  # type: ignore[call-arg]
+    else:
+        losses = loss(output, target)
+    if not isinstance(losses, Tensor) or losses.dim() == 0 or len(losses) != count:
+        shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
+        raise InputError(
+            f"The loss gave {shape} for a batch of {count}: it must give one value for each example, or have a "
+            "`reduction` that can be set to 'none' as PyTorch's losses do."
+        )
+    if losses.dim() == 1:
+        return losses
+    return losses.flatten(1).sum(1) if reduction == "sum" else losses.flatten(1).mean(1)
+
+
+def _parameters(loss: Loss) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(loss).parameters)
+    except (TypeError, ValueError):
+        return {}

@@ -1,0 +1,78 @@
+"""What one step of private training publishes about each example in the batch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage.network._amplification import tabulated
+from seepage.network._clipping import Clipping, clipping_of
+
+Array = NDArray[np.float64]
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How a step turns gradients into what is published.
+
+    Parameters
+    ----------
+    clipping : {"hard", "smooth"}
+        How each example's gradient is bounded.
+    max_grad_norm : float
+        The bound C.
+    noise_multiplier : float
+        The standard deviation of the noise, in units of C.
+    sample_rate : float or None
+        The probability of Poisson sampling, if membership of a batch is secret and drawn so; None otherwise.
+    """
+
+    clipping: str
+    max_grad_norm: float
+    noise_multiplier: float
+    sample_rate: float | None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.noise_multiplier < float("inf"):
+            raise InputError(
+                f"noise_multiplier is {self.noise_multiplier!r}: a gradient published without noise carries infinite "
+                "information about everyone in the batch. Give the multiplier that training uses, above 0."
+            )
+        clipping_of(self.clipping, self.max_grad_norm)
+
+    @property
+    def rule(self) -> Clipping:
+        """The clipping, as a function of the gradient's norm."""
+        return clipping_of(self.clipping, self.max_grad_norm)
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise: sigma C, not sigma."""
+        return self.noise_multiplier * self.max_grad_norm
+
+    def information(self, products: Tensor) -> tuple[Array, Array]:
+        """Return what the step gives away along one direction, with and without credit for secret sampling.
+
+        With grad the gradient, grad' how it moves, s = |grad| and p = grad . grad':
+
+            g' = c grad' + c'(s) (p/s) grad,     |g'|^2 = c^2 |grad'|^2 + 2 c c' p^2/s + c'^2 p^2,
+            ghat . g' = p (c/s + c'),
+
+        and the information is (k_perp |g'|^2 + (k_par - k_perp) (ghat . g')^2) / (sigma C)^2.
+        """
+        squared, inner, moved = products.double().cpu()
+        norm = squared.sqrt()
+        factor, slope = self.rule.factor(norm), self.rule.slope(norm)
+        along = torch.where(norm > 0, inner / norm, torch.zeros_like(norm))
+        change = (factor**2 * moved + (2 * factor * norm + slope * squared) * slope * along**2).clamp(min=0.0)
+        radial = along * (factor + slope * norm)
+        unamplified = (change / self.noise_scale**2).numpy()
+        if self.sample_rate is None:
+            return unamplified, unamplified
+        ratio = (factor * norm / self.noise_scale).numpy()
+        k_perp, k_par = tabulated(self.sample_rate)(ratio)
+        amplified = k_perp * unamplified + (k_par - k_perp) * (radial**2).numpy() / self.noise_scale**2
+        return np.maximum(amplified, 0.0), unamplified

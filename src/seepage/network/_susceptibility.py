@@ -1,0 +1,183 @@
+"""Privacy loss-input susceptibility: which values of an input drive what its gradient gives away.
+
+The privacy loss of an example is PL = |g|^2 / s^2, g being its gradient as published and s the noise on it. Its
+susceptibility is d PL / d x, one number for each value of the input (Mueller et al. 2022).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from seepage._errors import InputError, UnsupportedError
+from seepage._tables import Frame, frame
+from seepage.network import _ghost, _layers
+from seepage.network._clipping import clipping_of
+from seepage.network._composites import Composites
+from seepage.network._ghost import Call
+from seepage.network._listeners import silenced
+from seepage.network._losses import Loss, per_example
+
+Array = NDArray[np.float64]
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Susceptibility:
+    """What drives the privacy loss of each example.
+
+    It names individuals: secret sampling earns no credit here, and the values are personal data.
+
+    Attributes
+    ----------
+    values : array of the shape of x
+        The derivative of each example's privacy loss in each of its values.
+    privacy_loss : array of shape (n,)
+        The squared norm of each example's gradient, in units of the noise; without noise, of the gradient itself (the
+        gradient signal).
+    """
+
+    values: Array
+    privacy_loss: Array
+    noise_scale: float | None
+    max_grad_norm: float | None
+
+    def norm(self, subset: Any = None) -> Array:
+        """Return the susceptibility of each example as a whole, or of a part of it.
+
+        Parameters
+        ----------
+        subset : boolean array of the shape of one example, or list of columns, optional
+            The values that count; all by default.
+        """
+        flat = self.values.reshape(len(self.values), -1)
+        if subset is not None:
+            chosen = np.asarray(subset)
+            if chosen.dtype == np.bool_ and chosen.shape != self.values.shape[1:]:
+                raise InputError(
+                    f"subset has shape {chosen.shape}, but one example's values have shape {self.values.shape[1:]}."
+                )
+            flat = flat[:, chosen.ravel()]
+        return np.linalg.norm(flat, axis=1)
+
+    def ranking(self, names: Sequence[str] | None = None) -> Frame:
+        """Return the columns of a table by how much they drive the privacy loss: the root mean square over examples."""
+        if self.values.ndim != 2:
+            raise InputError(f"A ranking is for rows of a table, not for inputs of shape {self.values.shape[1:]}.")
+        if names is None:
+            names = [f"x{i}" for i in range(self.values.shape[1])]
+        if len(names) != self.values.shape[1]:
+            raise InputError(f"{len(names)} names were given for {self.values.shape[1]} columns.")
+        size = np.sqrt((self.values**2).mean(0))
+        order = np.argsort(-size)
+        from importlib.util import find_spec
+
+        columns = {"attribute": [names[i] for i in order], "susceptibility": size[order]}
+        return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
+
+    def __repr__(self) -> str:
+        kind = "gradient signal" if self.noise_scale is None else "privacy loss"
+        return f"Susceptibility({len(self.values)} examples of shape {self.values.shape[1:]}, of the {kind})"
+
+
+def susceptibility(
+    model: nn.Module,
+    loss: Loss,
+    x: Tensor,
+    y: Tensor,
+    *,
+    noise_scale: float | None,
+    max_grad_norm: float | None,
+    clipping: str = "hard",
+    batch_size: int = 256,
+) -> Susceptibility:
+    """Return how the privacy loss of each example answers to each of its values.
+
+    Parameters
+    ----------
+    model, loss
+        The network, and the loss it is trained with.
+    x, y : tensors
+        Examples, and their labels.
+    noise_scale : float or None
+        The standard deviation of the noise on the sum of gradients (``noise_multiplier * max_grad_norm`` of Opacus).
+        None without noise: then of the gradient signal.
+    max_grad_norm : float or None
+        The norm that gradients are clipped to; None if they are not.
+    clipping : {"hard", "smooth"}, default="hard"
+        How they are clipped.
+    batch_size : int, default=256
+        Examples at once: memory only.
+
+    Examples
+    --------
+    >>> import seepage.network
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Linear(3, 1)
+    >>> x, y = torch.randn(50, 3), torch.randn(50, 1)
+    >>> found = seepage.network.susceptibility(
+    ...     model, torch.nn.MSELoss(), x, y, noise_scale=1.0, max_grad_norm=1.0
+    ... )
+    >>> found.values.shape
+    (50, 3)
+    """
+    _layers.check(model)
+    if noise_scale is not None and not 0 < noise_scale < float("inf"):
+        raise InputError(f"noise_scale must be a positive number, or None without noise, not {noise_scale!r}.")
+    if not x.is_floating_point():
+        raise UnsupportedError("x must be floating-point numbers: what cannot move a little has no susceptibility.")
+    rule = None if max_grad_norm is None else clipping_of(clipping, max_grad_norm)
+    values, losses = [], []
+    for start in range(0, len(x), batch_size):
+        some = slice(start, start + batch_size)
+        moved = x[some].detach().clone().requires_grad_()
+        squared = _squared_norms(model, loss, moved, y[some])
+        if rule is not None:
+            # Away from the kink at zero, where a gradient and its susceptibility vanish together.
+            norm = squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
+            squared = squared * rule.factor(norm) ** 2
+        scaled = squared if noise_scale is None else squared / noise_scale**2
+        (found,) = torch.autograd.grad(scaled.sum(), moved)
+        values.append(found.detach())
+        losses.append(scaled.detach())
+    return Susceptibility(
+        torch.cat(values).double().cpu().numpy(), torch.cat(losses).double().cpu().numpy(), noise_scale, max_grad_norm
+    )
+
+
+def _squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> Tensor:
+    """Return |grad|^2 of each example, differentiable in the inputs."""
+    calls: list[Call] = []
+    outputs: list[Tensor] = []
+    handles = []
+
+    def tap(name: str, unit: nn.Module) -> Any:
+        trained = {k: p for k, p in unit.named_parameters() if p.requires_grad}
+
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Tensor) -> None:
+            tensors = len(args) + len(kwargs)
+            calls.append(Call(name, unit, trained, args, kwargs, [None] * tensors))
+            outputs.append(output)
+
+        return unit.register_forward_hook(hook, with_kwargs=True)
+
+    with silenced(model), torch.enable_grad(), Composites():
+        try:
+            handles = [tap(name, unit) for name, unit in _layers.units(model)]
+            losses = per_example(loss, model(x), y, len(x))
+        finally:
+            for handle in handles:
+                handle.remove()
+        uses = Counter(p for call in calls for p in call.parameters.values())
+        if max(uses.values()) > 1:
+            raise UnsupportedError(
+                "A layer is used more than once in the network; susceptibility needs each used once."
+            )
+        backs = torch.autograd.grad(losses.sum(), outputs, create_graph=True)
+        return torch.stack([_ghost.squared_norm(c, b) for c, b in zip(calls, backs, strict=True)]).sum(0)

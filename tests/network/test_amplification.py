@@ -1,0 +1,106 @@
+"""The share of information that secret sampling leaves, against numerical integration and simulation."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import seepage
+from seepage.network import guo_factor, poisson_factors
+from seepage.network._amplification import tabulated
+
+RATES = [1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0]
+RATIOS = [0.0, 0.01, 0.3, 1.0, 2.0, 5.0, 12.0]
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_factors_equal_their_integrals(rate, ratio):
+    def post(t):
+        with np.errstate(over="ignore"):
+            return 1 / (1 + (1 - rate) / rate * np.exp(-(ratio * t + ratio**2 / 2)))
+
+    def integral(f):
+        # The turn of the posterior from 0 to 1, where the integrator has to look.
+        turn = (np.log((1 - rate) / rate) - ratio**2 / 2) / ratio if ratio > 0 and rate < 1 else 0.0
+        return quad(f, -14, 14, points=[float(np.clip(turn, -13, 13))], limit=500, epsabs=1e-14, epsrel=1e-11)[0]
+
+    k_perp, k_par = poisson_factors(rate, ratio)
+    assert k_perp == pytest.approx(integral(lambda t: norm.pdf(t) * post(t)), rel=1e-8)
+    assert k_par == pytest.approx(integral(lambda t: norm.pdf(t) * t * t * post(t)), rel=1e-8)
+    table = tabulated(rate)(np.array([ratio]))
+    assert table[0][0] == pytest.approx(float(k_perp), rel=1e-6)
+    assert table[1][0] == pytest.approx(float(k_par), rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.3])
+def test_the_table_is_exact_to_a_millionth_everywhere(rate):
+    ratio = np.random.default_rng(0).uniform(0, 30, 4000)
+    exact, table = poisson_factors(rate, ratio), tabulated(rate)(ratio)
+    np.testing.assert_allclose(table[0], exact[0], rtol=1e-6)
+    np.testing.assert_allclose(table[1], exact[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rate", "ratio"), [(0.01, 1.0), (0.1, 0.5), (0.3, 2.0), (0.01, 3.0)])
+def test_the_fisher_information_of_the_mixture_along_the_gradient(rate, ratio):
+    """For a scalar, q k_par / s^2 is the information of q N(g, s^2) + (1 - q) N(0, s^2) about g, here with s = 1."""
+
+    def density(o, g):
+        return rate * norm.pdf(o - g) + (1 - rate) * norm.pdf(o)
+
+    def integrand(o):
+        slope = rate * (o - ratio) * norm.pdf(o - ratio)
+        return slope**2 / density(o, ratio)
+
+    whole = quad(integrand, -12, 12 + ratio, limit=400, epsabs=1e-13)[0]
+    assert whole == pytest.approx(rate * float(poisson_factors(rate, ratio)[1]), rel=1e-7)
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.2])
+@pytest.mark.parametrize("ratio", [0.5, 1.5, 3.0])
+def test_both_factors_by_simulating_the_score(rate, ratio):
+    """In the plane, with the gradient along the first axis: the score in g of the exact mixture density."""
+    random = np.random.default_rng(1)
+    draws = 2_000_000
+    inside = random.random(draws) < rate
+    o = random.standard_normal((draws, 2))
+    o[:, 0] += ratio * inside
+    log_ratio = ratio * o[:, 0] - ratio**2 / 2
+    post = 1 / (1 + (1 - rate) / rate * np.exp(-log_ratio))
+    score = post[:, None] * (o - np.array([ratio, 0.0]))
+    squares = score**2
+    error = squares.std(0) / np.sqrt(draws)
+    k_perp, k_par = poisson_factors(rate, ratio)
+    assert abs(squares[:, 0].mean() - rate * k_par) < 4 * error[0]
+    assert abs(squares[:, 1].mean() - rate * k_perp) < 4 * error[1]
+
+
+def test_the_published_example():
+    k_perp, k_par = poisson_factors(0.01, 1.0)
+    assert (round(float(k_perp), 3), round(float(k_par), 3)) == (0.026, 0.047)
+    assert guo_factor(0.01, noise_multiplier=1.0, delta=1e-6) == pytest.approx(0.998, abs=5e-4)
+
+
+@given(rate=st.floats(1e-9, 1.0), ratio=st.floats(0, 50))
+def test_factors_are_shares(rate, ratio):
+    for k in poisson_factors(rate, ratio):
+        assert 0 < k <= 1 + 1e-9
+        assert k >= rate * (1 - 1e-9) or ratio > 0
+
+
+def test_nothing_moves_without_a_gradient():
+    for k in poisson_factors(0.37, 0.0):
+        assert k == pytest.approx(0.37, rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, np.nan])
+def test_a_rate_that_is_no_probability_is_refused(rate):
+    with pytest.raises(seepage.InputError, match="sample_rate"):
+        poisson_factors(rate, 1.0)
+
+
+def test_delta_must_be_a_probability():
+    with pytest.raises(seepage.InputError, match="delta"):
+        guo_factor(0.1, 1.0, 0.0)

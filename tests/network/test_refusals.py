@@ -1,0 +1,284 @@
+"""What cannot be accounted for is refused, with the reason and the way out."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from opacus import PrivacyEngine
+from runs import IMAGES, LABELS, PEOPLE, Run, network
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import seepage
+from seepage.network import FisherAccountant, patches, susceptibility
+
+LOSS = nn.CrossEntropyLoss()
+OBSERVED = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "sample_rate": None}
+
+
+class Centered(nn.Module):
+    """Mixes examples in a way that no list of layers shows."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(x - x.mean(0))
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 2))
+
+    def forward(self, x):
+        return x @ self.weight, x
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), "mixes the examples of a batch"),
+        (nn.Sequential(nn.Conv1d(1, 2, 2), nn.InstanceNorm1d(2, track_running_stats=True)), "running statistics"),
+        (nn.Sequential(nn.LSTM(4, 2)), "opacus.layers.DPLSTM"),
+        (nn.Sequential(nn.Tanh()), "no trained parameters"),
+    ],
+)
+def test_networks(model, reason):
+    with pytest.raises(seepage.UnsupportedError, match=reason):
+        FisherAccountant(model, LOSS, ids=range(3))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"), [(Centered(), "other examples in the batch"), (Pair(), "returns a tuple")]
+)
+def test_networks_that_only_running_them_shows(model, reason):
+    accountant = FisherAccountant(model, LOSS, ids=range(3))
+    with pytest.raises(seepage.UnsupportedError, match=reason):
+        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+
+
+def test_kinks_are_warned_of_once():
+    with pytest.warns(UserWarning, match=r"kinks \(MaxPool1d, ReLU\)") as caught:
+        accountant = FisherAccountant(
+            nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.MaxPool1d(2), nn.Linear(2, 2)), LOSS, ids=range(3)
+        )
+    assert len(caught) == 1
+    accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+
+
+def test_kinks_in_a_forward_method_are_warned_of_once():
+    class Functional(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.last(nn.functional.relu(self.first(x)))
+
+    accountant = FisherAccountant(Functional(), LOSS, ids=range(3))
+    batch = (torch.randn(3, 4), torch.tensor([0, 1, 1]))
+    with pytest.warns(UserWarning, match=r"kinks \(relu\)"):
+        accountant.observe(batch, range(3), **OBSERVED)
+    accountant.observe(batch, range(3), **OBSERVED)
+    assert any("kinks" in sentence for sentence in accountant.leakage().assumptions)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"probes": 0}, "probes"),
+        ({"probes": "many"}, "probes"),
+        ({"clipping": "soft"}, "'soft'"),
+        ({"label": "secret"}, "'secret'"),
+        ({"groups": {}}, "names no group"),
+        ({"spectrum": -1}, "spectrum"),
+        ({"ids": ["a", "b", "a"]}, "'a' occurs 2 times"),
+        ({"ids": []}, "ids"),
+    ],
+)
+def test_settings(settings, reason):
+    with pytest.raises(seepage.InputError, match=reason):
+        FisherAccountant(nn.Linear(4, 2), LOSS, **{"ids": range(3), **settings})
+
+
+@pytest.mark.parametrize(
+    ("groups", "reason"),
+    [
+        ({"a": [0, 1], "b": [1]}, "overlap"),
+        ({"a": [7]}, "of 4"),
+        ({"a": torch.ones(3, 3) > 0}, "mask of shape"),
+        ({"a": [0.5]}, "column numbers"),
+    ],
+)
+def test_groups(groups, reason):
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3), groups=groups)
+    with pytest.raises(seepage.InputError, match=reason):
+        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+
+
+@pytest.mark.parametrize(
+    ("ids", "changed", "reason"),
+    [
+        ([0, 1], {}, "3 examples, but 2 ids"),
+        ([0, 1, 9], {}, "nobody called 9"),
+        ([0, 1, 2], {"noise_multiplier": 0.0}, "infinite"),
+        ([0, 1, 2], {"max_grad_norm": -1.0}, "max_grad_norm"),
+        ([0, 1, 2], {"sample_rate": 2.0}, "sample_rate"),
+    ],
+)
+def test_observations(ids, changed, reason):
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3))
+    with pytest.raises(seepage.InputError, match=reason):
+        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), ids, **{**OBSERVED, **changed})
+
+
+def test_the_same_person_twice_in_a_step():
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3))
+    with pytest.raises(seepage.UnsupportedError, match="twice"):
+        accountant.observe((torch.randn(2, 4), torch.tensor([0, 1])), [1, 1], **OBSERVED)
+
+
+def test_a_loss_that_gives_no_value_for_each_example():
+    accountant = FisherAccountant(nn.Linear(4, 2), lambda out, y: out.mean(), ids=range(3))
+    with pytest.raises(seepage.InputError, match="one value for each example"):
+        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+
+
+def test_private_labels_that_cannot_move():
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3), label="private")
+    with pytest.raises(seepage.UnsupportedError, match="one-hot"):
+        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"noise_multiplier": 1.0}, "max_grad_norm"),
+        ({"max_grad_norm": 1.0}, "noise_multiplier"),
+        ({"max_grad_norm": 1.0, "noise_multiplier": 0.0}, "infinite"),
+        ({"max_grad_norm": 1.0, "noise_multiplier": 1.0, "grad_sample_mode": "ew"}, "'ew'"),
+        ({"max_grad_norm": 1.0, "noise_multiplier": 1.0, "clipping": "per_layer"}, "per_layer"),
+        ({"max_grad_norm": 1.0, "noise_multiplier": 1.0, "batch_first": False}, "batch_first"),
+    ],
+)
+def test_ways_of_training(options, reason):
+    model = network()
+    accountant = FisherAccountant(model, LOSS, ids=range(PEOPLE))
+    with pytest.raises((seepage.InputError, seepage.UnsupportedError), match=reason):
+        accountant.attach(
+            PrivacyEngine(),
+            model=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data_loader=DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10),
+            **options,
+        )
+
+
+def test_another_network_or_another_data_set():
+    model = network()
+    accountant = FisherAccountant(model, LOSS, ids=range(5))
+    loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10)
+    for given, reason in ((model, "40 examples, but ids names 5"), (network(), "another network")):
+        with pytest.raises(seepage.InputError, match=reason):
+            accountant.attach(
+                PrivacyEngine(),
+                model=given,
+                optimizer=torch.optim.SGD(given.parameters(), lr=0.1),
+                data_loader=loader,
+                noise_multiplier=1.0,
+                max_grad_norm=1.0,
+            )
+
+
+def test_training_on_batches_that_nobody_announced():
+    run = Run("hooks", 1)
+    with pytest.raises(seepage.InputError, match="did not come from the data loader"):
+        run.module(IMAGES[:3])
+    x, _ = next(iter(run.loader))
+    with pytest.raises(seepage.InputError, match="whole"):
+        run.module(x[:2])
+    torch.testing.assert_close(run.weights, Run("hooks", None).weights)
+
+
+def test_a_loss_that_is_not_that_of_training():
+    run = Run("hooks", 2)
+    x, y = next(iter(run.loader))
+    (3 * run.loss(run.module(x), y)).backward()
+    with pytest.raises(seepage.InputError, match="not those of the loss"):
+        run.optimizer.step()
+
+
+def test_going_back_twice():
+    run = Run("hooks", 1)
+    x, y = next(iter(run.loader))
+    loss = run.loss(run.module(x), y)
+    loss.backward(retain_graph=True)
+    with pytest.raises(seepage.UnsupportedError, match="second backward pass"):
+        loss.backward()
+    run.accountant._attachment._drop()
+
+
+def test_attaching_twice():
+    run = Run("hooks", 1)
+    with pytest.raises(seepage.InputError, match="attached already"):
+        run.accountant.attach(run.engine, model=run.model, optimizer=run.optimizer, data_loader=run.loader)
+
+
+def test_nothing_is_reported_before_training_nor_about_sets_of_people():
+    run = Run("hooks", 1)
+    with pytest.raises(seepage.UnansweredError, match="No step"):
+        run.accountant.leakage()
+    leakage = run.train(epochs=1).accountant.leakage()
+    with pytest.raises(seepage.UnansweredError, match="joint"):
+        leakage.joint()
+    with pytest.raises(seepage.UnansweredError, match="derivatives"):
+        leakage.information.distances("all values", None)
+    assert "estimated" in leakage.summary()
+    assert isinstance(leakage.information, seepage.leakage.Information)
+
+
+def test_synchronizing_without_a_process_group():
+    with pytest.raises(seepage.InputError, match="process group"):
+        Run("hooks", 1).accountant.synchronize()
+
+
+def test_patches_of_no_size():
+    with pytest.raises(seepage.InputError, match="size"):
+        patches((4, 4), 0)
+
+
+def test_susceptibility_of_what_cannot_move():
+    with pytest.raises(seepage.UnsupportedError, match="floating-point"):
+        susceptibility(nn.Linear(4, 2), LOSS, torch.ones(2, 4).long(), LABELS[:2], noise_scale=None, max_grad_norm=None)
+    with pytest.raises(seepage.InputError, match="noise_scale"):
+        susceptibility(nn.Linear(4, 2), LOSS, torch.ones(2, 4), LABELS[:2], noise_scale=0.0, max_grad_norm=None)
+
+
+def test_importing_the_library_imports_no_torch():
+    code = "import sys, seepage; assert 'torch' not in sys.modules and 'opacus' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_extra_is_named():
+    code = (
+        "import sys; sys.modules['opacus'] = None\n"
+        "import seepage\n"
+        "try:\n    seepage.network\n"
+        "except seepage.MissingExtraError as error:\n    assert 'seepage[torch]' in str(error), error\n"
+        "else:\n    raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_plan_says_the_memory_beforehand():
+    accountant = FisherAccountant(network(), LOSS, ids=range(1000), spectrum=8, probes=0.25)
+    plan = accountant.plan(IMAGES)
+    assert plan.sketch_bytes == 4 * 1000 * 36 * 8
+    assert plan.bytes == plan.sketch_bytes + plan.ledger_bytes
+    assert "0.25 of the steps" in str(plan)
+    assert "1.15 MB" in str(plan)
+    assert np.isfinite(plan.ledger_bytes)

@@ -1,0 +1,93 @@
+"""Susceptibility, against the explicit Jacobian and against information."""
+
+import explicit
+import matplotlib
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from zoo import ZOO, build
+
+import seepage
+from seepage.network import Susceptibility, SusceptibilityDisplay, susceptibility
+
+SINGLE = [name for name in ZOO if name not in ("shared weights", "recurrent")]
+
+
+@pytest.mark.parametrize("bound", [0.3, 30.0])
+@pytest.mark.parametrize("clipping", ["hard", "smooth"])
+@pytest.mark.parametrize("name", SINGLE)
+def test_the_identity_and_the_bound(name, clipping, bound):
+    model, x, y = build(name)
+    scale = 1.3 * bound
+    found = susceptibility(
+        model, F.cross_entropy, x, y, noise_scale=scale, max_grad_norm=bound, clipping=clipping, batch_size=4
+    )
+    assert found.values.shape == tuple(x.shape)
+    for i, example in enumerate(explicit.published(model, F.cross_entropy, x, y, clipping, bound)):
+        identity = 2 / scale**2 * example.jacobian.T @ example.gradient
+        np.testing.assert_allclose(found.values[i].ravel(), identity.numpy(), rtol=1e-6, atol=1e-12)
+        assert found.privacy_loss[i] == pytest.approx(float(example.gradient.square().sum()) / scale**2, rel=1e-9)
+        eta = float(torch.linalg.matrix_norm(example.jacobian, 2)) / scale
+        assert found.norm()[i] <= 2 * float(example.gradient.norm()) / scale * eta * (1 + 1e-9)
+
+
+def test_without_clipping_and_noise_it_is_that_of_the_gradient_signal():
+    model, x, y = build("conv2d")
+    found = susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)
+    (example, *_) = explicit.published(model, F.cross_entropy, x, y, "hard", 1e9)
+    np.testing.assert_allclose(found.values[0].ravel(), 2 * example.jacobian.T @ example.gradient, rtol=1e-6)
+    assert "gradient signal" in repr(found)
+
+
+def test_parts_and_rankings():
+    found = Susceptibility(np.array([[3.0, 4.0, 0.0], [0.0, 4.0, 1.0]]), np.ones(2), 1.0, 1.0)
+    np.testing.assert_allclose(found.norm(), [5.0, np.sqrt(17)])
+    np.testing.assert_allclose(found.norm([True, False, False]), [3.0, 0.0])
+    np.testing.assert_allclose(found.norm([0, 1]), [5.0, 4.0])
+    assert found.ranking(["a", "b", "c"])["attribute"].tolist() == ["b", "a", "c"]
+    with pytest.raises(seepage.InputError, match="2 names"):
+        found.ranking(["a", "b"])
+    with pytest.raises(seepage.InputError, match="shape"):
+        found.norm([True, False])
+    with pytest.raises(seepage.InputError, match="rows of a table"):
+        Susceptibility(np.ones((2, 3, 3)), np.ones(2), None, None).ranking()
+
+
+def test_informative_columns_stand_out():
+    """Synthetic private regression: one column matters, the others are noise, in susceptibility and in information."""
+    torch.manual_seed(0)
+    x = torch.randn(400, 6, dtype=torch.float64)
+    y = 2 * x[:, :1] + 0.1 * torch.randn(400, 1, dtype=torch.float64)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1)).double()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(300):
+        optimizer.zero_grad()
+        nn.MSELoss()(model(x), y).backward()
+        optimizer.step()
+    found = susceptibility(model, nn.MSELoss(), x, y, noise_scale=1.0, max_grad_norm=1.0)
+    ranking = found.ranking()
+    assert ranking["attribute"][0] == "x0"
+    assert ranking["susceptibility"][0] > 3 * ranking["susceptibility"][1]
+
+
+def test_heat_maps():
+    matplotlib.use("Agg")
+    model, x, y = build("conv2d")
+    found = susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)
+    display = SusceptibilityDisplay.from_susceptibility(found, x, rows=[0, 3, 4]).plot()
+    assert display.axes_.shape == (2, 3)
+    assert display.axes_[0, 0].get_title().startswith("norm")
+    again = display.plot(display.axes_)
+    assert again.figure_ is display.figure_
+    with pytest.raises(seepage.InputError, match="images"):
+        SusceptibilityDisplay.from_susceptibility(
+            Susceptibility(np.ones((2, 3)), np.ones(2), None, None), np.ones((2, 3)), rows=[0]
+        )
+
+
+def test_layers_used_twice_are_refused():
+    model, x, y = build("shared weights")
+    with pytest.raises(seepage.UnsupportedError, match="more than once"):
+        susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)
