@@ -1,0 +1,41 @@
+"""What an experiment returns, and how it is kept."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures by name, the numbers behind them, and a few lines to print."""
+
+    figures: dict[str, Figure]
+    numbers: dict[str, Any]
+    lines: list[str] = field(default_factory=list)
+
+    def save(self, name: str, folder: Path) -> list[Path]:
+        """Write NAME.json and a PNG for each figure."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{name}.json"]
+        paths[0].write_text(json.dumps(_rounded(self.numbers), indent=1) + "\n")
+        for part, figure in self.figures.items():
+            paths.append(folder / (f"{name}_{part}.png" if part else f"{name}.png"))
+            figure.savefig(paths[-1], dpi=150, pil_kwargs={"optimize": True})
+        return paths
+
+
+def _rounded(value: Any) -> Any:
+    """Return plain numbers of six digits: more are noise in a diff."""
+    if isinstance(value, dict):
+        return {str(key): _rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple) or hasattr(value, "tolist"):
+        listed = value.tolist() if hasattr(value, "tolist") else value
+        return [_rounded(each) for each in listed] if isinstance(listed, list | tuple) else _rounded(listed)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
