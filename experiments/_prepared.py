@@ -1,6 +1,6 @@
 """The papers' data and models, prepared once for all experiments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -77,16 +77,17 @@ class People:
     test: Any
     test_labels: Array
     features: Any
+    levels: Any
+    """Everyone whose categories are encoded, also where only some are trained on."""
 
     def model(self, penalty: float, dropped: str) -> Pipeline:
         """Return H21's model: squared loss, no intercept, penalty lambda n, one level of each category dropped."""
         ridge = Ridge(alpha=penalty * len(self.labels), fit_intercept=False)
-        return make_pipeline(self.features(self.train, dropped=dropped), ridge)
+        return make_pipeline(self.features(self.levels, dropped=dropped), ridge)
 
     def first(self, count: int) -> "People":
         """Return the same with fewer people to train on."""
-        part = self.train.iloc[:count].reset_index(drop=True)
-        return People(self.name, self.attribute, part, self.labels[:count], self.test, self.test_labels, self.features)
+        return replace(self, train=self.train.iloc[:count].reset_index(drop=True), labels=self.labels[:count])
 
 
 @cache
@@ -94,8 +95,9 @@ def people(name: str) -> People:
     """Return IWPC (VKORC1 is attacked) or UCI Adult (married or not)."""
     if name == "iwpc":
         train, test = load_iwpc(), load_iwpc(subset="test")
-        return People(name, "vkorc1", train.data, train.target, test.data, test.target, iwpc_features)
+        everyone = load_iwpc(subset="all").data
+        return People(name, "vkorc1", train.data, train.target, test.data, test.target, iwpc_features, everyone)
     raw, other = load_adult(), load_adult(subset="test")
     table, income = complete_adult(raw.data, raw.target)
     others, incomes = complete_adult(other.data, other.target)
-    return People(name, "married", table, 2.0 * income - 1, others, 2.0 * incomes - 1, adult_features)
+    return People(name, "married", table, 2.0 * income - 1, others, 2.0 * incomes - 1, adult_features, table)

@@ -48,8 +48,9 @@ def run(*, quick: bool) -> Result:
         f"1/dFIL^2: smallest {floor.min():.3g}, median {np.median(floor):.3g}, largest {floor.max():.3g}",
         f"blind guess {numbers['blind_guess']:.3f}",
         f"Renyi floor {numbers['renyi_floor_unit_inputs']:.4f} if inputs had norm 1 (with the paper's epsilon "
-        f"{numbers['renyi_floor_with_the_papers_epsilon']:.3f}), {numbers['renyi_floor_true_inputs']:.1g} with their norm "
-        f"of up to {numbers['largest_input_norm']:.1f}",
+        f"{numbers['renyi_floor_with_the_papers_epsilon']:.3f})",
+        f"Renyi floor {numbers['renyi_floor_true_inputs']:.1g} with their norm of up to "
+        f"{numbers['largest_input_norm']:.1f}",
     ]
     figure, panel = plt.subplots(figsize=(5.2, 2.9))
     bins = np.logspace(np.log10(floor.min()), np.log10(floor.max()), 100)

@@ -38,7 +38,7 @@ def run(*, quick: bool) -> Result:
         numbers[f"{name} shared among the 500 largest"] = len(top[0] & top[1])
         lines.append(f"{name}: {len(top[0] & top[1])} of the 500 largest eta are the same people in both models")
     lines += [
-        f"{row}: mean eta by class {values['mean_by_class']}"
+        f"{row}: mean eta by class " + ", ".join(f"{c} {m:.4f}" for c, m in values["mean_by_class"].items())
         for row, values in numbers.items()
         if isinstance(values, dict)
     ]
@@ -51,13 +51,13 @@ def _histograms(found):
     for place, ((name, kind), eta) in enumerate(found.items()):
         panel, classes = axes.flat[place], images(name).classes
         bins = np.linspace(eta.min(), np.quantile(eta, 0.999), 70)
-        for i, (color, hatch) in enumerate(((BLUE, None), (ORANGE, None))):
-            part = eta[classes == i]
-            panel.hist(part, bins=bins, color=color, alpha=0.55, label=CLASSES[name][i], hatch=hatch)
-            panel.axvline(part.mean(), color=color, linestyle=("--", ":")[i], linewidth=1.5)
+        for i, (color, line) in enumerate(((BLUE, "--"), (ORANGE, ":"))):
+            part, label = eta[classes == i], CLASSES[name][i]
+            panel.hist(part, bins=bins, color=color, alpha=0.55, label=label)
+            panel.axvline(part.mean(), color=color, linestyle=line, linewidth=1.5, label=f"{label}, mean")
         panel.set_xlabel(r"$\eta$ of one image")
         panel.set_ylabel("images")
-        panel.legend(title="mean: - -, $\\cdot\\cdot\\cdot$" if place == 0 else None)
+        panel.legend()
         letter(panel, "abcd"[place], f"{_TITLE[name]}, {kind} regression")
     return figure
 
@@ -77,6 +77,6 @@ def _pictures(found):
                 panel.set_xticks([])
                 panel.set_yticks([])
                 panel.spines[:].set_visible(False)
-                panel.set_title(f"{eta[person]:.2g}", fontsize=8, pad=2)
+                panel.set_title(f"{eta[person]:#.3g}", fontsize=8, pad=2)
             axes[row, 0].set_ylabel(label, fontsize=8)
     return figure

@@ -14,10 +14,10 @@ _SCALES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-
 
 
 def run(*, quick: bool) -> Result:
-    """Attack at 64 settings, 100 draws a person; `quick` takes 1,000 people, 20 settings and 20 draws."""
+    """Attack at 64 settings, 100 draws a person; `quick` takes 800 people, 20 settings and 20 draws."""
     data, scales, trials = people("iwpc"), _SCALES, 100
     if quick:
-        data, scales, trials = data.first(1_000), _SCALES[::4] + _SCALES[-1:], 20
+        data, scales, trials = data.first(800), _SCALES[::4] + _SCALES[-1:], 20
     histograms, settings = {}, []
     for penalty in _PENALTIES:
         model = data.model(penalty, "first").fit(data.train, data.labels)
@@ -83,7 +83,7 @@ def _draw(histograms, settings, prior):
     (eta_panel, error_panel), (white, black) = axes
     for (penalty, eta), (color, marker) in zip(histograms.items(), SERIES, strict=True):
         label = rf"$\lambda = 10^{{{round(np.log10(penalty))}}}$"
-        counts, edges = np.histogram(np.log10(eta), bins=50)
+        counts, edges = np.histogram(np.log10(eta), bins=35)
         eta_panel.plot(10 ** ((edges[1:] + edges[:-1]) / 2), counts, color=color, label=label)
         chosen = [each for each in settings if each["penalty"] == penalty]
         across = [each["mean_eta"] for each in chosen]
@@ -98,6 +98,9 @@ def _draw(histograms, settings, prior):
     eta_panel.set_ylabel("patients")
     error_panel.set_ylabel("mean squared test error")
     error_panel.set_yscale("log")
+    error_panel.yaxis.set_major_formatter("{x:g}")
+    error_panel.yaxis.set_minor_formatter("")
+    error_panel.set_yticks([0.5, 1, 2, 5, 10])
     for panel in (white, black):
         panel.axhline(prior, color=GRAY, linestyle="--", linewidth=1)
         panel.set_ylim(0.25, 1.02)

@@ -24,7 +24,7 @@ def run(*, quick: bool) -> Result:
     for name in ("iwpc", "adult"):
         data = people(name)
         if quick and name == "adult":
-            data = data.first(6_000)
+            data = data.first(2_000)
         for target in ("linearized", "exact"):
             for dropped in ("first", "last"):
                 found = _equalized(data, target, dropped, trials=20 if quick else 100)
@@ -76,16 +76,15 @@ def _test_error(model, data):
 
 
 def _draw(curves):
-    figure, axes = plt.subplots(2, 4, figsize=(6.8, 3.6), sharex=True, sharey="row")
+    figure, axes = plt.subplots(2, 4, figsize=(6.8, 3.7), sharex=True, sharey="row")
     for mark, panel, ((name, target, dropped), by_step) in zip("abcdefgh", axes.flat, curves.items(), strict=True):
         for (step, accuracy), (color, marker) in zip(by_step.items(), SERIES, strict=False):
             panel.plot(np.arange(1, 11), accuracy, color=color, marker=marker, label=f"iteration {step}")
-        what = r"$\eta$" if target == "linearized" else "distance"
-        letter(panel, mark, f"{_TITLE[name]}, {target}\n      {what}, {dropped} dropped")
+        what = r"linearized $\eta$" if target == "linearized" else "exact distance"
+        letter(panel, mark, f"{what}\n({dropped} level dropped)" if name == "iwpc" else "")
         panel.set_xticks([1, 4, 7, 10])
-    for panel in axes[:, 0]:
-        panel.set_ylabel("share guessed right")
-    for panel in axes[1]:
-        panel.set_xlabel("decile before")
-    axes[0, 0].legend(handlelength=1.5)
+    for panel, name in zip(axes[:, 0], _TITLE.values(), strict=True):
+        panel.set_ylabel(f"{name}: share guessed right")
+    figure.supxlabel("decile of the leakage before equalizing", fontsize=9)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure

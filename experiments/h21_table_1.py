@@ -78,6 +78,7 @@ def _draw(rows, histories):
         label = name.replace("mnist", "MNIST").replace("cifar", "CIFAR-10")
         right.semilogy(np.arange(len(history)), history, color=color, marker=marker, label=label)
     right.axhline(1e-3, color=GRAY, linewidth=0.8, linestyle=":")
+    right.xaxis.get_major_locator().set_params(integer=True)
     right.set_xlabel("iteration")
     right.set_ylabel(r"spread of $\eta$ (sd / mean)")
     right.legend()
