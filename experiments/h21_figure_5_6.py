@@ -10,6 +10,7 @@ from experiments._result import Result
 from experiments._style import GRAY, SERIES, letter
 
 _PENALTIES = (1e-5, 1e-3, 1e-1, 1.0)
+_KINDS = ("white-box", "white-box with prior", "black-box")
 _SCALES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0)
 
 
@@ -18,6 +19,7 @@ def run(*, quick: bool) -> Result:
     data, scales, trials = people("iwpc"), _SCALES, 100
     if quick:
         data, scales, trials = data.first(800), _SCALES[::4] + _SCALES[-1:], 20
+    shares = data.train[data.attribute].value_counts(normalize=True).to_dict()
     histograms, settings = {}, []
     for penalty in _PENALTIES:
         model = data.model(penalty, "first").fit(data.train, data.labels)
@@ -34,12 +36,13 @@ def run(*, quick: bool) -> Result:
                     "test_error": errors.mean(),
                     "test_error_sd": errors.std(),
                     "white-box": _accuracy(leak, data.attribute, "white-box", trials),
+                    "white-box with prior": _accuracy(leak, data.attribute, "white-box", trials, shares),
                     "black-box": _accuracy(leak, data.attribute, "black-box", trials),
                 }
             )
-    prior = float(data.train[data.attribute].value_counts(normalize=True).max())
+    prior = max(shares.values())
     eta = [each["mean_eta"] for each in settings]
-    ranks = {kind: spearmanr(eta, [each[kind] for each in settings]).statistic for kind in ("white-box", "black-box")}
+    ranks = {kind: spearmanr(eta, [each[kind] for each in settings]).statistic for kind in _KINDS}
     strongest, weakest = settings[int(np.argmax(eta))], settings[int(np.argmin(eta))]
     numbers = {
         "people": len(data.labels),
@@ -54,9 +57,11 @@ def run(*, quick: bool) -> Result:
     }
     lines = [
         f"rank correlation of accuracy with mean eta over {len(settings)} settings: white-box "
-        f"{ranks['white-box']:.3f}, black-box {ranks['black-box']:.3f}",
+        f"{ranks['white-box']:.3f} (with the prior {ranks['white-box with prior']:.3f}), black-box "
+        f"{ranks['black-box']:.3f}",
         f"white-box accuracy {strongest['white-box']:.3f} at mean eta {strongest['mean_eta']:.3g}, "
-        f"{weakest['white-box']:.3f} at {weakest['mean_eta']:.3g}; majority {prior:.3f}",
+        f"{weakest['white-box']:.3f} (with the prior {weakest['white-box with prior']:.3f}) at "
+        f"{weakest['mean_eta']:.3g}; majority {prior:.3f}",
     ]
     return Result({"": _draw(histograms, settings, prior)}, numbers, lines)
 
@@ -65,8 +70,8 @@ def _leak(model, data, scale):
     return seepage.measure(model, data.train, data.labels, noise_scale=scale)
 
 
-def _accuracy(leak, attribute, kind, trials):
-    attack = seepage.attacks.AttributeInversion(attribute, kind=kind).fit(leak)
+def _accuracy(leak, attribute, kind, trials, prior=None):
+    attack = seepage.attacks.AttributeInversion(attribute, kind=kind, prior=prior).fit(leak)
     return float(attack.evaluate(trials=trials)["success"].mean())
 
 
@@ -90,6 +95,7 @@ def _draw(histograms, settings, prior):
         style = {"color": color, "marker": marker, "label": label}
         error_panel.plot(across, [each["test_error"] for each in chosen], **style)
         white.plot(across, [each["white-box"] for each in chosen], **style)
+        white.plot(across, [each["white-box with prior"] for each in chosen], color=color, linestyle=":", linewidth=1)
         black.plot(across, [each["black-box"] for each in chosen], **style)
     for panel in axes.flat:
         panel.set_xscale("log")
@@ -105,10 +111,10 @@ def _draw(histograms, settings, prior):
         panel.axhline(prior, color=GRAY, linestyle="--", linewidth=1)
         panel.set_ylim(0.25, 1.02)
         panel.set_ylabel("share guessed right")
-    white.annotate("majority", (0.02, prior + 0.015), xycoords=("axes fraction", "data"), color=GRAY)
+    black.annotate("majority", (0.02, prior + 0.015), xycoords=("axes fraction", "data"), color=GRAY)
     eta_panel.legend()
     letter(eta_panel, "a", "information by penalty")
     letter(error_panel, "b", "utility")
-    letter(white, "c", "white-box attack")
+    letter(white, "c", "white-box attack (dotted: with the prior)")
     letter(black, "d", "black-box attack")
     return figure

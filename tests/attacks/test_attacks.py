@@ -35,6 +35,15 @@ def test_the_white_box_attacker_is_certain_without_noise_and_guesses_with_much()
     assert blind["success"].mean() == pytest.approx(1 / 3, abs=0.05)
 
 
+def test_with_a_prior_the_white_box_attacker_is_never_worse_than_the_majority():
+    shares = TABLE["ward"].value_counts(normalize=True)
+    for scale in (0.05, 0.5, 1e4):
+        plain = AttributeInversion("ward").fit(_leak(scale)).evaluate(trials=400)["success"].mean()
+        informed = AttributeInversion("ward", prior=shares.to_dict()).fit(_leak(scale)).evaluate(trials=400)["success"]
+        assert informed.mean() >= max(plain, shares.max()) - 0.01
+    assert informed.mean() == pytest.approx(shares.max())
+
+
 def test_the_white_box_guess_is_that_of_retraining_for_every_candidate():
     leak = _leak(0.02)
     attack = AttributeInversion("ward").fit(leak)
