@@ -86,7 +86,7 @@ def _draw(curves):
         letter(panel, mark, f"{what}\n({dropped} level dropped)" if name == "iwpc" else "")
         panel.set_xticks([1, 4, 7, 10])
     for panel, name in zip(axes[:, 0], _TITLE.values(), strict=True):
-        panel.set_ylabel(f"{name}: share guessed right")
+        panel.set_ylabel(f"{name}\nshare guessed right")
     figure.supxlabel("decile of the leakage before equalizing", fontsize=9)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
