@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from seepage._errors import DatasetError as DatasetError
 from seepage._errors import InputError as InputError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
@@ -17,6 +18,7 @@ from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
     from seepage import attacks as attacks
+    from seepage import datasets as datasets
     from seepage import engines as engines
     from seepage import network as network
     from seepage.attacks import verify as verify
@@ -49,7 +51,7 @@ _LATER = {
     "plan": "seepage.linear",
     "verify": "seepage.attacks",
 }
-_PACKAGES = ("attacks", "engines", "linear", "meaning", "network", "release")
+_PACKAGES = ("attacks", "datasets", "engines", "linear", "meaning", "network", "release")
 
 
 def __getattr__(name: str) -> _Any:

@@ -37,3 +37,7 @@ class PolicyError(SeepageError, ValueError):
     def __init__(self, message: str, factor: float = float("nan")) -> None:
         super().__init__(message)
         self.factor = factor
+
+
+class DatasetError(SeepageError, OSError):
+    """A public data set is not where it was looked for, or is not what was published."""

@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from published import mnist
 from scipy.stats import norm, spearmanr
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
@@ -14,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage.attacks import AttributeInversion, MembershipScore, Reconstruction
+from seepage.datasets import iwpc_features, load_iwpc, load_mnist
 
 random = np.random.default_rng(6)
 TABLE = pd.DataFrame(
@@ -33,6 +33,15 @@ def test_the_white_box_attacker_is_certain_without_noise_and_guesses_with_much()
     assert (sure["success"] == 1).all()
     blind = AttributeInversion("ward").fit(_leak(1e4)).evaluate(trials=400)
     assert blind["success"].mean() == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_with_a_prior_the_white_box_attacker_is_never_worse_than_the_majority():
+    shares = TABLE["ward"].value_counts(normalize=True)
+    for scale in (0.05, 0.5, 1e4):
+        plain = AttributeInversion("ward").fit(_leak(scale)).evaluate(trials=400)["success"].mean()
+        informed = AttributeInversion("ward", prior=shares.to_dict()).fit(_leak(scale)).evaluate(trials=400)["success"]
+        assert informed.mean() >= max(plain, shares.max()) - 0.01
+    assert informed.mean() == pytest.approx(shares.max())
 
 
 def test_the_white_box_guess_is_that_of_retraining_for_every_candidate():
@@ -150,9 +159,9 @@ def test_without_noise_a_record_is_reconstructed_to_the_last_digits(kind, interc
     assert np.sort(error)[: 30 - twins].max() < 1e-15
 
 
-def test_reconstruction_of_digits_follows_the_floor(data_home):
-    X, y = mnist(data_home, "train")
-    X, y = X[:1500], y[:1500]
+def test_reconstruction_of_digits_follows_the_floor():
+    digits = load_mnist(digits=(0, 1))
+    X, y = digits.data[:1500], digits.target[:1500]
     model = LogisticRegression(C=1 / (1e-2 * 1500), fit_intercept=False, tol=1e-8).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=1e-5, public_label=True)
     exact = Reconstruction(np.arange(20)).fit(leak)
@@ -198,12 +207,10 @@ def test_what_an_attack_cannot_do_is_said():
         MembershipScore().fit(_leak(seepage.GaussianNoise(covariance=np.eye(5))))
 
 
-def test_white_box_inversion_is_far_cheaper_than_retraining(data_home):
-    table = pd.read_csv(data_home / "iwpc-scaled.csv", dtype={"cyp2c9": str}).iloc[:3855]
-    X, y = table.drop(columns="dose"), table["dose"]
-    encode = make_column_transformer(
-        (OneHotEncoder(drop="first", sparse_output=False), ["race", "cyp2c9", "vkorc1"]), remainder="passthrough"
-    )
+def test_white_box_inversion_is_far_cheaper_than_retraining():
+    patients = load_iwpc()
+    X, y = patients.data, patients.target
+    encode = iwpc_features(X, dropped="first")
     model = make_pipeline(encode, Ridge(alpha=1e-2 * len(y), fit_intercept=False)).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=1e-3)
     start = time.perf_counter()

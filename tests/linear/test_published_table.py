@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from published import cifar, hannun, mnist
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import seepage
+from seepage.datasets import load_cifar10, load_mnist, unit_ball_components
 
 
 def _eta(model, X, y):
@@ -13,14 +13,13 @@ def _eta(model, X, y):
 
 
 @pytest.fixture(scope="module")
-def digits(data_home):
-    (train, y), (test, z) = mnist(data_home, "train"), mnist(data_home, "t10k")
-    train, test = hannun(train, test)
-    return train, y, test, z
+def digits():
+    train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
+    return *unit_ball_components(train.data, test.data), train.target, test.target
 
 
 def test_linear_regression_on_mnist(digits):
-    train, y, test, z = digits
+    train, test, y, z = digits
     model = LinearRegression(fit_intercept=False).fit(train, 2.0 * y - 1)
     eta = _eta(model, train, 2.0 * y - 1)
     assert eta.mean() == pytest.approx(0.0405, abs=1e-3)
@@ -29,7 +28,7 @@ def test_linear_regression_on_mnist(digits):
 
 
 def test_logistic_regression_on_mnist(digits):
-    train, y, _, _ = digits
+    train, _, y, _ = digits
     # The paper's penalty: n lambda with lambda = 8e-4.
     model = LogisticRegression(C=1 / (8e-4 * len(y)), fit_intercept=False, tol=1e-6).fit(train, y)
     eta = _eta(model, train, y)
@@ -37,9 +36,9 @@ def test_logistic_regression_on_mnist(digits):
     assert eta.std() == pytest.approx(0.0124, abs=1e-3)
 
 
-def test_linear_regression_on_cifar(data_home):
-    (train, y), (test, z) = cifar(data_home, "train"), cifar(data_home, "test")
-    train, test = hannun(train, test)
+def test_linear_regression_on_cifar():
+    cars, others = load_cifar10(), load_cifar10(subset="test")
+    (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
     model = LinearRegression(fit_intercept=False).fit(train, 2.0 * y - 1)
     eta = _eta(model, train, 2.0 * y - 1)
     assert eta.mean() == pytest.approx(0.247, abs=1e-3)
@@ -47,12 +46,12 @@ def test_linear_regression_on_cifar(data_home):
     assert np.mean((model.predict(test) > 0) == z) == pytest.approx(0.798, abs=1e-3)
 
 
-def test_the_preprocessing_in_a_pipeline_gives_the_original_pixels_their_own_information(digits, data_home):
+def test_the_preprocessing_in_a_pipeline_gives_the_original_pixels_their_own_information():
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline
 
-    X, y = mnist(data_home, "train")
-    X, y = X[:600], 2.0 * y[:600] - 1
+    zeros_and_ones = load_mnist(digits=(0, 1))
+    X, y = zeros_and_ones.data[:600], 2.0 * zeros_and_ones.target[:600] - 1
     model = make_pipeline(PCA(5), LinearRegression()).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=1.0)
     inner = seepage.measure(model[-1], model[:-1].transform(X), y, noise_scale=1.0)

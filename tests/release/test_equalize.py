@@ -7,18 +7,17 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from published import cifar, hannun, mnist
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import seepage
+from seepage.datasets import iwpc_features, load_cifar10, load_iwpc, load_mnist, unit_ball_components
 
 X, Y = load_diabetes(return_X_y=True)
 
@@ -33,14 +32,13 @@ def test_it_is_an_estimator_of_scikit_learn(estimator, check):
 
 
 @pytest.fixture(scope="module")
-def digits(data_home):
-    (train, y), (test, z) = mnist(data_home, "train"), mnist(data_home, "t10k")
-    train, test = hannun(train, test)
-    return train, y, test, z
+def digits():
+    train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
+    return *unit_ball_components(train.data, test.data), train.target, test.target
 
 
 def test_linear_regression_on_mnist_becomes_equal(digits):
-    train, y, test, z = digits
+    train, test, y, z = digits
     model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False)).fit(train, 2.0 * y - 1)
     eta = model.leakage_.examples["eta"]
     assert eta.mean() == pytest.approx(0.0470, abs=1e-4)
@@ -51,16 +49,16 @@ def test_linear_regression_on_mnist_becomes_equal(digits):
 
 
 def test_logistic_regression_on_mnist_becomes_equal(digits):
-    train, y, _, _ = digits
+    train, _, y, _ = digits
     inner = LogisticRegression(C=1 / (8e-4 * len(y)), fit_intercept=False, tol=1e-6)
     model = seepage.EqualizedLeakage(inner).fit(train, y)
     assert model.leakage_.examples["eta"].mean() == pytest.approx(0.0238, abs=1e-4)
     assert model.n_iter_ <= 15
 
 
-def test_linear_regression_on_cifar_becomes_equal(data_home):
-    (train, y), (test, z) = cifar(data_home, "train"), cifar(data_home, "test")
-    train, test = hannun(train, test)
+def test_linear_regression_on_cifar_becomes_equal():
+    cars, others = load_cifar10(), load_cifar10(subset="test")
+    (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
     model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False)).fit(train, 2.0 * y - 1)
     eta = model.leakage_.examples["eta"]
     assert eta.mean() == pytest.approx(0.295, abs=1e-3)
@@ -70,7 +68,7 @@ def test_linear_regression_on_cifar_becomes_equal(data_home):
 
 
 def test_it_costs_little_more_than_its_fits_and_measurements(digits):
-    train, y, _, _ = digits
+    train, _, y, _ = digits
     labels = 2.0 * y - 1
     inner = LinearRegression(fit_intercept=False)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
@@ -88,10 +86,9 @@ def test_it_costs_little_more_than_its_fits_and_measurements(digits):
 
 
 @pytest.fixture(scope="module")
-def warfarin(data_home):
-    table = pd.read_csv(data_home / "iwpc-scaled.csv", dtype={"cyp2c9": str})
-    part = table.iloc[np.random.default_rng(0).permutation(len(table))[: int(0.8 * len(table))]].reset_index(drop=True)
-    return part.drop(columns="dose"), part["dose"]
+def warfarin():
+    patients = load_iwpc()
+    return patients.data, patients.target
 
 
 def _white_box(leak, X, draws=100):
@@ -116,13 +113,8 @@ def _range_over_deciles(success, by):
 @pytest.mark.parametrize("dropped", ["first", "last"])
 def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped(warfarin, dropped):
     X, y = warfarin
-    names = ["race", "cyp2c9", "vkorc1"]
-    levels = [sorted(X[name].unique()) for name in names]
-    encoder = OneHotEncoder(
-        categories=levels, drop=[each[0 if dropped == "first" else -1] for each in levels], sparse_output=False
-    )
     ridge = Ridge(alpha=1e-2 * len(y), fit_intercept=False)
-    inner = make_pipeline(make_column_transformer((encoder, names), remainder="passthrough"), ridge)
+    inner = make_pipeline(iwpc_features(X, dropped=dropped), ridge)
     first = seepage.measure(inner.fit(X, y), X, y, noise_scale=1e-3)
     assert inner[:-1].transform(X).shape[1] == 14
     distance = first.information.distances("vkorc1", None).nearest()

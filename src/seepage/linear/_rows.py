@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from threading import Lock
 from typing import Any, Protocol
 
 import narwhals as nw
@@ -32,6 +33,9 @@ _SMALLEST = 1e-75
 _USUAL_NUMBERS = 2**18
 _MOST_NUMBERS = 2**22
 _SPARSE_NUMBERS = 2**20
+# A ColumnTransformer changes the warning filters of the whole process while it works and then puts back what it found:
+# two threads in it at once warn of each other, and can leave no filters at all behind.
+_PREPROCESSING = Lock()
 
 
 def batch_rows(features: int) -> int:
@@ -175,7 +179,11 @@ class Reading:
 
     def features(self, table: Any) -> Array | sparse.csr_array:
         """Return the features of a few raw rows."""
-        return numbers(table if self.preprocess is None else self.preprocess.transform(table))
+        if self.preprocess is None:
+            return numbers(table)
+        with _PREPROCESSING:
+            transformed = self.preprocess.transform(table)
+        return numbers(transformed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,45 @@
+"""H21 figure 4: eta against two simpler scores, the loss and the norm of the gradient (MNIST, linear regression)."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import spearmanr
+
+import seepage
+from experiments._prepared import images
+from experiments._result import Result
+from experiments._style import BLUE, ORANGE, letter
+
+_SHOWN = 2_000
+
+
+def run(*, quick: bool) -> Result:
+    """Measure one model; it is quick as it is."""
+    del quick
+    data = images("mnist")
+    labels = data.labels("linear")
+    model = data.model("linear").fit(data.train, labels)
+    eta = seepage.measure(model, data.train, labels, noise_scale=1.0).information.examples()["eta"]
+    residual = model.predict(data.train) - labels
+    others = {
+        "loss": 0.5 * residual**2,
+        "gradient norm": np.abs(residual) * np.linalg.norm(data.train, axis=1),
+    }
+    numbers = {
+        name: {"pearson": np.corrcoef(values, eta)[0, 1], "spearman": spearmanr(values, eta).statistic}
+        for name, values in others.items()
+    }
+    figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.7), sharey=True)
+    sample = np.random.default_rng(0).permutation(len(eta))[:_SHOWN]
+    labeled = {"loss": r"loss $\ell(\theta \cdot x, y)$", "gradient norm": r"gradient norm $|\nabla_\theta \ell|$"}
+    for mark, panel, (name, values) in zip("ab", axes, others.items(), strict=True):
+        for i, (color, marker) in enumerate(((BLUE, "o"), (ORANGE, "^"))):
+            part = sample[data.classes[sample] == i]
+            panel.scatter(
+                values[part], eta[part], s=6, color=color, marker=marker, alpha=0.5, linewidths=0, label=f"digit {i}"
+            )
+        panel.set_xlabel(labeled[name])
+        letter(panel, mark, f"rank correlation {numbers[name]['spearman']:.2f}")
+    axes[0].set_ylabel(r"$\eta$")
+    axes[1].legend(markerscale=2)
+    lines = [f"{name}: rank correlation with eta {found['spearman']:.3f}" for name, found in numbers.items()]
+    return Result({"": figure}, numbers, lines)
