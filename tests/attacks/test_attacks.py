@@ -143,7 +143,7 @@ def test_membership_is_the_test_between_two_gaussians(last):
 @pytest.mark.parametrize("kind", ["linear", "ridge", "logistic"])
 def test_without_noise_a_record_is_reconstructed_to_the_last_digits(kind, intercept, label_known):
     simulation = np.random.default_rng(3)
-    X = [*simulation.normal(size=(80, 6)), 1.0, 0.0, 0.5, 0.0, 0.5, 0.0]
+    X = simulation.normal(np.array([1.0, 0.0, 0.5, 0.0, 0.5, 0.0]), 1.0, (80, 6))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     labels = np.where(X @ [1, -2, 0, 3, -1, 2] + 0.5 * simulation.normal(size=80) > 0, 1.0, -1.0)
     model = {
