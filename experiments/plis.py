@@ -125,7 +125,9 @@ def images_of(name: str, images: Tensor, labels: Tensor, test: tuple[Tensor, Ten
             "distance_high": float(far[high].mean()),
             "distance_rest": float(far[~high].mean()),
             "rank_correlation": float(rank),
-            "share_without": float((norms < 1e-3 * norms.max()).mean()),
+            "share_clipped": float((maps.privacy_loss > 0.999 * (norm / scale) ** 2).mean())
+            if private and norm
+            else 0.0,
         }
     return found
 
