@@ -140,7 +140,7 @@ def run(*, quick: bool) -> Result:
     numbers: dict[str, Any] = {"regression": regression(steps)}
     figures = {"regression": draw_regression(numbers["regression"])}
     lines = [f"correlation of susceptibility and eta over columns: {numbers['regression']['correlation']:.3f}"]
-    sets = {"mnist": (mnist("train"), mnist("t10k")), "pneumonia": (pneumonia("train"), pneumonia("test"))}
+    sets = {"mnist": (mnist("train"), mnist("test")), "pneumonia": (pneumonia("train"), pneumonia("test"))}
     for name, ((images, labels), test) in sets.items():
         found = images_of(name, images[:count], labels[:count], test, steps)
         figures[name] = draw_maps(found)
