@@ -1,12 +1,11 @@
 """The networks and images of the experiments."""
 
-import gzip
-import os
-from pathlib import Path
+from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import nn
+
+from seepage.datasets import load_mnist, load_pneumonia
 
 Tensor = torch.Tensor
 
@@ -30,25 +29,16 @@ def group_norm_network() -> nn.Module:
     )  # fmt: skip
 
 
-def data_home() -> Path:
-    """Return the folder of public data sets."""
-    return Path(os.environ["SEEPAGE_DATA"])
+def mnist(subset: Literal["train", "test"]) -> tuple[Tensor, Tensor]:
+    """Return the images, pixels between 0 and 1, and their digits."""
+    return _tensors(load_mnist(subset=subset))
 
 
-def mnist(part: str) -> tuple[Tensor, Tensor]:
-    """Return the images ("train" or "t10k"), pixels between 0 and 1, and their digits."""
-    images = _idx(data_home() / "mnist" / f"{part}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)
-    digits = _idx(data_home() / "mnist" / f"{part}-labels-idx1-ubyte.gz", 8)
-    return torch.from_numpy(images.astype(np.float32) / 255), torch.from_numpy(digits.astype(np.int64))
+def pneumonia(subset: Literal["train", "test"]) -> tuple[Tensor, Tensor]:
+    """Return chest X-rays of 28 x 28, and 1 for pneumonia."""
+    return _tensors(load_pneumonia(subset=subset))
 
 
-def _idx(path: Path, header: int) -> np.ndarray:
-    with gzip.open(path) as file:
-        return np.frombuffer(file.read(), dtype=np.uint8)[header:]
-
-
-def pneumonia(part: str) -> tuple[Tensor, Tensor]:
-    """Return PneumoniaMNIST ("train", "val" or "test"): chest X-rays of 28 x 28, and 1 for pneumonia."""
-    with np.load(data_home() / "pneumoniamnist_28.npz") as stored:
-        images, labels = stored[f"{part}_images"], stored[f"{part}_labels"]
-    return torch.from_numpy(images.astype(np.float32) / 255).unsqueeze(1), torch.from_numpy(labels.ravel()).long()
+def _tensors(found: Any) -> tuple[Tensor, Tensor]:
+    images = torch.tensor(found.data, dtype=torch.float32).reshape(-1, 1, 28, 28)
+    return images, torch.tensor(found.target, dtype=torch.int64)

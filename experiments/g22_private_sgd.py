@@ -53,7 +53,7 @@ def train(noise: float, norm: float, *, people: int, steps: int, probes: float) 
     examples = accountant.information().examples()
     dfil, plain = examples["dfil"], examples["dfil_unamplified"]
     with torch.no_grad():
-        images, digits = mnist("t10k")
+        images, digits = mnist("test")
         accuracy = (model.eval()(images).argmax(1) == digits).float().mean().item()
     kappa = seepage.network.guo_factor(rate, noise, DELTA)
     figures = {

@@ -125,7 +125,9 @@ def images_of(name: str, images: Tensor, labels: Tensor, test: tuple[Tensor, Ten
             "distance_high": float(far[high].mean()),
             "distance_rest": float(far[~high].mean()),
             "rank_correlation": float(rank),
-            "share_without": float((norms < 1e-3 * norms.max()).mean()),
+            "share_clipped": float((maps.privacy_loss > 0.999 * (norm / scale) ** 2).mean())
+            if private and norm
+            else 0.0,
         }
     return found
 
@@ -138,7 +140,7 @@ def run(*, quick: bool) -> Result:
     numbers: dict[str, Any] = {"regression": regression(steps)}
     figures = {"regression": draw_regression(numbers["regression"])}
     lines = [f"correlation of susceptibility and eta over columns: {numbers['regression']['correlation']:.3f}"]
-    sets = {"mnist": (mnist("train"), mnist("t10k")), "pneumonia": (pneumonia("train"), pneumonia("test"))}
+    sets = {"mnist": (mnist("train"), mnist("test")), "pneumonia": (pneumonia("train"), pneumonia("test"))}
     for name, ((images, labels), test) in sets.items():
         found = images_of(name, images[:count], labels[:count], test, steps)
         figures[name] = draw_maps(found)
