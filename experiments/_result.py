@@ -11,6 +11,9 @@ matplotlib.use("Agg")
 
 from matplotlib.figure import Figure
 
+# Dots an inch; images have pixels of their own and need fewer.
+_DOTS, _DOTS_OF_IMAGES = 150, 120
+
 
 @dataclass(frozen=True)
 class Result:
@@ -27,7 +30,7 @@ class Result:
         paths[0].write_text(json.dumps(_rounded(self.numbers), indent=1) + "\n")
         for part, figure in self.figures.items():
             paths.append(folder / (f"{name}_{part}.png" if part else f"{name}.png"))
-            figure.savefig(paths[-1], dpi=150, pil_kwargs={"optimize": True})
+            figure.savefig(paths[-1], dpi=_DOTS_OF_IMAGES if part == "images" else _DOTS, pil_kwargs={"optimize": True})
         return paths
 
 

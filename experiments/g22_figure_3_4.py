@@ -40,13 +40,14 @@ def run(*, quick: bool) -> Result:
         numbers[name] = _summary(frame, prior)
         numbers[name]["error_without_noise"] = _without_noise(leak, X, people)
         found = numbers[name]
-        lines.append(
-            f"{name}: rank correlation of error and floor {found['spearman']:.3f} ({found['spearman_below_prior']:.3f} "
-            f"where the floor is below the prior variance); {found['below']} of {attacked} below the unbiased floor, "
-            f"{found['unexplained']} not explained by bias, {found['unexplained_below_prior']} of those among the "
-            f"{found['floor_below_prior']} whose floor is below the prior variance {prior:.3f}; without noise the "
-            f"largest error is {found['error_without_noise']:.1g}"
-        )
+        lines += [
+            f"{name}: rank correlation of error and floor {found['spearman']:.3f}; without noise the largest error is "
+            f"{found['error_without_noise']:.1g}",
+            f"{found['floor_below_prior']} floors below the prior variance {prior:.3f}: rank correlation "
+            f"{found['spearman_below_prior']:.3f}, smallest error "
+            f"{found['smallest_error_over_floor_below_prior']:.2f} floors",
+            f"{found['below']} of {attacked} below the floor of unbiased attacks",
+        ]
         if not intercept:
             pictures = _reconstructed(leak, X, trials=min(trials, 200))
     return Result({"errors": _errors(frames, prior), "images": _pictures(*pictures)}, numbers, lines)
@@ -63,20 +64,22 @@ def _without_noise(leak, X, people):
 
 
 def _summary(frame, prior):
-    tight, unexplained = frame["floor"] < prior, frame["below"] & ~frame["explained"]
+    # Whether bias explains the rest is not asked: the bound for a bias that is measured on the same draws as the error
+    # holds by itself, whatever the information is.
+    tight = frame["floor"] < prior
     return {
         "spearman": spearmanr(frame["floor"], frame["error"]).statistic,
         "spearman_below_prior": spearmanr(frame["floor"][tight], frame["error"][tight]).statistic,
         "below": int(frame["below"].sum()),
-        "unexplained": int(unexplained.sum()),
         "floor_below_prior": int(tight.sum()),
         "below_among_those": int((frame["below"] & tight).sum()),
-        "unexplained_below_prior": int((unexplained & tight).sum()),
+        "smallest_error_over_floor_below_prior": float((frame["error"] / frame["floor"])[tight].min()),
+        "floors_above_their_error": np.sort(frame["floor"][frame["floor"] > frame["error"]]),
+        "share_with_standard_error_above_half": float((frame["standard_error"] > 0.5 * frame["error"]).mean()),
         "median_error_over_floor_below_prior": float((frame["error"] / frame["floor"])[tight].median()),
         "floor": frame["floor"].to_numpy(),
         "error": frame["error"].to_numpy(),
         "standard_error": frame["standard_error"].to_numpy(),
-        "biased_floor": frame["biased_floor"].to_numpy(),
     }
 
 
@@ -99,7 +102,7 @@ def _errors(frames, prior):
         below = frame["below"].to_numpy()
         for part, color, marker, label in (
             (~below, BLUE, "o", "one image"),
-            (below, RED, "v", "below: biased attack"),
+            (below, RED, "v", "below the floor"),
         ):
             if part.any():
                 panel.scatter(

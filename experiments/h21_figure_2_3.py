@@ -54,10 +54,11 @@ def _histograms(found):
         for i, (color, line) in enumerate(((BLUE, "--"), (ORANGE, ":"))):
             part, label = eta[classes == i], CLASSES[name][i]
             panel.hist(part, bins=bins, color=color, alpha=0.55, label=label)
-            panel.axvline(part.mean(), color=color, linestyle=line, linewidth=1.5, label=f"{label}, mean")
+            panel.axvline(part.mean(), color=color, linestyle=line, linewidth=1.5)
         panel.set_xlabel(r"$\eta$ of one image")
-        panel.set_ylabel("images")
-        panel.legend()
+        if kind == "linear":
+            panel.set_ylabel("images")
+            panel.legend(loc="upper right")
         letter(panel, "abcd"[place], f"{_TITLE[name]}, {kind} regression")
     return figure
 

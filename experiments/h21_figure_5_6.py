@@ -111,7 +111,7 @@ def _draw(histograms, settings, prior):
         panel.axhline(prior, color=GRAY, linestyle="--", linewidth=1)
         panel.set_ylim(0.25, 1.02)
         panel.set_ylabel("share guessed right")
-    black.annotate("majority", (0.02, prior + 0.015), xycoords=("axes fraction", "data"), color=GRAY)
+    white.annotate("majority", (0.98, prior - 0.04), xycoords=("axes fraction", "data"), color=GRAY, ha="right")
     eta_panel.legend()
     letter(eta_panel, "a", "information by penalty")
     letter(error_panel, "b", "utility")

@@ -91,6 +91,8 @@ def test_no_image_of_figure_2_can_be_told_better_than_by_the_mean_image(numbers)
 
 def test_reconstruction_stays_above_the_floor_and_follows_it(numbers):
     found = numbers("g22_figure_3_4")["without intercept"]
-    assert found["unexplained_below_prior"] == 0
+    # No allowance for bias or for chance: the attack itself, where the floor says something.
+    assert found["floor_below_prior"] > 5
+    assert found["smallest_error_over_floor_below_prior"] > 1
     assert found["spearman"] > 0.9
     assert found["error_without_noise"] < 1e-15
