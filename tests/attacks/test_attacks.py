@@ -109,10 +109,12 @@ def test_an_underestimate_of_the_information_is_noticed():
     quiet = seepage.measure(
         make_pipeline(ENCODE, Ridge(alpha=1.0)).fit(TABLE, Y), TABLE, Y, noise_scale=2e-4, public_label=True
     )
-    # As if the library had lost half of the information.
-    quiet.information.__dict__["_attributes"] = {k: v / 2 for k, v in leak.information.attributes().items()}
+    # As if the library had lost a third of every eta.
+    quiet.information.__dict__["_attributes"] = {k: v / 1.5 for k, v in leak.information.attributes().items()}
     found = seepage.verify(quiet, AttributeInversion("bmi"), trials=2000)
     assert found.frame["below"].any()
+    assert not found.holds
+    assert "does not describe this release" in found.verdict
 
 
 @pytest.mark.parametrize("last", [Ridge(alpha=1.0), LogisticRegression(tol=1e-10), PoissonRegressor(tol=1e-8)])

@@ -164,6 +164,17 @@ class AttributeInversion:
             noise = scale * random.standard_normal((at.stop - at.start, trials, size))
             yield at, self._guess(noise, at), noise
 
+    def step(self, eta: Array) -> Array:
+        """Return by how much to move each person's value to see the attack follow: half its floor, within range."""
+        return np.minimum(0.5 / np.maximum(eta, 1e-300), 0.1 * self._half)
+
+    def guess_moved(self, noise: Array, at: slice, step: Array) -> Array:
+        """Return the guesses when each person's value, and so the release, is moved by `step`."""
+        place = (self.truth_[at] + step[at] - self._middle) / self._half
+        moved = np.einsum("nd,ndp->np", chebyshev.chebvander(place, _NODES - 1), self._curve[at])
+        scale = noise_scale(attackable(self.leak_))
+        return np.asarray(self._guess(noise + scale * moved[:, None, :], at))
+
     def _people(self, trials: int):  # type: ignore[no-untyped-def]
         information = attackable(self.leak_)
         return chunks(information.count, trials * (information.geometry.hessian_inverse.shape[0] + len(self.values_)))

@@ -7,7 +7,7 @@ one and the same to the release. The attacker takes the candidate that looks mos
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -116,36 +116,70 @@ class Reconstruction:
         data frame
             One row an attacked person: the mean squared `error` per feature and its `standard_error`.
         """
-        information = attackable(self.leak_)
-        truth = self._own[:, : self._own.shape[1] - self._has_intercept(information)]
         errors = np.concatenate(
-            [((guess - truth) ** 2).mean(axis=2) for guess, _ in self.draws(trials=trials, seed=seed)]
+            [((guess - self.truth) ** 2).mean(axis=2) for guess, _ in self.draws(trials=trials, seed=seed)]
         )
         return self.leak_.people.take(self.rows_).frame(
             {"error": errors.mean(axis=0), "standard_error": errors.std(axis=0) / np.sqrt(trials)}
         )
 
+    @property
+    def truth(self) -> Array:
+        """The features of the attacked people, shape (people, features)."""
+        return self._own[:, : self._own.shape[1] - self._has_intercept(attackable(self.leak_))]
+
+    def slopes(self, along: Array, steps: Array, *, trials: int, seed: int) -> tuple[Array, Array]:
+        """Return how a reconstruction follows its record along a direction, and the standard error.
+
+        Parameters
+        ----------
+        along : ndarray of shape (people, features)
+            A unit direction for each person.
+        steps : ndarray of shape (people,)
+            How far to move each record, up and down.
+        trials, seed : int
+            Of the draws; the same noise is put on both.
+        """
+        information = attackable(self.leak_)
+        start = information.geometry.parameters[:, 0]
+        size = np.linalg.norm(self.truth, axis=1)
+        steps = np.minimum(steps, 0.1 * size)
+        mean, error = np.empty(len(along)), np.empty(len(along))
+        random = np.random.default_rng(seed)
+        for k, row in enumerate(self.rows_):
+            noise = noise_scale(information) * random.standard_normal((trials, len(start)))
+            before = information.rows.read(slice(int(row), int(row) + 1))
+            found = []
+            for sign in (1.0, -1.0):
+                after = replace(before, features=self.truth[[k]] + sign * steps[k] * along[k])
+                theta = start + information.refit.moves(before, after) + noise
+                found.append(self._guess(theta, slice(k, k + 1))[:, 0] @ along[k])
+            slope = (found[0] - found[1]) / (2 * steps[k])
+            mean[k], error[k] = slope.mean(), slope.std() / np.sqrt(trials)
+        return mean, error
+
     @staticmethod
     def _has_intercept(information: LinearInformation) -> bool:
         return information.rows.read(slice(0, 1)).intercept
 
-    def _guess(self, theta: Array) -> Array:
+    def _guess(self, theta: Array, people: slice = slice(None)) -> Array:
         """Return the reconstruction at each of many published parameters, shape (trials, people, features)."""
+        records, known, weights = self._own[people], self._labels[people], self._weights[people]
         information = attackable(self.leak_)
         loss = information.geometry.loss
         assert isinstance(loss, Squared | Logistic)
-        own = theta @ self._own.T
+        own = theta @ records.T
         # The part of the gradient that is this record's: what all records leave, less what the record itself adds.
         whole = information.refit._gradient(theta[:, None, :])
-        share = (loss.slope(own, self._labels) * self._weights)[:, :, None] * self._own - whole[:, None, :]
+        share = (loss.slope(own, known) * weights)[:, :, None] * records - whole[:, None, :]
         if self._has_intercept(information):
             return np.asarray(share[:, :, :-1] / share[:, :, -1:])
-        product = np.einsum("tp,tkp->tk", theta, share) / self._weights
-        labels = [self._labels] if self.label_known else self._possible_labels(information)
+        product = np.einsum("tp,tkp->tk", theta, share) / weights
+        labels = [known] if self.label_known else self._possible_labels(information, len(known))
         best, record = np.full(product.shape, np.inf), np.zeros_like(share)
         for label in labels:
             for root in _roots(loss, product, label):
-                slope = loss.slope(root, label) * self._weights
+                slope = loss.slope(root, label) * weights
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     candidate = share / slope[:, :, None]
                     size = np.linalg.norm(candidate, axis=2)
@@ -156,13 +190,13 @@ class Reconstruction:
                 record = np.where(better[:, :, None], candidate, record)
         return np.asarray(record)
 
-    def _possible_labels(self, information: LinearInformation) -> list[Array]:
+    def _possible_labels(self, information: LinearInformation, count: int) -> list[Array]:
         codes = np.unique(
             np.concatenate([information.rows.read(span).labels[:, 0] for span in information.rows.spans()])
         )
         if len(codes) > 10:
             raise UnansweredError("An unknown label can be tried only where there are few; this one is a number.")
-        return [np.full(len(self._labels), code) for code in codes]
+        return [np.full(count, code) for code in codes]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "leak_"):
