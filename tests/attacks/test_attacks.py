@@ -225,3 +225,12 @@ def test_white_box_inversion_is_far_cheaper_than_retraining():
     retraining = (time.perf_counter() - start) / 20 * 3855 * 3
     print(f"{attack:.1f} s; retraining for each person and value {retraining / attack:.0f} times slower")
     assert attack < 30
+
+
+def test_progress_is_shown_when_it_is_wanted(capsys):
+    AttributeInversion("ward", progress=True).fit(_leak(0.1)).evaluate(trials=3)
+    shown = capsys.readouterr().err
+    assert "refitting, 180 records in" in shown
+    assert "attacking, 60 people in" in shown
+    AttributeInversion("ward", progress=False).fit(_leak(0.1)).evaluate(trials=3)
+    assert capsys.readouterr().err == ""

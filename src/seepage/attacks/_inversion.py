@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._tables import Frame
 from seepage.attacks._release import attackable, chunks, noise_scale, observed
+from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.linear._losses import Logistic, Squared
 from seepage.linear._rows import Batch
@@ -40,6 +41,8 @@ class AttributeInversion:
     prior : mapping from value to probability, optional
         What the attacker holds likely beforehand. The black-box attacker takes the shares in the data by default; the
         white-box attacker of H21 uses none, and with one never does worse, on average, than guessing by it.
+    progress : bool, optional
+        Whether to show how far it is and how long it takes; by default only in a terminal.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class AttributeInversion:
     kind: Literal["white-box", "black-box"] = "white-box"
     candidates: Sequence[Any] | None = None
     prior: Mapping[Any, float] | None = None
+    progress: bool | None = None
     leak_: Leakage = field(init=False, repr=False)
     values_: NDArray[Any] = field(init=False, repr=False)
 
@@ -105,11 +109,14 @@ class AttributeInversion:
         information = attackable(self.leak_)
         size = information.geometry.hessian_inverse.shape[0]
         moves = np.empty((information.count, len(self.values_), size))
-        for span in information.rows.spans():
-            before = information.rows.read(span)
-            for j, value in enumerate(self.values_.tolist()):
-                after = information.rows.altered(span, self._name, value)
-                moves[span, j] = information.geometry.in_noise_units(information.refit.moves(before, after))
+        with Progress(self.progress).of("refitting", moves.shape[0] * moves.shape[1], called="records") as watch:
+            for span in information.rows.spans():
+                before = information.rows.read(span)
+                for j, value in enumerate(self.values_.tolist()):
+                    after = information.rows.altered(span, self._name, value)
+                    moves[span, j] = information.geometry.in_noise_units(information.refit.moves(before, after))
+                    if watch is not None:
+                        watch(span.stop - span.start)
         return moves
 
     def guess(self, publication: Any) -> NDArray[Any]:
@@ -160,9 +167,12 @@ class AttributeInversion:
         information = attackable(self.leak_)
         random = np.random.default_rng(seed)
         scale, size = noise_scale(information), information.geometry.hessian_inverse.shape[0]
-        for at in self._people(trials):
-            noise = scale * random.standard_normal((at.stop - at.start, trials, size))
-            yield at, self._guess(noise, at), noise
+        with Progress(self.progress).of("attacking", information.count, called="people") as watch:
+            for at in self._people(trials):
+                noise = scale * random.standard_normal((at.stop - at.start, trials, size))
+                yield at, self._guess(noise, at), noise
+                if watch is not None:
+                    watch(at.stop - at.start)
 
     def step(self, eta: Array) -> Array:
         """Return by how much to move each person's value to see the attack follow: half its floor, within range."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame
 from seepage.attacks._release import attackable, noise_scale, observed
+from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.linear._information import LinearInformation
 from seepage.linear._losses import Logistic, Squared
@@ -36,6 +37,8 @@ class Reconstruction:
         Which rows to reconstruct.
     label_known : bool, default=True
         Whether the attacker knows the person's label. Otherwise all labels are tried.
+    progress : bool, optional
+        Whether to show how far it is and how long it takes; by default only in a terminal.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class Reconstruction:
 
     people: Any
     label_known: bool = True
+    progress: bool | None = None
     leak_: Leakage = field(init=False, repr=False)
 
     def fit(self, leak: Leakage) -> Self:
@@ -104,9 +108,12 @@ class Reconstruction:
         start = information.geometry.parameters[:, 0]
         step = max(2**24 // (len(self.rows_) * len(start)), 1)
         step = min(step, 512)
-        for first in range(0, trials, step):
-            noise = noise_scale(information) * random.standard_normal((min(step, trials - first), len(start)))
-            yield self._guess(start + noise), noise
+        with Progress(self.progress).of("attacking", trials, called="releases") as watch:
+            for first in range(0, trials, step):
+                noise = noise_scale(information) * random.standard_normal((min(step, trials - first), len(start)))
+                yield self._guess(start + noise), noise
+                if watch is not None:
+                    watch(len(noise))
 
     def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
         """Attack releases drawn anew.

@@ -19,7 +19,7 @@ class Progress:
     """By default only to a terminal."""
 
     @contextmanager
-    def of(self, what: str, units: int) -> Iterator[Watch | None]:
+    def of(self, what: str, units: int, *, called: str = "units") -> Iterator[Watch | None]:
         """Yield a function to tell of finished units."""
         if not (sys.stderr.isatty() if self.wanted is None else self.wanted):
             yield None
@@ -33,10 +33,10 @@ class Progress:
             if now - last >= _SECONDS_BETWEEN_LINES or done == units:
                 last = now
                 left = (now - start) / done * (units - done)
-                print(f"\rseepage: {what}, {done} of {units} units, {_clock(left)} left   ", end="", file=sys.stderr)
+                print(f"\rseepage: {what}, {done} of {units} {called}, {_clock(left)} left   ", end="", file=sys.stderr)
 
         yield watch
-        print(f"\rseepage: {what}, {units} units in {_clock(time.monotonic() - start)}          ", file=sys.stderr)
+        print(f"\rseepage: {what}, {units} {called} in {_clock(time.monotonic() - start)}          ", file=sys.stderr)
 
 
 def _clock(seconds: float) -> str:
