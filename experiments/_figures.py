@@ -48,7 +48,7 @@ def draw_guo(done: dict[str, Any]) -> dict[str, Figure]:
     right.minorticks_off()
     right.set_xlabel(r"noise multiplier $\sigma$")
     right.set_ylabel("floor of the median person")
-    right.set_title("The same runs under three ways of counting (gray: a guess of gray)")
+    right.set_title("Three ways of counting (gray line: guessing gray)")
     right.legend()
     return {"": figure, **({"images": _draw_extremes(done["shown"])} if done["shown"] else {})}
 
