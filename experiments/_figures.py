@@ -48,7 +48,7 @@ def draw_guo(done: dict[str, Any]) -> dict[str, Figure]:
     right.minorticks_off()
     right.set_xlabel(r"noise multiplier $\sigma$")
     right.set_ylabel("floor of the median person")
-    right.set_title("The same runs under three ways of counting (gray: a guess of gray)")
+    right.set_title("Three ways of counting (gray line: guessing gray)")
     right.legend()
     return {"": figure, **({"images": _draw_extremes(done["shown"])} if done["shown"] else {})}
 
@@ -103,8 +103,8 @@ def draw_maps(found: dict[str, Any]) -> Figure:
         labels = [int(found["labels"][i]) for i in rows]
         ceiling = np.inf if maps.max_grad_norm is None else (maps.max_grad_norm / maps.noise_scale) ** 2
         clipped = maps.privacy_loss > 0.999 * ceiling
-        norms = ["clipped" if clipped[i] else f"norm {maps.norm()[i]:.2g}" for i in rows]
-        titles = [f"label {label}, {norm}" for norm, label in zip(norms, labels, strict=True)]
+        norms = ["clipped" if clipped[i] else f"{maps.norm()[i]:.1e}" for i in rows]
+        titles = [f"label {label}\n{norm}" for norm, label in zip(norms, labels, strict=True)]
         display = SusceptibilityDisplay.from_susceptibility(maps, found["images"], rows=rows, titles=titles)
         display.plot(part.subplots(2, 8))
         part.suptitle(f"{title} (left four: most susceptible; right four: median)")
