@@ -1,13 +1,14 @@
 """Processes on this machine."""
 
+import contextlib
 import multiprocessing
 import os
 import pickle
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import Any
 
 from seepage._errors import InputError
@@ -51,59 +52,88 @@ class Local(Engine):
         if _METHOD == "forkserver":
             context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
         work = packed(Guarded(function))
-        waiting = list(range(len(units)))[::-1]
+        waiting = deque(range(len(units)))
+        busy: dict[Any, _Worker] = {}
         lost = 0
-        while waiting:
-            done = 0
-            with ProcessPoolExecutor(min(self.workers, len(waiting)), context, _prepare, (work,)) as pool:
-                try:
-                    for index, result in self._run(pool, units, waiting):
-                        done += 1
-                        yield index, accepted(result)
-                except BrokenProcessPool:
-                    lost = 0 if done else lost + 1
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
-            if lost > self.retries:
-                raise EngineError(
-                    f"The worker processes died {lost} times in a row while {len(waiting)} units of work were left, "
-                    f"among them {units[waiting[-1]]}. Most often memory ran out: use fewer workers, "
-                    f"Local(workers={max(self.workers // 2, 1)}), or smaller row groups. In a script, measure "
-                    'under `if __name__ == "__main__":`, because workers import it.'
-                )
-
-    def _run(self, pool: ProcessPoolExecutor, units: Sequence[Any], waiting: list[int]) -> Iterator[tuple[int, Any]]:
-        """Yield results, keeping two units a worker under way; what is unfinished goes back to `waiting`."""
-        running: dict[Future[Any], int] = {}
         try:
-            while waiting or running:
-                while waiting and len(running) < 2 * self.workers:
-                    running[pool.submit(_work, units[waiting[-1]])] = waiting[-1]
-                    waiting.pop()
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    result = future.result()
-                    yield running.pop(future), result
+            while waiting or busy:
+                while waiting and len(busy) < self.workers:
+                    worker = _Worker.start(context, work)
+                    busy[worker.pipe] = worker
+                    worker.give(waiting.popleft(), units)
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]
+                    try:
+                        result = worker.pipe.recv()
+                    except (EOFError, OSError):
+                        # It died, perhaps in the middle of a word; only its own pipe is spoiled.
+                        del busy[pipe]
+                        worker.stop()
+                        waiting.appendleft(worker.unit)
+                        lost += 1
+                        self._check(lost, len(waiting), units[worker.unit])
+                        continue
+                    done, lost = worker.unit, 0
+                    if waiting:
+                        worker.give(waiting.popleft(), units)
+                    else:
+                        del busy[pipe]
+                        worker.stop()
+                    yield done, accepted(result)
         finally:
-            waiting.extend(sorted(running.values(), reverse=True))
+            for worker in busy.values():
+                worker.stop()
+
+    def _check(self, lost: int, left: int, unit: object) -> None:
+        if lost > self.retries:
+            raise EngineError(
+                f"The worker processes died {lost} times in a row while {left} units of work were left, among them "
+                f"{unit}. Most often memory ran out: use fewer workers, Local(workers={max(self.workers // 2, 1)}), "
+                'or smaller row groups. In a script, measure under `if __name__ == "__main__":`: workers import it.'
+            )
 
 
-_function: Callable[[Any], Any]
+@dataclass(eq=False)
+class _Worker:
+    """A process with a pipe of its own: what one worker spoils by dying, no other has to wait for."""
+
+    process: Any
+    pipe: Any
+    unit: int = -1
+
+    @classmethod
+    def start(cls, context: Any, work: bytes) -> "_Worker":
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        process.start()
+        # The worker's end must be open in the worker alone, or its death would go unnoticed.
+        theirs.close()
+        return cls(process, ours)
+
+    def give(self, unit: int, units: Sequence[Any]) -> None:
+        self.unit = unit
+        # A worker that is dead already is noticed when its answer is read.
+        with contextlib.suppress(OSError):
+            self.pipe.send(units[unit])
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.terminate()
+        self.process.join()
 
 
-def _prepare(work: bytes) -> None:
-    global _function
-    _function = pickle.loads(work)
+def _serve(pipe: Any, work: bytes) -> None:
+    """Answer every unit that comes through the pipe, until it closes."""
+    function = pickle.loads(work)
     parent = multiprocessing.parent_process()
     if parent is not None:
         # A killed parent cannot stop its workers; they watch it instead.
         threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pipe.send(function(pipe.recv()))
 
 
 def _outlive(parent: Any) -> None:
     parent.join()
     os._exit(1)
-
-
-def _work(unit: Any) -> Any:
-    return _function(unit)
