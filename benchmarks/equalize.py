@@ -11,12 +11,12 @@ import seepage
 def main() -> None:
     """Print the ratio for data of the size and shape of the paper's MNIST."""
     random = np.random.default_rng(0)
-    X = random.normal(size=(12_665, 20)) * random.exponential(size=20) / 10
-    y = np.sign(X @ random.normal(size=20) + 0.1 * random.normal(size=len(X)))
+    X = random.normal(size=(12_665, 20)) * np.linspace(0.1, 1, 20)
+    y = np.sign(X @ random.normal(size=20) + random.normal(size=len(X)))
     model = LinearRegression(fit_intercept=False)
     weights = random.uniform(0.5, 2, len(y))
     ratios = []
-    for _ in range(9):
+    for _ in range(5):
         start = time.perf_counter()
         fitted = model.fit(X, y, weights)
         seepage.measure(fitted, X, y, noise_scale=1.0, sample_weight=weights).information.examples()
