@@ -18,5 +18,6 @@ from seepage.network._display import SusceptibilityDisplay as SusceptibilityDisp
 from seepage.network._information import NetworkInformation as NetworkInformation
 from seepage.network._plan import Plan as Plan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
+from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
 from seepage.network._susceptibility import Susceptibility as Susceptibility
 from seepage.network._susceptibility import susceptibility as susceptibility
