@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
     from seepage import attacks as attacks
     from seepage import datasets as datasets
     from seepage import engines as engines
+    from seepage import federated as federated
     from seepage import network as network
     from seepage.attacks import verify as verify
     from seepage.linear import fit as fit
@@ -51,7 +52,7 @@ _LATER = {
     "plan": "seepage.linear",
     "verify": "seepage.attacks",
 }
-_PACKAGES = ("attacks", "datasets", "engines", "linear", "meaning", "network", "release")
+_PACKAGES = ("attacks", "datasets", "engines", "federated", "linear", "meaning", "network", "release")
 
 
 def __getattr__(name: str) -> _Any:

@@ -137,7 +137,7 @@ def susceptibility(
     for start in range(0, len(x), batch_size):
         some = slice(start, start + batch_size)
         moved = x[some].detach().clone().requires_grad_()
-        squared = _squared_norms(model, loss, moved, y[some])
+        squared = torch.stack(list(squared_norms(model, loss, moved, y[some]).values())).sum(0)
         if rule is not None:
             # Away from the kink at zero, where a gradient and its susceptibility vanish together.
             norm = squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
@@ -151,8 +151,8 @@ def susceptibility(
     )
 
 
-def _squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> Tensor:
-    """Return |grad|^2 of each example, differentiable in the inputs."""
+def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+    """Return |grad|^2 of each example for each layer by name, differentiable in the inputs."""
     calls: list[Call] = []
     outputs: list[Tensor] = []
     handles = []
@@ -180,4 +180,4 @@ def _squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> Tensor
                 "A layer is used more than once in the network; susceptibility needs each used once."
             )
         backs = torch.autograd.grad(losses.sum(), outputs, create_graph=True)
-        return torch.stack([_ghost.squared_norm(c, b) for c, b in zip(calls, backs, strict=True)]).sum(0)
+        return {call.name: _ghost.squared_norm(call, back) for call, back in zip(calls, backs, strict=True)}

@@ -1,0 +1,293 @@
+"""The Flower mod: measures what an update gives away before it leaves, and holds back what is above the limits."""
+
+import logging
+import math
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from flwr.app import Context, Error, Message, MetricRecord
+from flwr.clientapp.typing import ClientAppCallable, Mod
+from flwr.common.constant import ErrorCode
+from numpy.typing import NDArray
+from torch import nn
+
+from seepage._errors import InputError
+from seepage._tables import column_values
+from seepage.federated._policy import Breach, LayerPolicy
+from seepage.federated._report import SUPPORT, WHOLE, Spread, to_metrics
+from seepage.federated._signal import Signal, measure, parameters_of, some_of
+from seepage.federated._training import LocalTraining
+from seepage.federated._update import State, Update, received
+from seepage.network import _layers, layer_sensitivity
+from seepage.network._losses import Loss
+
+Array = NDArray[np.float64]
+OnBreach = Literal["refuse", "drop", "noise"]
+Data = Callable[[Message, Context], tuple[torch.Tensor, torch.Tensor]]
+Training = LocalTraining | Callable[[Message, Context], LocalTraining]
+
+REFUSED = "seepage refused to send this update"
+_ENOUGH_FOR_A_MEAN = 64
+_log = logging.getLogger("seepage")
+
+
+def leakage_mod(
+    *,
+    model: Callable[[], nn.Module],
+    loss: Loss,
+    data: Data,
+    training: Training,
+    policy: LayerPolicy,
+    on_breach: OnBreach,
+    people: int | None = None,
+    probes: int = 1,
+    wrt: Literal["label", "output", "input"] = "label",
+) -> Mod:
+    """Return a mod for a Flower `ClientApp` that measures each update before it leaves, and enforces limits on it.
+
+    It measures, for each layer of the update, the dFIL and the susceptibility of the people in the client's data and
+    the sensitivity of the layer's gradient; adds means of them over at least ten people to the metrics of the reply;
+    and fails closed: what is above its limit, or cannot be measured, does not leave.
+
+    Parameters
+    ----------
+    model : callable
+        Returns the network, such as its class. Its state dict has the names of the arrays that are sent.
+    loss : callable
+        The loss of training, such as ``torch.nn.CrossEntropyLoss()``.
+    data : callable
+        Given the message and the context as Flower gives them to training, returns the examples of the round and their
+        labels.
+    training : LocalTraining, or callable
+        How the client trains, or a function of message and context that tells.
+    policy : LayerPolicy
+        The limits.
+    on_breach : {"refuse", "drop", "noise"}
+        What to do with layers above a limit: send an error instead of the update, send the server's own weights of that
+        layer back, or add as much noise to the layer as its limit needs.
+    people : int, optional
+        Measure so many people, drawn at random in each round. All by default: a limit on the worst says nothing
+        about people who were not measured.
+    probes : int, default=1
+        Random directions for dFIL. More make it more exact.
+    wrt : {"label", "output", "input"}, default="label"
+        What sensitivity is with respect to.
+
+    Examples
+    --------
+    >>> import seepage
+    >>> import torch
+    >>> from flwr.clientapp import ClientApp
+    >>> mod = seepage.federated.leakage_mod(
+    ...     model=lambda: torch.nn.Linear(3, 2),
+    ...     loss=torch.nn.CrossEntropyLoss(),
+    ...     data=lambda message, context: (torch.randn(50, 3), torch.randint(2, (50,))),
+    ...     training=seepage.federated.LocalTraining(
+    ...         steps=5, batch_size=10, max_grad_norm=1.0, noise_multiplier=1.0, learning_rate=0.1
+    ...     ),
+    ...     policy=seepage.federated.LayerPolicy(dfil=0.5),
+    ...     on_breach="refuse",
+    ... )
+    >>> app = ClientApp(mods=[mod])
+    """
+    if on_breach not in ("refuse", "drop", "noise"):
+        raise InputError(f"on_breach must be 'refuse', 'drop' or 'noise', not {on_breach!r}.")
+    if on_breach == "noise" and policy.sensitivity is not None:
+        raise InputError("No noise changes the sensitivity of a layer: limit it with on_breach='drop' or 'refuse'.")
+    if people is not None and people < SUPPORT:
+        raise InputError(
+            f"people must be None, for all, or at least {SUPPORT}: fewer are never reported, not {people!r}."
+        )
+    if not probes >= 1:
+        raise InputError(f"probes must be a positive whole number, not {probes!r}.")
+    with torch.random.fork_rng(devices=[]):
+        network = model()
+    _layers.check(network)
+    _layers.warn_of_kinks(_layers.kinked(network))
+    policy.check(parameters_of(network))
+    return _Guard(model, loss, data, training, policy, on_breach, people, probes, wrt)
+
+
+@dataclass(frozen=True, eq=False)
+class _Guard:
+    model: Callable[[], nn.Module]
+    loss: Loss
+    data: Data
+    training: Training
+    policy: LayerPolicy
+    on_breach: OnBreach
+    people: int | None
+    probes: int
+    wrt: Literal["label", "output", "input"]
+
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        if message.metadata.message_type.partition(".")[0] != "train":
+            return _without_arrays(message, call_next(message, context))
+        try:
+            before = received(message)
+        except Exception as error:
+            return _unmeasured(message, error)
+        reply = call_next(message, context)
+        if reply.has_error():
+            return reply
+        try:
+            breaches = self._guarded(message, context, before, reply)
+        except Exception as error:
+            return _unmeasured(message, error)
+        return _refusal(message, "; ".join(map(str, breaches))) if breaches else reply
+
+    def _guarded(self, message: Message, context: Context, before: State, reply: Message) -> list[Breach]:
+        """Measure the reply, change what must be changed, and add metrics; return the breaches that forbid it."""
+        start = time.perf_counter()
+        generator = torch.Generator().manual_seed(secrets.randbits(63))
+        training = self.training if isinstance(self.training, LocalTraining) else self.training(message, context)
+        x, y = self.data(message, context)
+        with torch.random.fork_rng(devices=[]):
+            network = self.model()
+            update = Update.of(reply, before, parameters_of(network))
+            update.check_noise(training)
+            some = some_of(x, y, self.people, generator)
+            after = {**before, **update.after}
+            states = [before] if training.steps == 1 else [before, after]
+            weights = [{name: torch.from_numpy(value) for name, value in state.items()} for state in states]
+            signal = measure(
+                network, self.loss, weights, *some, training, of=len(x), probes=self.probes, generator=generator
+            )
+            network.load_state_dict(weights[0])
+            few = some_of(*some, _ENOUGH_FOR_A_MEAN, generator)
+            sensitivity = _sensitivity(network, self.loss, *few, self.wrt)
+        exposure = _Exposure(signal, sensitivity, dict.fromkeys(signal.layers, training.noise_scale))
+        breaches = self.policy.breaches({layer: exposure.worst(layer) for layer in update.sent})
+        broken = dict.fromkeys(breach.layer for breach in breaches)
+        if breaches and self.on_breach == "refuse":
+            return breaches
+        if breaches and self.on_breach == "drop":
+            update.drop(broken)
+            update.write()
+        if breaches and self.on_breach == "noise":
+            exposure = self._noised(update, exposure, training, list(broken))
+            remaining = self.policy.breaches({layer: exposure.worst(layer) for layer in update.sent})
+            if remaining:
+                return remaining
+            update.write()
+        dropped = {layer for layer in signal.layers if layer not in update.sent}
+        dropped |= set(broken) if self.on_breach == "drop" else set()
+        noised = set(broken) if self.on_breach == "noise" else set()
+        rows = exposure.rows(dropped, noised)
+        _add(reply, to_metrics(rows, {"people": len(some[0]), "seconds": time.perf_counter() - start}))
+        return []
+
+    def _noised(self, update: Update, exposure: "_Exposure", training: LocalTraining, layers: list[str]) -> "_Exposure":
+        """Add to each layer the noise that its limits need, and return what is exposed then."""
+        if training.stride is None:
+            raise InputError(
+                "on_breach='noise' needs the learning rate of plain gradient descent: without it nobody knows how much "
+                "noise on the update a limit on gradients needs."
+            )
+        needed = {layer: exposure.noise_for(self.policy, layer) for layer in layers}
+        extra = {
+            layer: training.stride * math.sqrt(max(scale**2 - exposure.noise[layer] ** 2, 0.0))
+            for layer, scale in needed.items()
+        }
+        update.add_noise(extra)
+        return replace(exposure, noise={**exposure.noise, **needed})
+
+
+@dataclass(frozen=True, eq=False)
+class _Exposure:
+    """What the layers give away, given the noise on each."""
+
+    signal: Signal
+    sensitivity: Mapping[str, float]
+    noise: Mapping[str, float]
+
+    def dfil(self, layer: str) -> Array:
+        values = np.sqrt(self.signal.information[:, self._place(layer)])
+        scale = self.noise[layer]
+        # Without noise everybody is exposed without bound, whatever their derivative.
+        return values / scale if scale > 0 else np.full_like(values, np.inf)
+
+    def susceptibility(self, layer: str) -> Array:
+        values = self.signal.susceptibility[:, self._place(layer)]
+        scale = self.noise[layer]
+        return values / scale**2 if scale > 0 else values
+
+    def worst(self, layer: str) -> dict[str, float]:
+        """Return what limits are about. It stays in the client."""
+        return {
+            "dfil": float(self.dfil(layer).max()),
+            "susceptibility": float(self.susceptibility(layer).max()),
+            "sensitivity": self.sensitivity[layer],
+        }
+
+    def noise_for(self, policy: LayerPolicy, layer: str) -> float:
+        """Return the noise on gradients with which the layer meets its limits."""
+        place = self._place(layer)
+        by_dfil = np.sqrt(self.signal.information[:, place].max()) / policy.limit("dfil", layer)
+        by_slope = math.sqrt(self.signal.susceptibility[:, place].max() / policy.limit("susceptibility", layer))
+        # A layer that moves with nobody needs none, but what has none is above every limit.
+        return float(max(by_dfil, by_slope, self.noise[layer], np.finfo(np.float32).tiny))
+
+    def rows(self, dropped: set[str], noised: set[str]) -> dict[str, dict[str, float]]:
+        """Return for each layer, and for all that is sent, what may be reported."""
+        found: dict[str, dict[str, float]] = {}
+        enough = len(self.signal.information) >= SUPPORT
+        for layer in self.signal.layers:
+            dfil, slope = Spread.of(self.dfil(layer)), Spread.of(self.susceptibility(layer))
+            found[layer] = {
+                "sensitivity": self.sensitivity[layer] if enough else math.nan,
+                "dfil": dfil.mean,
+                "dfil_worst_ten": dfil.worst_ten,
+                "susceptibility": slope.mean,
+                "susceptibility_worst_ten": slope.worst_ten,
+                "dropped": layer in dropped,
+                "noised": layer in noised,
+            }
+        sent = [self.dfil(layer) ** 2 for layer in self.signal.layers if layer not in dropped]
+        whole = Spread.of(np.sqrt(np.sum(sent, 0)) if sent else np.zeros(len(self.signal.information)))
+        found[WHOLE] = {
+            "dfil": whole.mean,
+            "dfil_worst_ten": whole.worst_ten,
+            "dropped": len(sent) == 0,
+            "noised": bool(noised),
+        }
+        return found
+
+    def _place(self, layer: str) -> int:
+        return self.signal.layers.index(layer)
+
+
+def _sensitivity(network: nn.Module, loss: Loss, x: Any, y: Any, wrt: Any) -> dict[str, float]:
+    found = layer_sensitivity(network, loss, x, y, wrt=wrt, norm="fro")
+    return dict(zip(column_values(found["name"]), map(float, column_values(found["sensitivity"])), strict=True))
+
+
+def _add(reply: Message, metrics: dict[str, float]) -> None:
+    """Put metrics beside those that the client reports: strategies expect one record of them."""
+    records = reply.content.metric_records
+    if records:
+        next(iter(records.values())).update(metrics)
+    else:
+        reply.content["metrics"] = MetricRecord(dict(metrics))
+
+
+def _without_arrays(message: Message, reply: Message) -> Message:
+    """Let a reply to anything but training pass, unless it holds arrays, which nobody has measured."""
+    if reply.has_content() and reply.content.array_records:
+        return _refusal(message, f"a reply to {message.metadata.message_type!r} may not hold arrays")
+    return reply
+
+
+def _unmeasured(message: Message, error: Exception) -> Message:
+    # The text of an error may quote data: it stays here, in the client's log.
+    _log.error("%s: it could not be measured.", REFUSED, exc_info=error)
+    return _refusal(message, f"it could not be measured ({type(error).__name__}; the client's log says why)")
+
+
+def _refusal(message: Message, reason: str) -> Message:
+    return Message(Error(ErrorCode.MOD_FAILED_PRECONDITION, f"{REFUSED}: {reason}"), reply_to=message)

@@ -1,0 +1,68 @@
+"""What a client tells the server about what its update gives away: means over people, never a value of one."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SUPPORT = 10
+"""People that any reported number is the mean of, at least."""
+
+WHOLE = "all layers"
+PREFIX = "seepage"
+OVERALL = ("people", "seconds")
+COLUMNS = (
+    "sensitivity",
+    "dfil",
+    "dfil_worst_ten",
+    "susceptibility",
+    "susceptibility_worst_ten",
+    "dropped",
+    "noised",
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a value is spread over people: its mean, and the mean of the ten largest."""
+
+    mean: float
+    worst_ten: float
+
+    @classmethod
+    def of(cls, values: Array) -> "Spread":
+        """Summarize; NaN where a number would be about fewer than ten people, itself or in the difference of both."""
+        count = len(values)
+        mean = float(np.mean(values)) if count >= SUPPORT else math.nan
+        enough = count >= 2 * SUPPORT
+        worst = float(np.mean(np.partition(values, count - SUPPORT)[-SUPPORT:])) if enough else math.nan
+        return cls(mean, worst)
+
+
+def to_metrics(rows: Mapping[str, Mapping[str, float]], overall: Mapping[str, float]) -> dict[str, float]:
+    """Return the metrics of a reply. All clients of a model have the same names, as Flower's strategies demand."""
+    found = {f"{PREFIX}/{name}": float(overall[name]) for name in OVERALL}
+    for layer, values in rows.items():
+        found |= {f"{PREFIX}/{layer}/{column}": float(values[column]) for column in COLUMNS if column in values}
+    return found
+
+
+def from_metrics(metrics: Mapping[str, Any]) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Return what `to_metrics` was given."""
+    rows: dict[str, dict[str, float]] = {}
+    overall: dict[str, float] = {}
+    for key, value in metrics.items():
+        prefix, _, rest = key.partition("/")
+        layer, _, column = rest.rpartition("/")
+        if prefix != PREFIX:
+            continue
+        if layer:
+            rows.setdefault(layer, {})[column] = float(value)
+        else:
+            overall[column] = float(value)
+    return rows, overall

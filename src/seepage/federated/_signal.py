@@ -1,0 +1,194 @@
+"""What each layer of an update carries about each person, before any noise.
+
+Layer l of a person's clipped gradient is g_l = c(|grad|) grad_l, the norm being that of all layers. When the person's
+values move along w, with s = |grad|, p = grad . grad' and u = c'(s) p/s,
+
+    g_l' = c grad_l' + u grad_l,     |g_l'|^2 = c^2 |grad_l'|^2 + 2 c u grad_l . grad_l' + u^2 |grad_l|^2,
+
+whose mean over random signs w is the layer's share of the information, in units of the noise: the shares of all layers
+add up to that of the update.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from seepage._errors import InputError, UnsupportedError
+from seepage.federated._training import LocalTraining
+from seepage.network import _layers
+from seepage.network._clipping import Clipping, clipping_of
+from seepage.network._ghost import Call, Moving
+from seepage.network._losses import Loss, per_example
+from seepage.network._susceptibility import squared_norms
+from seepage.network._tangents import TangentPass
+
+Array = NDArray[np.float64]
+Tensor = torch.Tensor
+
+_BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """What the layers of an update carry about each measured person, as if the noise on gradients had size one.
+
+    Attributes
+    ----------
+    layers : tuple of str
+        Their names.
+    information : array of shape (people, layers)
+        Trace of the Fisher information per private value: the square of dFIL.
+    susceptibility : array of shape (people, layers)
+        Norm of the derivative of the squared gradient in the person's values.
+    """
+
+    layers: tuple[str, ...]
+    information: Array
+    susceptibility: Array
+
+
+class _LayeredPass(TangentPass):
+    """A pass with a direction that keeps the three products of each layer apart."""
+
+    def __init__(self, model: nn.Module, signs: torch.Generator) -> None:
+        super().__init__(model, lambda values: _signs(values, signs))
+        self.products: dict[str, Tensor] = {}
+
+    def _measure(self, call: Call, back: Moving) -> None:
+        before, self._total = self._total, None
+        super()._measure(call, back)
+        found, self._total = self._total, before
+        if found is None or call.name in self.products or max(self._uses.values()) > 1:
+            raise UnsupportedError(
+                f"The layer {call.name!r} is used more than once in the network: its share of an update cannot be told."
+            )
+        self.products[call.name] = found.double()
+        self._add(found)
+
+
+def measure(
+    model: nn.Module,
+    loss: Loss,
+    weights: Iterable[Mapping[str, Tensor]],
+    x: Tensor,
+    y: Tensor,
+    training: LocalTraining,
+    *,
+    of: int,
+    probes: int,
+    generator: torch.Generator,
+) -> Signal:
+    """Measure the people in `x` at the given weights, whose mean stands for the round.
+
+    Parameters
+    ----------
+    of : int
+        How many people take part in the round; those in `x` may be some of them.
+    """
+    _layers.check(model)
+    if not x.is_floating_point():
+        raise UnsupportedError("x must be floating-point numbers: what cannot move a little has no derivative.")
+    if len(x) == 0 or len(x) != len(y):
+        raise InputError(f"The data of a round must be examples and as many labels, not {len(x)} and {len(y)}.")
+    rule = None if training.max_grad_norm is None else clipping_of("hard", training.max_grad_norm)
+    layers = tuple(name for name, _ in _layers.units(model))
+    information, susceptibility = [], []
+    for state in weights:
+        model.load_state_dict(dict(state))
+        if not _layers.is_separable(model, (x[:_BATCH],), {}):
+            raise UnsupportedError("The network's output for an example changes with the others in the batch.")
+        batches = [slice(start, start + _BATCH) for start in range(0, len(x), _BATCH)]
+        squares = [_information(model, loss, x[b], y[b], rule, layers, probes, generator) for b in batches]
+        slopes = [_susceptibility(model, loss, x[b], y[b], rule, layers) for b in batches]
+        information.append(np.concatenate(squares))
+        susceptibility.append(np.concatenate(slopes))
+    # In how many of the steps a person takes part, on average.
+    rounds = training.steps * training.batch_size / of
+    values = float(x[0].numel())
+    return Signal(layers, rounds * np.mean(information, 0) / values, rounds * np.mean(susceptibility, 0))
+
+
+def _information(
+    model: nn.Module,
+    loss: Loss,
+    x: Tensor,
+    y: Tensor,
+    rule: Clipping | None,
+    layers: tuple[str, ...],
+    probes: int,
+    generator: torch.Generator,
+) -> Array:
+    """Return the mean over random directions of |g_l'|^2, shape (people, layers)."""
+    total = torch.zeros(len(layers), len(x), dtype=torch.float64)
+    for _ in range(probes):
+        passing = _LayeredPass(model, generator)
+        try:
+            output = model(*passing.open((x,)))
+            passing.forwarded()
+            per_example(loss, output, y, len(x)).sum().backward()
+            passing.close()
+        finally:
+            passing.abandon()
+        total += _moved(torch.stack([_of_layer(passing, name, len(x)) for name in layers]), rule)
+    return (total / probes).numpy().T
+
+
+def _of_layer(passing: _LayeredPass, name: str, count: int) -> Tensor:
+    # A layer that this batch did not use has no gradient.
+    return passing.products.get(name, torch.zeros(3, count, dtype=torch.float64)).cpu()
+
+
+def _moved(products: Tensor, rule: Clipping | None) -> Tensor:
+    """Return |g_l'|^2 from the products of each layer, shape (layers, 3, people)."""
+    squared, inner, moving = products.unbind(1)
+    if rule is None:
+        return moving
+    norm = squared.sum(0).sqrt()
+    factor = rule.factor(norm)
+    turn = torch.where(norm > 0, rule.slope(norm) * inner.sum(0) / norm, torch.zeros_like(norm))
+    return (factor**2 * moving + 2 * factor * turn * inner + turn**2 * squared).clamp(min=0.0)
+
+
+def _susceptibility(
+    model: nn.Module, loss: Loss, x: Tensor, y: Tensor, rule: Clipping | None, layers: tuple[str, ...]
+) -> Array:
+    """Return |d |g_l|^2 / d x|, shape (people, layers)."""
+    moved = x.detach().clone().requires_grad_()
+    squared = squared_norms(model, loss, moved, y)
+    if rule is not None:
+        total = torch.stack(list(squared.values())).sum(0)
+        factor = rule.factor(total.clamp(min=torch.finfo(total.dtype).tiny).sqrt()) ** 2
+        squared = {name: factor * value for name, value in squared.items()}
+    found = np.zeros((len(x), len(layers)))
+    for place, name in enumerate(layers):
+        if name in squared:
+            (slope,) = torch.autograd.grad(squared[name].sum(), moved, retain_graph=True)
+            found[:, place] = torch.linalg.vector_norm(slope.flatten(1).double(), dim=1).cpu().numpy()
+    return found
+
+
+def _signs(values: Tensor, generator: torch.Generator) -> Tensor:
+    bits = torch.randint(0, 2, values.shape, generator=generator, dtype=torch.int8)
+    return bits.to(values.device, values.dtype).mul_(2).sub_(1)
+
+
+def parameters_of(model: nn.Module) -> dict[str, tuple[str, ...]]:
+    """Return the names of the trained parameters of each layer, as a state dict has them."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {
+        layer: tuple(names[id(p)] for p in unit.parameters() if p.requires_grad and id(p) in names)
+        for layer, unit in _layers.units(model)
+    }
+
+
+def some_of(x: Any, y: Any, people: int | None, generator: torch.Generator) -> tuple[Any, Any]:
+    """Return so many people at random; all of them if None."""
+    if people is None or people >= len(x):
+        return x, y
+    chosen = torch.randperm(len(x), generator=generator)[:people]
+    return x[chosen], y[chosen]

@@ -1,0 +1,109 @@
+"""The update that is about to leave the client: read from its reply, checked, and changed where it must be."""
+
+import math
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from flwr.app import Array as FlowerArray
+from flwr.app import ArrayRecord, Message
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from seepage._errors import InputError
+from seepage.federated._training import LocalTraining
+
+State = dict[str, NDArray[np.generic]]
+
+
+def received(message: Message) -> State:
+    """Return the weights that the server sent: copies, whatever training does with its own."""
+    return _state(_only_record(message, "The server's message")[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What a reply would tell the server: weights, of which it knows where they started."""
+
+    reply: Message
+    key: str
+    before: State
+    after: State
+    layers: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, reply: Message, before: State, layers: Mapping[str, tuple[str, ...]]) -> "Update":
+        """Read a reply, and refuse what would leave unmeasured."""
+        key, record = _only_record(reply, "The reply")
+        after = _state(record)
+        measured = {name for names in layers.values() for name in names}
+        for name, value in after.items():
+            if name not in before or before[name].shape != value.shape:
+                raise InputError(f"The reply holds an array {name!r} that the server's message does not have.")
+            if name not in measured and not np.array_equal(before[name], value, equal_nan=True):
+                raise InputError(
+                    f"The reply changes {name!r}, which is no trained parameter of the model: what it gives away "
+                    "cannot be measured."
+                )
+        return cls(reply, key, before, after, layers)
+
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """The layers that the reply holds."""
+        return tuple(layer for layer, names in self.layers.items() if any(name in self.after for name in names))
+
+    def check_noise(self, training: LocalTraining) -> None:
+        """Refuse an update that moved less than the noise alone would have moved it.
+
+        The squared length of the update in units of the noise is at least chi-squared with as many degrees of freedom
+        as parameters; curvature may shrink early noise a little, missing noise shrinks it a lot.
+        """
+        if training.stride is None or training.noise_scale == 0:
+            return
+        names = [name for layer in self.sent for name in self.layers[layer] if name in self.after]
+        size = sum(self.after[name].size for name in names)
+        length = sum(float(np.sum((self.after[n].astype(float) - self.before[n].astype(float)) ** 2)) for n in names)
+        least = min(0.25, float(chi2.ppf(1e-9, size)) / size)
+        if not length >= least * size * (training.stride * training.noise_scale) ** 2:
+            raise InputError(
+                "The update is smaller than the noise that it is said to carry: training does not add the noise that "
+                "the mod was told of."
+            )
+
+    def drop(self, layers: Iterable[str]) -> None:
+        """Put the server's own weights in place of those of these layers: keys stay, as strategies need them."""
+        for name in self._names(layers):
+            self.after[name] = self.before[name]
+
+    def add_noise(self, scales: Mapping[str, float]) -> None:
+        """Add Gaussian noise of the given size to the weights of these layers."""
+        generator = torch.Generator().manual_seed(secrets.randbits(63))
+        for layer, scale in scales.items():
+            if not 0 < scale < math.inf:
+                raise InputError(f"The layer {layer!r} would need noise of size {scale!r}.")
+            for name in self._names([layer]):
+                value = self.after[name]
+                noise = torch.randn(value.shape, generator=generator, dtype=torch.float64).numpy()
+                self.after[name] = (value + scale * noise).astype(value.dtype)
+
+    def write(self) -> None:
+        """Put the changed weights into the reply."""
+        self.reply.content[self.key] = ArrayRecord(
+            {name: FlowerArray(np.ascontiguousarray(v)) for name, v in self.after.items()}
+        )
+
+    def _names(self, layers: Iterable[str]) -> list[str]:
+        return [name for layer in layers for name in self.layers[layer] if name in self.after]
+
+
+def _only_record(message: Message, what: str) -> tuple[str, ArrayRecord]:
+    records = message.content.array_records
+    if len(records) != 1:
+        raise InputError(f"{what} holds {len(records)} records of arrays ({list(records)}); one is expected.")
+    return next(iter(records.items()))
+
+
+def _state(record: ArrayRecord) -> State:
+    return {name: np.array(array.numpy()) for name, array in record.items()}

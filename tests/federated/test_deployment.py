@@ -1,0 +1,57 @@
+"""The app of the how-to page on a real federation: processes on loopback, nothing replaced."""
+
+import re
+
+import pandas as pd
+import psutil
+import pytest
+from federation import federation, write_app
+
+pytestmark = pytest.mark.engines
+LAYERS = ["conv1", "conv2", "fc1", "fc2", "all layers"]
+
+
+@pytest.mark.usefixtures("data_home")
+def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
+    app = write_app(tmp_path / "measured")
+    bare = write_app(tmp_path / "bare", **{"mods=[mod]": ""})
+    with federation(tmp_path) as flower:
+        log = flower.run(app, tmp_path / "output")
+        bare_log = flower.run(bare, tmp_path / "bare-output")
+        processes = psutil.Process().children(recursive=True)
+        refusals = "\n".join(re.findall(r".*seepage refused.*", log))
+    assert len(processes) >= 3
+    assert not [process for process in processes if process.is_running()]
+
+    frame = pd.read_csv(tmp_path / "output" / "rounds.csv", keep_default_na=False, na_values=["nan", ""])
+    clients = set(frame["client"])
+    assert len(clients) == 2
+    # Rounds one and three: every layer of both clients, measured on everybody, within its limit.
+    for server_round in (1, 3):
+        found = frame[frame["round"] == server_round]
+        assert set(found["client"]) == clients
+        assert found["layer"].tolist() == LAYERS * 2
+        assert set(found["action"]) == {"sent"}
+        assert (found["people"] == 1000).all()
+        assert found["dfil"].between(0.01, 2).all()
+        assert (found["dfil"] < found["dfil_worst_ten"]).all()
+        assert (found[found["layer"] != "all layers"]["sensitivity"] > 0).all()
+        assert (found[found["layer"] != "all layers"]["susceptibility_worst_ten"] > 0).all()
+    # Round two asked for a tenth of the noise.
+    refused = frame[frame["round"] == 2]
+    assert set(refused["client"]) == clients
+    assert refused["action"].tolist() == ["refused"] * 2
+    assert refused["reason"].str.contains("is above 2").all()
+    assert refused["dfil"].isna().all()
+    assert refusals.count("dfil of") >= 2
+    assert "aggregate_train: Received 0 results and 2 failures" in log
+    assert log.count("aggregate_train: Received 2 results and 0 failures") == 2
+    page = (tmp_path / "output" / "rounds.html").read_text()
+    assert "2 refused by the client" in page
+
+    measured, trained = (float(re.search(r"finished in ([\d.]+)s", text).group(1)) for text in (log, bare_log))
+    with capsys.disabled():
+        print(
+            f"\nthree rounds: {measured:.1f} s with the mod, {trained:.1f} s without: {measured / trained:.2f} times; "
+            f"of that, measuring took {frame['seconds'].median():.1f} s a round"
+        )

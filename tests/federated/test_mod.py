@@ -1,0 +1,291 @@
+"""The mod around a real `ClientApp`: what leaves the client, and what does not."""
+
+import math
+
+import clients
+import numpy as np
+import pytest
+import torch
+from clients import PEOPLE, answer, asked, client, reply_with, sent, training, weights
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from torch import nn
+
+import seepage
+from seepage.federated import LayerPolicy, leakage_mod
+from seepage.federated._report import from_metrics
+
+QUIET = {"noise_multiplier": 0.0}
+
+
+def reported(reply):
+    return from_metrics(reply.content["metrics"])
+
+
+def test_an_update_within_its_limits_leaves_as_it_is_with_metrics_beside_the_clients_own():
+    seen = {}
+
+    def fit(model, x, y, plan):
+        clients.fit(model, x, y, plan)
+        seen.update({name: value.numpy().copy() for name, value in model.state_dict().items()})
+
+    reply = answer(client(fit=fit))
+    assert {name: value.tolist() for name, value in sent(reply).items()} == {k: v.tolist() for k, v in seen.items()}
+    assert reply.content["metrics"]["num-examples"] == PEOPLE
+    layers, overall = reported(reply)
+    assert list(layers) == ["first", "second", "all layers"]
+    assert overall["people"] == PEOPLE
+    assert all(0 < layers[name]["dfil"] < layers[name]["dfil_worst_ten"] for name in layers)
+    assert layers["first"]["sensitivity"] > 0
+    assert layers["first"]["dropped"] == layers["first"]["noised"] == 0
+
+
+def test_reported_sensitivity_is_that_of_the_weights_received():
+    from seepage.network import layer_sensitivity
+
+    layers, _ = reported(answer(client()))
+    model = clients.Net()
+    model.load_state_dict(weights())
+    frame = layer_sensitivity(model, nn.CrossEntropyLoss(), *clients.people(None, None), wrt="label", norm="fro")
+    assert [layers[name]["sensitivity"] for name in frame["name"]] == pytest.approx(frame["sensitivity"].tolist())
+
+
+def test_dfil_falls_with_the_noise_of_training():
+    loud, soft = (reported(answer(client(training(noise_multiplier=m))))[0] for m in (4.0, 1.0))
+    assert soft["first"]["dfil"] / loud["first"]["dfil"] == pytest.approx(4.0)
+
+
+def test_a_breach_is_refused_without_weights_or_values():
+    reply = answer(client(policy=LayerPolicy(dfil={"second": 1e-6})))
+    assert reply.has_error()
+    assert not reply.has_content()
+    assert reply.error.reason == "seepage refused to send this update: dfil of second is above 1e-06"
+
+
+def test_an_update_without_noise_is_above_any_limit_on_dfil():
+    assert answer(client(training(**QUIET), policy=LayerPolicy(dfil=1e100))).has_error()
+    # A limit on something else lets it pass, and says that dFIL is infinite.
+    reply = answer(client(training(**QUIET), policy=LayerPolicy(susceptibility=1e100)))
+    layers, _ = reported(reply)
+    assert layers["first"]["dfil"] == math.inf
+    assert 0 < layers["first"]["susceptibility"] < math.inf
+
+
+def test_a_dropped_layer_leaves_as_the_server_sent_it():
+    reply = answer(client(policy=LayerPolicy(dfil={"second": 1e-6}), on_breach="drop"))
+    before, after = weights(), sent(reply)
+    assert list(after) == list(before)
+    assert (after["second.weight"] == before["second.weight"].numpy()).all()
+    assert (after["second.bias"] == before["second.bias"].numpy()).all()
+    assert (after["first.weight"] != before["first.weight"].numpy()).all()
+    layers, _ = reported(reply)
+    assert [layers[name]["dropped"] for name in ("first", "second", "all layers")] == [0, 1, 0]
+    assert layers["all layers"]["dfil"] == layers["first"]["dfil"]
+
+
+@pytest.mark.parametrize("multiplier", [0.0, 1.0])
+def test_noise_to_the_limit_is_what_the_limit_needs(multiplier):
+    """Of many noised updates, the spread around the noiseless one is the noise with which dFIL meets its limit."""
+    plan = training(noise_multiplier=multiplier)
+    limit = 0.02
+    app = client(plan, policy=LayerPolicy(dfil=limit), on_breach="noise")
+    quiet = clients.Net()
+    quiet.load_state_dict(weights())
+    clients.fit(quiet, *clients.people(None, None), training(**QUIET))
+    exact = {name: value.numpy() for name, value in quiet.state_dict().items()}
+    # The explicit Jacobians of everybody's gradient give the noise on the sum that the limit needs.
+    needed = _needed_noise(limit, plan)
+    squares = {"first": [], "second": []}
+    for _ in range(25):
+        reply = answer(app)
+        layers, _ = reported(reply)
+        assert layers["first"]["noised"] == 1
+        assert layers["first"]["dfil_worst_ten"] <= limit
+        for name, value in sent(reply).items():
+            squares[name.split(".")[0]].append(((value - exact[name]) ** 2).ravel())
+    for layer, found in squares.items():
+        spread = math.sqrt(np.mean(np.concatenate(found))) * PEOPLE / plan.learning_rate
+        assert spread == pytest.approx(needed[layer], rel=0.2)
+
+
+def _needed_noise(limit, plan):
+    from test_signal import explicit
+
+    model = clients.Net().double()
+    model.load_state_dict(weights())
+    x, y = clients.people(None, None)
+    traces = [[float((j**2).sum()) for _, j in layers] for layers in explicit(model, x.double(), y, plan)]
+    return dict(zip(("first", "second"), np.sqrt(np.max(traces, 0)) / limit, strict=True))
+
+
+def test_noise_meets_a_limit_on_susceptibility():
+    reply = answer(client(policy=LayerPolicy(susceptibility=1e-4), on_breach="noise"))
+    layers, _ = reported(reply)
+    assert 0 < layers["second"]["susceptibility_worst_ten"] <= 1e-4
+
+
+def test_several_local_steps_share_the_noise_of_the_finished_update():
+    one = reported(answer(client(training(learning_rate=1e-6))))[0]["first"]["dfil"]
+    four = reported(answer(client(training(learning_rate=1e-6, steps=4))))[0]["first"]["dfil"]
+    assert four == pytest.approx(2 * one, rel=1e-3)
+
+
+def _failing(*_):
+    raise ValueError("the patient in row 3 is 82 years old")
+
+
+def _larger():
+    return nn.Sequential(nn.Linear(1, 4), nn.Linear(4, 3))
+
+
+@pytest.mark.parametrize("broken", [{"data": _failing}, {"training": _failing}, {"model": _larger}, {"loss": _failing}])
+def test_what_cannot_be_measured_is_refused_and_quotes_nothing(broken, caplog):
+    reply = answer(client(**broken))
+    assert reply.has_error()
+    assert "it could not be measured" in reply.error.reason
+    assert "82" not in reply.error.reason
+    assert "could not be measured" in caplog.text
+
+
+def test_noise_that_training_does_not_add_is_missed():
+    def forgetful(model, x, y, plan):
+        clients.fit(model, x, y, training(**QUIET))
+
+    reply = answer(client(training(noise_multiplier=200.0), fit=forgetful))
+    assert reply.has_error()
+    assert "InputError" in reply.error.reason
+
+
+def test_arrays_that_nobody_measured_are_refused():
+    app = ClientApp(mods=[_mod()])
+    extra = torch.zeros(2)
+
+    @app.train()
+    def train(message, context):
+        state = {**message.content["arrays"].to_torch_state_dict(), "memory": extra}
+        return reply_with(message, state)
+
+    @app.train("twice")
+    def twice(message, context):
+        arrays = message.content["arrays"]
+        return Message(RecordDict({"arrays": arrays, "more": arrays, "metrics": MetricRecord()}), reply_to=message)
+
+    @app.evaluate()
+    def evaluate(message, context):
+        return Message(RecordDict({"arrays": message.content["arrays"]}), reply_to=message)
+
+    @app.query()
+    def query(message, context):
+        return Message(RecordDict({"metrics": MetricRecord({"loss": 1.0})}), reply_to=message)
+
+    for kind in ("train", "train.twice", "evaluate"):
+        assert answer(app, asked(kind)).has_error()
+    assert answer(app, asked("query")).content["metrics"]["loss"] == 1.0
+    buffers = answer(app, asked(state={**weights(), "memory": extra}))
+    assert buffers.has_error()
+
+
+def test_an_error_of_the_client_stays_its_own():
+    app = ClientApp(mods=[_mod()])
+
+    @app.train()
+    def train(message, context):
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        answer(app)
+
+
+def _mod(**options):
+    return leakage_mod(
+        **{
+            "model": clients.Net,
+            "loss": nn.CrossEntropyLoss(),
+            "data": clients.people,
+            "training": training(**QUIET),
+            "policy": LayerPolicy(susceptibility=1e6),
+            "on_breach": "refuse",
+            **options,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"on_breach": "ignore"}, "'refuse', 'drop' or 'noise', not 'ignore'"),
+        ({"on_breach": "noise", "policy": LayerPolicy(sensitivity=1.0)}, "No noise changes the sensitivity"),
+        ({"people": 5}, "at least 10"),
+        ({"probes": 0}, "probes must be"),
+        ({"policy": LayerPolicy(dfil={"third": 1.0})}, "'third'"),
+        ({"model": lambda: nn.Sequential(nn.Linear(1, 4), nn.BatchNorm1d(4))}, "BatchNorm1d"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_any_round(options, message):
+    with pytest.raises(seepage.SeepageError, match=message):
+        _mod(**options)
+
+
+def test_noise_on_the_update_of_another_optimizer_is_refused():
+    plan = training(learning_rate=None)
+
+    def fit(model, x, y, plan):
+        clients.fit(model, x, y, training())
+
+    assert answer(client(plan, fit=fit)).has_content()
+    assert answer(client(plan, fit=fit, policy=LayerPolicy(dfil=1e-6), on_breach="noise")).has_error()
+
+
+def test_no_number_is_about_fewer_than_ten_people():
+    def few(count):
+        return lambda message, context: tuple(part[:count] for part in clients.people(message, context))
+
+    for count, known in ((5, set()), (15, {"mean"}), (40, {"mean", "worst"})):
+        layers, _ = reported(answer(client(data=few(count), policy=LayerPolicy(susceptibility=1e9))))
+        row = layers["first"]
+        for name in ("dfil", "susceptibility", "sensitivity"):
+            assert math.isnan(row[name]) == ("mean" not in known)
+        for name in ("dfil_worst_ten", "susceptibility_worst_ten"):
+            assert math.isnan(row[name]) == ("worst" not in known)
+
+
+def test_no_metric_is_a_persons_value():
+    from seepage.federated._signal import measure
+
+    reply = answer(client(policy=LayerPolicy(susceptibility=1e9)))
+    model = clients.Net()
+    generator = torch.Generator().manual_seed(0)
+    found = measure(
+        model,
+        nn.CrossEntropyLoss(),
+        [weights()],
+        *clients.people(None, None),
+        training(),
+        of=PEOPLE,
+        probes=1,
+        generator=generator,
+    )
+    # Susceptibility is exact: were any person's among the metrics, it would be found. The noise is 0.5.
+    values = (found.susceptibility / 0.25).ravel()
+    metrics = [value for key, value in reply.content["metrics"].items() if "susceptibility" in key]
+    known = [value for value in metrics if not math.isnan(value)]
+    assert len(known) == 4
+    assert all(np.abs(values / value - 1).min() > 1e-6 for value in known)
+    assert all(not isinstance(value, list) for value in reply.content["metrics"].values())
+
+
+def test_a_few_people_stand_for_all_when_asked_to():
+    layers, overall = reported(answer(client(people=30)))
+    everyone, _ = reported(answer(client()))
+    assert overall["people"] == 30
+    assert layers["first"]["dfil"] == pytest.approx(everyone["first"]["dfil"], rel=0.3)
+
+
+def test_the_clients_record_of_metrics_is_made_if_there_is_none():
+    app = ClientApp(mods=[_mod()])
+
+    @app.train()
+    def train(message, context):
+        return Message(RecordDict({"arrays": ArrayRecord(weights())}), reply_to=message)
+
+    assert "seepage/first/dfil" in answer(app).content["metrics"]
