@@ -259,7 +259,7 @@ def test_no_metric_is_a_persons_value():
         model,
         nn.CrossEntropyLoss(),
         [weights()],
-        *clients.people(None, None),
+        dict.fromkeys(("dfil", "susceptibility"), clients.people(None, None)),
         training(),
         of=PEOPLE,
         probes=1,

@@ -42,7 +42,8 @@ def explicit(network, x, y, plan):
 def measured(network, examples, plan, probes, of=COUNT, states=1):
     generator = torch.Generator().manual_seed(5)
     weights = [network.state_dict()] * states
-    return measure(network, LOSS, weights, *examples, plan, of=of, probes=probes, generator=generator)
+    people = {"dfil": examples, "susceptibility": examples}
+    return measure(network, LOSS, weights, people, plan, of=of, probes=probes, generator=generator)
 
 
 def information(network, examples, plan, copies=400):

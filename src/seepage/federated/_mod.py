@@ -4,35 +4,33 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from flwr.app import Context, Error, Message, MetricRecord
 from flwr.clientapp.typing import ClientAppCallable, Mod
 from flwr.common.constant import ErrorCode
-from numpy.typing import NDArray
 from torch import nn
 
 from seepage._errors import InputError
 from seepage._tables import column_values
+from seepage.federated._exposure import Exposure
 from seepage.federated._policy import Breach, LayerPolicy
-from seepage.federated._report import SUPPORT, WHOLE, Spread, to_metrics
-from seepage.federated._signal import Signal, measure, parameters_of, some_of
+from seepage.federated._report import SUPPORT, to_metrics
+from seepage.federated._signal import Examples, measure, parameters_of, some_of
 from seepage.federated._training import LocalTraining
 from seepage.federated._update import State, Update, received
 from seepage.network import _layers, layer_sensitivity
 from seepage.network._losses import Loss
 
-Array = NDArray[np.float64]
 OnBreach = Literal["refuse", "drop", "noise"]
-Data = Callable[[Message, Context], tuple[torch.Tensor, torch.Tensor]]
+Data = Callable[[Message, Context], Examples]
 Training = LocalTraining | Callable[[Message, Context], LocalTraining]
 
 REFUSED = "seepage refused to send this update"
-_ENOUGH_FOR_A_MEAN = 64
+_ENOUGH_FOR_A_MEAN = 100
 _log = logging.getLogger("seepage")
 
 
@@ -71,8 +69,8 @@ def leakage_mod(
         What to do with layers above a limit: send an error instead of the update, send the server's own weights of that
         layer back, or add as much noise to the layer as its limit needs.
     people : int, optional
-        Measure so many people, drawn at random in each round. All by default: a limit on the worst says nothing
-        about people who were not measured.
+        Guard so many people, drawn at random in each round: limits then say nothing about the others. All by default.
+        What has no limit is measured on a hundred of them.
     probes : int, default=1
         Random directions for dFIL. More make it more exact.
     wrt : {"label", "output", "input"}, default="label"
@@ -146,22 +144,21 @@ class _Guard:
         start = time.perf_counter()
         generator = torch.Generator().manual_seed(secrets.randbits(63))
         training = self.training if isinstance(self.training, LocalTraining) else self.training(message, context)
-        x, y = self.data(message, context)
+        everyone = self.data(message, context)
         with torch.random.fork_rng(devices=[]):
             network = self.model()
             update = Update.of(reply, before, parameters_of(network))
             update.check_noise(training)
-            some = some_of(x, y, self.people, generator)
-            after = {**before, **update.after}
-            states = [before] if training.steps == 1 else [before, after]
+            states = [before] if training.steps == 1 else [before, {**before, **update.after}]
             weights = [{name: torch.from_numpy(value) for name, value in state.items()} for state in states]
+            people = self._people(everyone, generator)
             signal = measure(
-                network, self.loss, weights, *some, training, of=len(x), probes=self.probes, generator=generator
-            )
+                network, self.loss, weights, people, training, of=len(everyone[0]), probes=self.probes,
+                generator=generator,
+            )  # fmt: skip
             network.load_state_dict(weights[0])
-            few = some_of(*some, _ENOUGH_FOR_A_MEAN, generator)
-            sensitivity = _sensitivity(network, self.loss, *few, self.wrt)
-        exposure = _Exposure(signal, sensitivity, dict.fromkeys(signal.layers, training.noise_scale))
+            sensitivity = _sensitivity(network, self.loss, *people["sensitivity"], self.wrt)
+        exposure = Exposure(signal, sensitivity, dict.fromkeys(signal.layers, training.noise_scale))
         breaches = self.policy.breaches({layer: exposure.worst(layer) for layer in update.sent})
         broken = dict.fromkeys(breach.layer for breach in breaches)
         if breaches and self.on_breach == "refuse":
@@ -179,10 +176,18 @@ class _Guard:
         dropped |= set(broken) if self.on_breach == "drop" else set()
         noised = set(broken) if self.on_breach == "noise" else set()
         rows = exposure.rows(dropped, noised)
-        _add(reply, to_metrics(rows, {"people": len(some[0]), "seconds": time.perf_counter() - start}))
+        _add(reply, to_metrics(rows, {"people": len(people["all"][0]), "seconds": time.perf_counter() - start}))
         return []
 
-    def _noised(self, update: Update, exposure: "_Exposure", training: LocalTraining, layers: list[str]) -> "_Exposure":
+    def _people(self, everyone: Examples, generator: torch.Generator) -> dict[str, Examples]:
+        """Return whom to measure for what: all for what has a limit, some for the mean of what has none."""
+        guarded = some_of(everyone, self.people, generator)
+        some = some_of(guarded, _ENOUGH_FOR_A_MEAN, generator)
+        limited = {name: getattr(self.policy, name) is not None for name in ("dfil", "susceptibility")}
+        # Of sensitivity, the mean is what is limited.
+        return {"all": guarded, "sensitivity": some} | {k: guarded if v else some for k, v in limited.items()}
+
+    def _noised(self, update: Update, exposure: Exposure, training: LocalTraining, layers: list[str]) -> Exposure:
         """Add to each layer the noise that its limits need, and return what is exposed then."""
         if training.stride is None:
             raise InputError(
@@ -196,70 +201,6 @@ class _Guard:
         }
         update.add_noise(extra)
         return replace(exposure, noise={**exposure.noise, **needed})
-
-
-@dataclass(frozen=True, eq=False)
-class _Exposure:
-    """What the layers give away, given the noise on each."""
-
-    signal: Signal
-    sensitivity: Mapping[str, float]
-    noise: Mapping[str, float]
-
-    def dfil(self, layer: str) -> Array:
-        values = np.sqrt(self.signal.information[:, self._place(layer)])
-        scale = self.noise[layer]
-        # Without noise everybody is exposed without bound, whatever their derivative.
-        return values / scale if scale > 0 else np.full_like(values, np.inf)
-
-    def susceptibility(self, layer: str) -> Array:
-        values = self.signal.susceptibility[:, self._place(layer)]
-        scale = self.noise[layer]
-        return values / scale**2 if scale > 0 else values
-
-    def worst(self, layer: str) -> dict[str, float]:
-        """Return what limits are about. It stays in the client."""
-        return {
-            "dfil": float(self.dfil(layer).max()),
-            "susceptibility": float(self.susceptibility(layer).max()),
-            "sensitivity": self.sensitivity[layer],
-        }
-
-    def noise_for(self, policy: LayerPolicy, layer: str) -> float:
-        """Return the noise on gradients with which the layer meets its limits."""
-        place = self._place(layer)
-        by_dfil = np.sqrt(self.signal.information[:, place].max()) / policy.limit("dfil", layer)
-        by_slope = math.sqrt(self.signal.susceptibility[:, place].max() / policy.limit("susceptibility", layer))
-        # A layer that moves with nobody needs none, but what has none is above every limit.
-        return float(max(by_dfil, by_slope, self.noise[layer], np.finfo(np.float32).tiny))
-
-    def rows(self, dropped: set[str], noised: set[str]) -> dict[str, dict[str, float]]:
-        """Return for each layer, and for all that is sent, what may be reported."""
-        found: dict[str, dict[str, float]] = {}
-        enough = len(self.signal.information) >= SUPPORT
-        for layer in self.signal.layers:
-            dfil, slope = Spread.of(self.dfil(layer)), Spread.of(self.susceptibility(layer))
-            found[layer] = {
-                "sensitivity": self.sensitivity[layer] if enough else math.nan,
-                "dfil": dfil.mean,
-                "dfil_worst_ten": dfil.worst_ten,
-                "susceptibility": slope.mean,
-                "susceptibility_worst_ten": slope.worst_ten,
-                "dropped": layer in dropped,
-                "noised": layer in noised,
-            }
-        sent = [self.dfil(layer) ** 2 for layer in self.signal.layers if layer not in dropped]
-        whole = Spread.of(np.sqrt(np.sum(sent, 0)) if sent else np.zeros(len(self.signal.information)))
-        found[WHOLE] = {
-            "dfil": whole.mean,
-            "dfil_worst_ten": whole.worst_ten,
-            "dropped": len(sent) == 0,
-            "noised": bool(noised),
-        }
-        return found
-
-    def _place(self, layer: str) -> int:
-        return self.signal.layers.index(layer)
 
 
 def _sensitivity(network: nn.Module, loss: Loss, x: Any, y: Any, wrt: Any) -> dict[str, float]:

@@ -11,7 +11,6 @@ add up to that of the update.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +28,7 @@ from seepage.network._tangents import TangentPass
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
+Examples = tuple[Tensor, Tensor]
 
 _BATCH = 256
 
@@ -41,9 +41,9 @@ class Signal:
     ----------
     layers : tuple of str
         Their names.
-    information : array of shape (people, layers)
+    information : array of shape (people measured for it, layers)
         Trace of the Fisher information per private value: the square of dFIL.
-    susceptibility : array of shape (people, layers)
+    susceptibility : array of shape (people measured for it, layers)
         Norm of the derivative of the squared gradient in the person's values.
     """
 
@@ -75,42 +75,51 @@ def measure(
     model: nn.Module,
     loss: Loss,
     weights: Iterable[Mapping[str, Tensor]],
-    x: Tensor,
-    y: Tensor,
+    people: Mapping[str, Examples],
     training: LocalTraining,
     *,
     of: int,
     probes: int,
     generator: torch.Generator,
 ) -> Signal:
-    """Measure the people in `x` at the given weights, whose mean stands for the round.
+    """Measure people at the given weights, whose mean stands for the round.
 
     Parameters
     ----------
+    people : mapping from "dfil" and "susceptibility" to examples and labels
+        Whom to measure each for.
     of : int
-        How many people take part in the round; those in `x` may be some of them.
+        How many people take part in the round.
     """
     _layers.check(model)
-    if not x.is_floating_point():
-        raise UnsupportedError("x must be floating-point numbers: what cannot move a little has no derivative.")
-    if len(x) == 0 or len(x) != len(y):
-        raise InputError(f"The data of a round must be examples and as many labels, not {len(x)} and {len(y)}.")
+    for x, y in people.values():
+        _check(x, y)
     rule = None if training.max_grad_norm is None else clipping_of("hard", training.max_grad_norm)
     layers = tuple(name for name, _ in _layers.units(model))
     information, susceptibility = [], []
     for state in weights:
         model.load_state_dict(dict(state))
-        if not _layers.is_separable(model, (x[:_BATCH],), {}):
+        if not _layers.is_separable(model, (people["dfil"][0][:_BATCH],), {}):
             raise UnsupportedError("The network's output for an example changes with the others in the batch.")
-        batches = [slice(start, start + _BATCH) for start in range(0, len(x), _BATCH)]
-        squares = [_information(model, loss, x[b], y[b], rule, layers, probes, generator) for b in batches]
-        slopes = [_susceptibility(model, loss, x[b], y[b], rule, layers) for b in batches]
+        squares = [_information(model, loss, *b, rule, layers, probes, generator) for b in _batches(*people["dfil"])]
+        slopes = [_susceptibility(model, loss, *b, rule, layers) for b in _batches(*people["susceptibility"])]
         information.append(np.concatenate(squares))
         susceptibility.append(np.concatenate(slopes))
     # In how many of the steps a person takes part, on average.
     rounds = training.steps * training.batch_size / of
-    values = float(x[0].numel())
+    values = float(people["dfil"][0][0].numel())
     return Signal(layers, rounds * np.mean(information, 0) / values, rounds * np.mean(susceptibility, 0))
+
+
+def _check(x: Tensor, y: Tensor) -> None:
+    if not x.is_floating_point():
+        raise UnsupportedError("x must be floating-point numbers: what cannot move a little has no derivative.")
+    if len(x) == 0 or len(x) != len(y):
+        raise InputError(f"The data of a round must be examples and as many labels, not {len(x)} and {len(y)}.")
+
+
+def _batches(x: Tensor, y: Tensor) -> list[Examples]:
+    return [(x[start : start + _BATCH], y[start : start + _BATCH]) for start in range(0, len(x), _BATCH)]
 
 
 def _information(
@@ -186,8 +195,9 @@ def parameters_of(model: nn.Module) -> dict[str, tuple[str, ...]]:
     }
 
 
-def some_of(x: Any, y: Any, people: int | None, generator: torch.Generator) -> tuple[Any, Any]:
+def some_of(examples: Examples, people: int | None, generator: torch.Generator) -> Examples:
     """Return so many people at random; all of them if None."""
+    x, y = examples
     if people is None or people >= len(x):
         return x, y
     chosen = torch.randperm(len(x), generator=generator)[:people]

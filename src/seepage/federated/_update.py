@@ -86,7 +86,7 @@ class Update:
             for name in self._names([layer]):
                 value = self.after[name]
                 noise = torch.randn(value.shape, generator=generator, dtype=torch.float64).numpy()
-                self.after[name] = (value + scale * noise).astype(value.dtype)
+                self.after[name] = (value.astype(float) + scale * noise).astype(value.dtype)
 
     def write(self) -> None:
         """Put the changed weights into the reply."""

@@ -1,0 +1,80 @@
+"""What the layers of an update give away, given the noise on each: what limits are about, and what may be told."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.federated._policy import LayerPolicy
+from seepage.federated._report import SUPPORT, WHOLE, Spread
+from seepage.federated._signal import Signal
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """What was measured, and the noise that each layer has on every sum of gradients."""
+
+    signal: Signal
+    sensitivity: Mapping[str, float]
+    noise: Mapping[str, float]
+
+    def dfil(self, layer: str) -> Array:
+        """Return the dFIL of each person that was measured for it."""
+        values = np.sqrt(self.signal.information[:, self._place(layer)])
+        scale = self.noise[layer]
+        # Without noise everybody is exposed without bound, whatever their derivative.
+        return values / scale if scale > 0 else np.full_like(values, np.inf)
+
+    def susceptibility(self, layer: str) -> Array:
+        """Return the susceptibility of each person that was measured for it."""
+        values = self.signal.susceptibility[:, self._place(layer)]
+        scale = self.noise[layer]
+        return values / scale**2 if scale > 0 else values
+
+    def worst(self, layer: str) -> dict[str, float]:
+        """Return what limits are about. It stays in the client."""
+        return {
+            "dfil": float(self.dfil(layer).max()),
+            "susceptibility": float(self.susceptibility(layer).max()),
+            "sensitivity": self.sensitivity[layer],
+        }
+
+    def noise_for(self, policy: LayerPolicy, layer: str) -> float:
+        """Return the noise on gradients with which the layer meets its limits."""
+        place = self._place(layer)
+        by_dfil = np.sqrt(self.signal.information[:, place].max()) / policy.limit("dfil", layer)
+        by_slope = math.sqrt(self.signal.susceptibility[:, place].max() / policy.limit("susceptibility", layer))
+        # A layer that moves with nobody needs none, but what has none is above every limit.
+        return float(max(by_dfil, by_slope, self.noise[layer], np.finfo(np.float32).tiny))
+
+    def rows(self, dropped: set[str], noised: set[str]) -> dict[str, dict[str, float]]:
+        """Return for each layer, and for all that is sent, what may be reported."""
+        found: dict[str, dict[str, float]] = {}
+        enough = min(len(self.signal.information), len(self.signal.susceptibility)) >= SUPPORT
+        for layer in self.signal.layers:
+            dfil, slope = Spread.of(self.dfil(layer)), Spread.of(self.susceptibility(layer))
+            found[layer] = {
+                "sensitivity": self.sensitivity[layer] if enough else math.nan,
+                "dfil": dfil.mean,
+                "dfil_worst_ten": dfil.worst_ten,
+                "susceptibility": slope.mean,
+                "susceptibility_worst_ten": slope.worst_ten,
+                "dropped": layer in dropped,
+                "noised": layer in noised,
+            }
+        sent = [self.dfil(layer) ** 2 for layer in self.signal.layers if layer not in dropped]
+        whole = Spread.of(np.sqrt(np.sum(sent, 0)) if sent else np.zeros(len(self.signal.information)))
+        found[WHOLE] = {
+            "dfil": whole.mean,
+            "dfil_worst_ten": whole.worst_ten,
+            "dropped": len(sent) == 0,
+            "noised": bool(noised),
+        }
+        return found
+
+    def _place(self, layer: str) -> int:
+        return self.signal.layers.index(layer)
