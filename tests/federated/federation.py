@@ -62,11 +62,10 @@ class Federation:
                 "--node-config", f"partition-id={partition}",
             )  # fmt: skip
 
-    def run(self, app: Path, output: Path, seconds: float = 100) -> str:
+    def run(self, app: Path, output: Path, seconds: float = 300) -> str:
         """Run an app to its end; return what it logged."""
         output.mkdir()
         command = [self.programs / "flwr", "run", app, "loopback", "--stream", "--run-config", f'output="{output}"']
-        # Flower's terminal program asks a process for its terminal's width.
         done = subprocess.run(
             [str(part) for part in command],
             env=self.environment,

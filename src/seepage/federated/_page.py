@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from seepage.federated._report import WHOLE
+
 Row = dict[str, Any]
 
 _STYLE = """
@@ -39,11 +41,12 @@ _SECTIONS = (
     (
         "sensitivity",
         "Sensitivity of gradients",
-        "How much the layer's gradient moves with the label (Mo et al. 2021). Mean over people, of the client where it "
-        "is largest.",
+        "How much the layer's gradient moves with the label, unless clients chose the output or the input (Mo et al. "
+        "2021). Mean over people, of the client where it is largest.",
     ),
 )
 _NOTHING = "\N{EN DASH}"
+_CHANGED = ("dropped", "noised")
 _WHOLE_REPLY = ("refused", "failed", "unmeasured")
 
 
@@ -78,14 +81,14 @@ def _headline(rows: Sequence[Row], rounds: Sequence[int]) -> str:
     counted = f"{_count(len(rounds), 'round')}, {_count(len(clients), 'client')}, {_count(len(updates), 'update')}."
     words = {
         "refused": "refused by the client",
-        "dropped": "sent without some layer",
-        "noised": "sent with noise added to some layer",
+        "dropped": "left without some layer",
+        "noised": "left with noise added to some layer",
         "failed": "failed",
-        "unmeasured": "not measured",
+        "unmeasured": "came from clients that do not measure",
     }
     told = [f"{n} {text}" for key, text in words.items() if (n := sum(key in actions for actions in updates.values()))]
     return f"{counted} " + (
-        f"Of these, {', '.join(told)}." if told else "All were within their limits." if rows else ""
+        f"Of the updates, {', '.join(told)}." if told else "All were within their limits." if rows else ""
     )
 
 
@@ -97,7 +100,7 @@ def _by_layer(rows: Sequence[Row], rounds: Sequence[int], layers: Sequence[str],
     lines = []
     for layer in layers:
         cells = "".join(_cell(rows, r, layer, values[layer, r], low, high) for r in rounds)
-        kind = ' class="whole"' if layer == "all layers" else ""
+        kind = ' class="whole"' if layer == WHOLE else ""
         lines.append(f"<tr{kind}><td>{escape(layer)}</td>{cells}</tr>")
     return _table(f"<th>layer</th>{head}", lines)
 
@@ -111,7 +114,7 @@ def _cell(rows: Sequence[Row], server_round: int, layer: str, value: float, low:
     if 0 < value < math.inf and high > low:
         shade = 0.35 * (math.log(value) - low) / (high - low)
     actions = {row["action"] for row in rows if (row["round"], row["layer"]) == (server_round, layer)}
-    mark = "".join(f" <small>{action}</small>" for action in ("dropped", "noised") if action in actions)
+    mark = "".join(f" <small>{action}</small>" for action in _CHANGED if action in actions)
     return f'<td style="background: rgba(var(--hue), {shade:.2f})">{_number(value)}{mark}</td>'
 
 
@@ -123,14 +126,16 @@ def _outcomes(rows: Sequence[Row]) -> str:
     for (server_round, client), found in replies.items():
         first = found[0]
         whole = first["action"] if first["action"] in _WHOLE_REPLY else "sent"
-        changed = [f"{row['layer']} {row['action']}" for row in found if row["action"] in ("dropped", "noised")]
+        changed = [
+            f"{row['layer']} {row['action']}" for row in found if row["layer"] != WHOLE and row["action"] in _CHANGED
+        ]
         why = first["reason"] or ", ".join(changed)
         lines.append(
             f'<tr><td>{server_round}</td><td>{escape(client)}</td><td class="{whole}">{whole}</td>'
             f"<td>{_number(first['people'])}</td><td>{_number(first['seconds'])}</td>"
             f'<td class="words">{escape(why)}</td></tr>'
         )
-    head = "".join(f"<th>{name}</th>" for name in ("round", "client", "update", "people measured", "seconds"))
+    head = "".join(f"<th>{name}</th>" for name in ("round", "client", "update", "people guarded", "seconds"))
     return _table(f'{head}<th class="words">why</th>', lines)
 
 
@@ -152,7 +157,9 @@ def _missing(value: float) -> bool:
 def _number(value: float) -> str:
     if _missing(value):
         return _NOTHING
-    return "∞" if math.isinf(value) else f"{value:.3g}"
+    if value >= 1000:
+        return "∞" if math.isinf(value) else f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def _count(number: int, noun: str) -> str:
