@@ -9,7 +9,7 @@ from torch import nn
 
 import seepage
 
-PEOPLE = 60
+PEOPLE = 40
 
 
 class Net(nn.Module):

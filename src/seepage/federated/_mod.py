@@ -30,7 +30,7 @@ Data = Callable[[Message, Context], Examples]
 Training = LocalTraining | Callable[[Message, Context], LocalTraining]
 
 REFUSED = "seepage refused to send this update"
-_ENOUGH_FOR_A_MEAN = 100
+_ENOUGH_FOR_A_MEAN = 40
 _log = logging.getLogger("seepage")
 
 
@@ -70,7 +70,7 @@ def leakage_mod(
         layer back, or add as much noise to the layer as its limit needs.
     people : int, optional
         Guard so many people, drawn at random in each round: limits then say nothing about the others. All by default.
-        What has no limit is measured on a hundred of them.
+        What has no limit is measured on forty of them.
     probes : int, default=1
         Random directions for dFIL. More make it more exact.
     wrt : {"label", "output", "input"}, default="label"

@@ -23,7 +23,7 @@ ASSUMPTIONS = (
     "Each client measured itself, with the mod in its own process, trained as it was told to, and told the truth.",
     "A number is the mean over the people a client measured, or over the ten most exposed of them: never that of one "
     "person. Limits were checked against the single most exposed, in the client; that a limit was met or not is known "
-    "of them. What has no limit was measured on a hundred people at most, drawn at random.",
+    "of them. What has no limit was measured on forty people at most, drawn at random.",
     "dFIL is the information that a layer's noisy sums of clipped gradients carry about one person's input values, all "
     "else known to the attacker: labels, the other people, the order of steps. No credit is given for secret sampling.",
     "With one local step it is that of the update. With several, it is that of all their noisy sums, an upper bound "
