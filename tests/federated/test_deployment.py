@@ -47,7 +47,7 @@ def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
     assert "aggregate_train: Received 0 results and 2 failures" in log
     assert "aggregate_train: Received 2 results and 0 failures" in log
     page = (tmp_path / "output" / "rounds.html").read_text()
-    assert "2 refused by the client" in page
+    assert "Refused by the client: 2." in page
 
     measured, trained = (float(re.search(r"finished in ([\d.]+)s", text).group(1)) for text in (log, bare_log))
     with capsys.disabled():

@@ -80,16 +80,15 @@ def _headline(rows: Sequence[Row], rounds: Sequence[int]) -> str:
     clients = {client for _, client in updates}
     counted = f"{_count(len(rounds), 'round')}, {_count(len(clients), 'client')}, {_count(len(updates), 'update')}."
     words = {
-        "refused": "refused by the client",
-        "dropped": "left without some layer",
-        "noised": "left with noise added to some layer",
-        "failed": "failed",
-        "unmeasured": "came from clients that do not measure",
+        "refused": "Refused by the client",
+        "dropped": "Sent without some layer",
+        "noised": "Sent with noise added to some layer",
+        "failed": "Failed",
+        "unmeasured": "Not measured",
     }
-    told = [f"{n} {text}" for key, text in words.items() if (n := sum(key in actions for actions in updates.values()))]
-    return f"{counted} " + (
-        f"Of the updates, {', '.join(told)}." if told else "All were within their limits." if rows else ""
-    )
+    counts = {text: sum(key in actions for actions in updates.values()) for key, text in words.items()}
+    told = [f"{text}: {number}." for text, number in counts.items() if number]
+    return " ".join([counted, *told]) if told or not rows else f"{counted} All were within their limits."
 
 
 def _by_layer(rows: Sequence[Row], rounds: Sequence[int], layers: Sequence[str], column: str) -> str:
