@@ -245,3 +245,12 @@ def test_wrong_editions_are_refused(edition, size):
 def test_a_classifier_is_reported_the_same_way():
     once, again = (_report("publishable", eta=e, model=LogisticRegression()) for e in (1e3, 1e5))
     assert _without_time(once.json()) == _without_time(again.json())
+
+
+def test_a_group_that_is_left_out_does_not_widen_the_picture():
+    random = np.random.default_rng(3)
+    many, few = Distribution.of(np.exp(random.normal(size=500))), Distribution.of(np.full(6, 1e8))
+    np.testing.assert_array_equal(grid([many, few], PUBLIC), grid([many], PUBLIC))
+    assert grid([many, few], INTERNAL)[-1] > 1e7
+    assert len(grid([few], PUBLIC)) == 0
+    assert histogram(few, grid([few], PUBLIC), PUBLIC) is None

@@ -4,6 +4,7 @@ import json
 import stat
 import time
 import webbrowser
+from html import unescape
 from pathlib import Path
 
 import jsonschema
@@ -11,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from people import write_people
-from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import OneHotEncoder
 
 import seepage
@@ -279,3 +280,22 @@ def test_a_million_people_take_seconds_and_little_room():
 
 def test_the_schema_ships_with_the_package():
     assert SCHEMA_FILE.parent == Path(seepage.report.__file__).parent
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_what_cannot_be_found_is_said(edition):
+    """Three flowers tell a label apart so well that refits do not settle."""
+    features, kind = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, kind)
+    leak = seepage.measure(model, features, kind, noise_scale=0.5)
+    report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"label": 0.6})))
+    entry = next(entry for entry in report.content["attributes"] if entry["kind"] == "category")
+    assert ("did not settle" in entry["reason"]) == (edition == "internal")
+    assert report.content["verdict"]["status"] == "withheld"
+    assert entry["reason"] in unescape(report.html())
+
+
+def test_composed_releases_are_reported():
+    both = seepage.compose([LEAK, LEAK])
+    for edition in EDITIONS:
+        _checked(both.report(edition, groups=X["sex"]))

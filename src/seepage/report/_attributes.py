@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError, UnansweredError
+from seepage._errors import InputError, MinimizerError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.leakage._distribution import Distribution
 from seepage.meaning import success_rate, van_trees_floor, variance_left
@@ -87,8 +87,8 @@ def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> 
         }
     try:
         distance = leak.information.distances(name, None).farthest()
-    except UnansweredError as reason:
-        return entry | {"reason": str(reason)}
+    except (UnansweredError, MinimizerError) as reason:
+        return entry | {"reason": untold(reason, edition)}
     known = Distribution.of(np.asarray(distance, dtype=np.float64))
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)
@@ -96,6 +96,11 @@ def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> 
         rate = 1 - _down_to_percent(1 - float(success_rate(at_most)))
         entry["values"].append({"share": share, "success_rate": round(rate, 4)})
     return entry | {"reason": None if entry["values"] else _too_few(edition)}
+
+
+def untold(reason: Exception, edition: Edition) -> str:
+    """Return why something is not told; what went wrong may tell of few people."""
+    return "This could not be found; the internal edition says why." if edition.is_public else str(reason)
 
 
 def _too_few(edition: Edition) -> str:

@@ -47,10 +47,11 @@ def _number(entry: Mapping[str, Any]) -> str:
         sentence += f"; for half the people {words.with_unit(half['floor'], unit)}"
     if known is None:
         return f"{sentence}."
-    return (
-        f"{sentence}. Without the release a guess is off by {words.with_unit(known, unit)}; with it, still by at least "
-        f"{words.with_unit(widest['floor_with_prior'], unit)}."
-    )
+    sentence += f". Without the release a guess is off by {words.with_unit(known, unit)}"
+    if widest["floor_with_prior"] < 0.9 * widest["floor"]:
+        # Whoever knows how values are distributed and sees the release errs less than either alone.
+        sentence += f"; with it, still by at least {words.with_unit(widest['floor_with_prior'], unit)}"
+    return f"{sentence}."
 
 
 def _category(entry: Mapping[str, Any]) -> str:

@@ -6,13 +6,16 @@ from typing import Any
 
 def meanings(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return terms and what they mean, those that the report uses."""
+    several = ""
+    if content["assurance"] == "estimated":
+        several = " Of several values, such as those of an image, it is the error per value in mean square."
     kinds = {entry["kind"] for entry in content["attributes"]}
     found = [
         (
             "± (error floor)",
             "The smallest standard error that any unbiased guess of a person's value can have, made from the release "
             "by an attacker who already knows everything else: all other people, and all other values of this one. An "
-            "attacker who knows less does worse. Rounded to the safe side.",
+            f"attacker who knows less does worse. Rounded to the safe side.{several}",
         ),
     ]
     if any(entry["deviation"] is not None for entry in content["attributes"]):

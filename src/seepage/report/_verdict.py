@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from seepage._errors import InputError, UnansweredError
+from seepage._errors import InputError, MinimizerError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.report import _words as words
+from seepage.report._attributes import untold
 from seepage.report._edition import Edition
 
 
@@ -45,8 +46,8 @@ def verdict(leak: Leakage, policy: Targets | None, edition: Edition) -> dict[str
     judged = policy if share == policy.quantile else replace(policy, quantile=share)  # type: ignore[type-var]
     try:
         factors = judged.factors(leak)
-    except UnansweredError as reason:
-        return {"status": "withheld", "sentence": str(reason), "share": None, "targets": []}
+    except (UnansweredError, MinimizerError) as reason:
+        return {"status": "withheld", "sentence": untold(reason, edition), "share": None, "targets": []}
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
     told = not edition.is_public and leak.information.noise is not None
     targets = [
