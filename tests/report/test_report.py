@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage.report import Report
+from seepage.report._findings import findings
 from seepage.report._report import SCHEMA_FILE
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -156,6 +157,29 @@ def test_what_is_no_report_is_refused(tmp_path):
     path.write_text('{"schema": "urn:seepage:report:99"}')
     with pytest.raises(seepage.InputError, match=r"'urn:seepage:report:99'; this version of seepage reads"):
         Report.read(path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(seepage.InputError, match=r"no folder '.*reports' to write 'page.html' into"):
+        LEAK.report("internal").write_html(tmp_path / "reports" / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("rates", "sentence"),
+    [
+        (
+            (0.55, 0.7),
+            "No attacker tells anyone's gene from another value more than 70% of the time; for half the people",
+        ),
+        ((0.55, 1.0), "can tell gene of some people almost for certain; for half the people at most 55% of the time"),
+        ((1.0, 1.0), "can tell gene of half the people almost for certain"),
+    ],
+)
+def test_success_rates_are_put_into_words(rates, sentence):
+    values = [{"share": share, "success_rate": rate} for share, rate in zip((0.5, 1.0), rates, strict=True)]
+    entry = {"name": "gene", "kind": "category", "unit": None, "deviation": None, "values": values, "reason": None}
+    content = dict(LEAK.report("internal").content) | {"attributes": [entry]}
+    assert sentence in findings(content, ())[0]
 
 
 def test_the_page_opens_from_a_file_of_its_owner(monkeypatch):

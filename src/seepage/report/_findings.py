@@ -6,6 +6,7 @@ from typing import Any
 from seepage.report import _words as words
 
 _MOST_ATTRIBUTES = 4
+_CERTAIN = 0.995
 
 
 def findings(content: Mapping[str, Any], first: Collection[str]) -> list[str]:
@@ -56,14 +57,20 @@ def _number(entry: Mapping[str, Any]) -> str:
 
 def _category(entry: Mapping[str, Any]) -> str:
     half, widest = entry["values"][0], entry["values"][-1]
-    whose = "anyone's" if widest["share"] == 1 else "a person's"
-    for_whom = "" if widest["share"] == 1 else f"For {words.most(widest['share'])}, "
+    name, share = words.name(entry["name"]), widest["share"]
+    if half["success_rate"] >= _CERTAIN:
+        return (
+            f"An attacker who knows all else can tell {name} of half the people almost for certain from another value."
+        )
+    half_rate = f"for half the people at most {words.percent(half['success_rate'])} of the time, where a coin has 50%"
+    if widest["success_rate"] >= _CERTAIN:
+        return f"An attacker who knows all else can tell {name} of some people almost for certain; {half_rate}."
     rate = words.percent(widest["success_rate"])
-    sentence = f"{for_whom}no attacker tells {whose} {words.name(entry['name'])} from another value more than {rate}"
-    sentence += " of the time, where a coin has 50%"
-    if widest is not half:
-        sentence += f"; for half the people {words.percent(half['success_rate'])}"
-    return sentence[0].upper() + sentence[1:] + "."
+    if share == 1:
+        sentence = f"No attacker tells anyone's {name} from another value more than {rate} of the time"
+    else:
+        sentence = f"For {words.most(share)}, no attacker tells {name} from another value more than {rate} of the time"
+    return f"{sentence}, where a coin has 50%." if widest is half else f"{sentence}; {half_rate}."
 
 
 def _spread(content: Mapping[str, Any]) -> list[str]:
