@@ -81,7 +81,7 @@ class AttributeInversion:
             raise InputError(
                 f"There is no private attribute {self.attribute!r}. There are {list(information.attribute_names)}."
             )
-        self._label = information._is_label(self.attribute)
+        self._label = information.is_label(self.attribute)
         self._name = None if self._label else self.attribute
         column = information.rows.column(self._name)
         self.nominal_ = self.attribute in information.categorical or self.candidates is not None
