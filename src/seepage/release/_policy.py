@@ -113,7 +113,7 @@ class Policy:
         return [Shortfall(target, factor) for target, factor in self.factors(leak).items() if factor > 1 + 1e-9]
 
     def _needed(self, leak: Leakage, kind: str, name: str | None) -> Array:
-        """Return the factor on the noise scale that each person needs: everything scales with its inverse."""
+        """Return the factor on the noise scale that each person needs: everything scales with its inverse (eq. 7.1)."""
         information = leak.information
         if name is None:
             assert self.eta is not None
