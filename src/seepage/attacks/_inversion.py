@@ -1,4 +1,4 @@
-"""Guess one attribute of each person from a release, all else known (H21 section 6.4; Fredrikson et al. 2014)."""
+"""Guess one attribute of each person from a release, all else known (eqs. 10.1 and 10.2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,8 @@ class AttributeInversion:
         from half its range below to half its range above the data.
     prior : mapping from value to probability, optional
         What the attacker holds likely beforehand. The black-box attacker takes the shares in the data by default; the
-        white-box attacker of H21 uses none, and with one never does worse, on average, than guessing by it.
+        white-box attacker of Hannun et al. (2021) uses none, and with one never does worse, on average, than guessing
+        by it.
     progress : bool, optional
         Whether to show how far it is and how long it takes; by default only in a terminal.
 

@@ -1,4 +1,4 @@
-"""Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release."""
+"""Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release (eq. 10.5)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Reconstruct a whole record from a release, all others known (Balle et al. 2022; G22 section 7.2).
+"""Reconstruct a whole record from a release, all others known (Balle et al. 2022; eqs. 10.3 and 10.4).
 
 At the published parameters theta the gradient vanishes, so the record's part of it is known: slope(m, y) x = g, with
 g = -(gradient of all others + penalty). With an intercept the last entry of g is the slope itself. Without one, m

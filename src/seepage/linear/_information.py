@@ -42,6 +42,7 @@ class LinearInformation(ExactInformation):
         top, trace = np.empty(self.count), np.empty(self.count)
         for at, found in self.rows.each(self.scorer.examples):
             top[at], trace[at] = found
+        # eqs. 1.3 and 1.4
         return {"eta": np.sqrt(top), "dfil": np.sqrt(trace / max(self.geometry.values, 1))}
 
     def examples(self) -> dict[str, Array]:

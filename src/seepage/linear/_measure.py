@@ -55,7 +55,7 @@ def measure(
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine preprocessing.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
-        The rows that it was fitted on. A path may be a folder, a pattern ("people/*.parquet") or a URI ("s3://...").
+        The rows that it was fitted on. A path may be a folder, a pattern (``people/*.parquet``) or a URI (``s3://...``).
     y : array-like of shape (n,) or (n, targets), optional
         The labels that it was fitted on; for files, give `target` instead.
     noise_scale : float or GaussianNoise

@@ -2,6 +2,7 @@
 
 Each step adds M_t Omega to a table, Omega being a few fixed orthonormal directions, so the table holds M Omega for the
 sum M of all steps. The Nystrom approximation N = (M Omega)(Omega^T M Omega)^+ (M Omega)^T is never above M, hence
+(eq. 8.13)
 
     lambda_max(N)  <=  lambda_max(M)  <=  lambda_max(N) + trace(M) - trace(N).
 """

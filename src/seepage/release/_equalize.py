@@ -1,4 +1,4 @@
-"""Equal leakage for everyone, by reweighting (H21, algorithm 1)."""
+"""Equal leakage for everyone, by reweighting (eq. 7.2)."""
 # mypy: disable-error-code="untyped-decorator,misc"
 
 import warnings

@@ -1,0 +1,98 @@
+"""One reference page for each public package, made from what the package exports."""
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import seepage
+
+_NOTE = ".. Made from the package's public names when the documentation is built.\n\n"
+
+
+def packages() -> dict[str, ModuleType]:
+    """Return the public packages by name, the first one first."""
+    found = {name: getattr(seepage, name) for name in dir(seepage)}
+    inner = {f"seepage.{name}": value for name, value in found.items() if inspect.ismodule(value)}
+    return {"seepage": seepage, **inner}
+
+
+def public_names(package: ModuleType) -> list[str]:
+    """Return what a package exports: every name without an underscore that is defined within this library."""
+    found = []
+    for name in sorted(vars(package) if package is not seepage else dir(package)):
+        value = getattr(package, name)
+        if name.startswith("_") or inspect.ismodule(value):
+            continue
+        if getattr(value, "__module__", "").split(".")[0] == "seepage":
+            found.append(name)
+    return found
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by the name of its file."""
+    return {f"{name}.rst": "".join(_page(name, package)) for name, package in packages().items()}
+
+
+def _page(name: str, package: ModuleType) -> Iterator[str]:
+    yield _NOTE + _heading(name, "=") + f"{_first_line(package)}\n\n.. currentmodule:: {name}\n\n"
+    for title, members in _sections(package).items():
+        if title:
+            yield _heading(title, "-")
+        elsewhere = [member for member in members if _is_on_first_page(package, member)]
+        listed = "".join(f"   {'seepage.' if member in elsewhere else ''}{member}\n" for member in members)
+        yield f".. autosummary::\n\n{listed}\n"
+        for member in members:
+            if member not in elsewhere:
+                yield _entry(name, member, getattr(package, member))
+
+
+def _is_on_first_page(package: ModuleType, member: str) -> bool:
+    return package is not seepage and getattr(seepage, member, None) is getattr(package, member)
+
+
+def _entry(package: str, name: str, value: Any) -> str:
+    if inspect.isclass(value):
+        return f".. autoclass:: {package}.{name}\n   :members:\n\n"
+    if callable(value):
+        return f".. autofunction:: {package}.{name}\n\n"
+    return f".. autodata:: {package}.{name}\n\n"
+
+
+def _sections(package: ModuleType) -> dict[str, list[str]]:
+    """Return the names under headings: on the first page the packages that they come from, on others none."""
+    names = public_names(package)
+    if package is not seepage:
+        return {"": names}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        inside = getattr(package, name).__module__.split(".")[1]
+        title = _first_line(importlib.import_module(f"seepage.{inside}")).split(":")[0].rstrip(".")
+        found.setdefault(title, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _first_line(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def _heading(text: str, line: str) -> str:
+    return f"{text}\n{line * len(text)}\n\n"
+
+
+def _write(app: Sphinx) -> None:
+    for name, text in pages().items():
+        path = Path(app.srcdir) / "reference" / name
+        # Left alone when nothing changed, so that a second build reads only what did.
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the pages before any is read."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
