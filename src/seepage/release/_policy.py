@@ -114,7 +114,7 @@ class Policy:
         return [Shortfall(target, factor) for target, factor in self.factors(leak).items() if factor > 1 + 1e-9]
 
     def _needed(self, leak: Leakage, kind: str, name: str | None) -> float:
-        """Return the factor on the noise scale that enough people need: everything scales with its inverse (eq. 7.1)."""
+        """Return the factor on the noise scale that is needed: everything scales with its inverse (eq. 7.1)."""
         information = leak.information
         if name is None:
             assert self.eta is not None
