@@ -18,14 +18,14 @@ model = Ridge(alpha=1.0).fit(X, y)
 leak = seepage.measure(model, X, y, noise_scale=2.0)
 
 # %%
-# One number a person, and where the median and the most exposed person are.
+# One number a person: 1/eta is the smallest error of an unbiased guess in the direction that is known best.
 
 eta = leak.examples["eta"]
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.hist(eta, bins=np.geomspace(eta.min(), eta.max(), 30), color="#0072B2", alpha=0.85)
 ax.axvline(eta.median(), color="0.2", linewidth=1, linestyle="--")
-ax.annotate("median", (eta.median(), ax.get_ylim()[1]), xytext=(4, -10), textcoords="offset points", fontsize=9)
-ax.set(xscale="log", xlabel="eta (1 / smallest error in the best-known direction)", ylabel="people")
+ax.text(eta.median(), 1.02, "median", transform=ax.get_xaxis_transform(), ha="center", fontsize=9)
+ax.set(xscale="log", xlabel="eta", ylabel="people")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
@@ -39,7 +39,8 @@ places = np.arange(len(order))
 ax.hlines(places, left[order].min(), left[order].median(), color="0.75", linewidth=2)
 ax.plot(left[order].median(), places, "o", color="#0072B2", label="median person")
 ax.plot(left[order].min(), places, "D", color="#D55E00", label="most exposed person")
-ax.set(yticks=places, yticklabels=order, xlim=(0, 1.02), xlabel="share of the prior variance that is left")
+ax.set(yticks=places, yticklabels=order, xlim=(0, 1.02))
+ax.set_xlabel("share of the prior variance that is left")
 ax.invert_yaxis()
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 ax.spines[["top", "right"]].set_visible(False)
