@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -97,7 +98,13 @@ def _write(app: Sphinx) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def _skip(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to estimators by itself; its docstrings refer to its own pages."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Write the pages before any is read."""
+    """Write the pages before any is read, and say what autodoc leaves out."""
     app.connect("builder-inited", _write)
+    app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
