@@ -47,11 +47,13 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "abort_on_example_error": True,
+    "capture_repr": (),
     "download_all_examples": False,
     "min_reported_time": 0,
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
     "write_computation_times": False,
 }
 # The figures of the gallery are stored as files, never shown.

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,8 @@ from sphinx.application import Sphinx
 
 import seepage
 
+# What a newcomer needs first comes first; a package that is not listed comes after these, errors last.
+_ORDER = ("linear", "leakage", "release", "report", "attacks", "_noise")
 _NOTE = ".. Made from the package's public names when the documentation is built.\n\n"
 
 
@@ -39,7 +42,7 @@ def pages() -> dict[str, str]:
 
 
 def _page(name: str, package: ModuleType) -> Iterator[str]:
-    yield _NOTE + _heading(name, "=") + f"{_first_line(package)}\n\n.. currentmodule:: {name}\n\n"
+    yield _NOTE + _heading(name, "=") + f"{_first_line(package)}.\n\n.. currentmodule:: {name}\n\n"
     for title, members in _sections(package).items():
         if title:
             yield _heading(title, "-")
@@ -68,16 +71,19 @@ def _sections(package: ModuleType) -> dict[str, list[str]]:
     names = public_names(package)
     if package is not seepage:
         return {"": names}
-    found: dict[str, list[str]] = {}
+    inside: dict[str, list[str]] = {}
     for name in names:
-        inside = getattr(package, name).__module__.split(".")[1]
-        title = _first_line(importlib.import_module(f"seepage.{inside}")).split(":")[0].rstrip(".")
-        found.setdefault(title, []).append(name)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+        inside.setdefault(getattr(package, name).__module__.split(".")[1], []).append(name)
+    order = sorted(inside, key=lambda module: (module == "_errors", *_rank(module)))
+    return {_first_line(importlib.import_module(f"seepage.{module}")).split(":")[0]: inside[module] for module in order}
+
+
+def _rank(module: str) -> tuple[int, str]:
+    return (_ORDER.index(module), "") if module in _ORDER else (len(_ORDER), module)
 
 
 def _first_line(module: ModuleType) -> str:
-    return (module.__doc__ or "").strip().splitlines()[0]
+    return (module.__doc__ or "").strip().splitlines()[0].rstrip(".")
 
 
 def _heading(text: str, line: str) -> str:
@@ -92,7 +98,13 @@ def _write(app: Sphinx) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def _skip(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to estimators by itself; its docstrings refer to its own pages."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Write the pages before any is read."""
+    """Write the pages before any is read, and say what autodoc leaves out."""
     app.connect("builder-inited", _write)
+    app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

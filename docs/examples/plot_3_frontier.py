@@ -30,6 +30,10 @@ curve.plot()
 # With three penalties: at strong protection, the strongly penalized model is the better one.
 
 curve = seepage.frontier(
-    model, *people, noise_scales=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0], penalties=[1.0, 30.0, 300.0], attribute="bmi"
+    model,
+    *people,
+    noise_scales=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
+    penalties=[1.0, 30.0, 300.0],
+    attribute="bmi",
 )
 curve.plot()

@@ -6,11 +6,11 @@ Noise is chosen for the most exposed person. When rows are reweighted until all 
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
 import seepage
+from seepage.report import EqualizedDisplay
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 before = seepage.measure(Ridge(alpha=1.0).fit(X, y), X, y, noise_scale=2.0)
@@ -19,13 +19,7 @@ equal = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=2.0).fit(X, y)
 # %%
 # Everyone ends up with the same eta: above where most were, and well below where the most exposed person was.
 
-eta, after = before.examples["eta"], equal.leakage_.examples["eta"]
-figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
-ax.hist(eta, bins=np.geomspace(eta.min(), eta.max(), 30), color="#0072B2", alpha=0.85, label="before")
-ax.axvline(after.mean(), color="#D55E00", linewidth=2, label="after, everyone")
-ax.set(xscale="log", xlabel="eta", ylabel="people")
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+EqualizedDisplay.from_leakages(before, equal.leakage_).plot()
 
 # %%
 # It takes a handful of fits; the spread is the standard deviation over the mean.

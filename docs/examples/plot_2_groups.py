@@ -6,7 +6,6 @@ Some groups are exposed more than others. Intervals are from a bootstrap over pe
 other people of the same kind.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
@@ -15,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
+from seepage.report import DistributionDisplay, GroupDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X = X[["mean radius", "mean texture", "mean smoothness", "mean symmetry", "mean fractal dimension"]]
+X = X[["mean radius", "mean texture", "mean smoothness", "mean symmetry"]]
 model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8)).fit(X, y)
 leak = seepage.measure(model, X, y, noise_scale=0.1)
 
@@ -30,24 +30,15 @@ sure = pd.cut(
     labels=["surely malignant", "likely malignant", "unsure", "likely benign", "surely benign"],
 )
 groups = leak.by_group(np.asarray(sure))
-frame = groups.frame.set_index("group").loc[list(sure.categories)]
-
-figure, ax = plt.subplots(figsize=(6, 3.0), layout="constrained")
-places = np.arange(len(frame))
-ax.errorbar(
-    frame["mean"],
-    places,
-    xerr=[frame["mean"] - frame["mean_low"], frame["mean_high"] - frame["mean"]],
-    fmt="o",
-    color="#0072B2",
-    capsize=3,
-)
-ax.set(yticks=places, yticklabels=[f"{name} ({n})" for name, n in frame["count"].items()], xlabel="mean eta")
-ax.invert_yaxis()
-ax.spines[["top", "right"]].set_visible(False)
+GroupDisplay.from_groups(groups).plot()
 
 # %%
 # The comparison in one line, with its interval.
 
 ratio, low, high = groups.ratio()
 print(f"{ratio:.1f} times as much in the most exposed group as in the least ({low:.1f} to {high:.1f})")
+
+# %%
+# A mean hides how far a group reaches.
+
+DistributionDisplay.from_leakage(leak, groups=np.asarray(sure)).plot()
