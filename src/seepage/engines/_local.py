@@ -17,6 +17,8 @@ from seepage.engines._engine import Engine, EngineError, Guarded, Result, Unit, 
 # Forking from a clean server is quick and copies no thread of the caller's.
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
+_SECONDS_TO_LEAVE = 5.0
+
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -78,7 +80,7 @@ class Local(Engine):
                         worker.give(waiting.popleft(), units)
                     else:
                         del busy[pipe]
-                        worker.stop()
+                        worker.dismiss()
                     yield done, accepted(result)
         finally:
             for worker in busy.values():
@@ -115,6 +117,12 @@ class _Worker:
         # A worker that is dead already is noticed when its answer is read.
         with contextlib.suppress(OSError):
             self.pipe.send(units[unit])
+
+    def dismiss(self) -> None:
+        """Let an idle worker end by itself, so that it puts back what it took from the system."""
+        self.pipe.close()
+        self.process.join(_SECONDS_TO_LEAVE)
+        self.stop()
 
     def stop(self) -> None:
         self.pipe.close()
