@@ -28,8 +28,14 @@ def note(message: str) -> None:
     aside().print(Text.assemble(("Note: ", "yellow"), one_screen(message)))
 
 
+def printable(text: str) -> str:
+    """Replace what would move the cursor or change colors: names of columns come from anywhere."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
 def one_screen(message: str) -> str:
     """Cut the middle out of a message that fills more than a screen: it ends with the way out."""
+    message = printable(message)
     if len(message) <= _MOST_LETTERS:
         return message
     return f"{message[: _MOST_LETTERS * 2 // 3]} [...] {message[-_MOST_LETTERS // 3 :]}"
@@ -43,5 +49,5 @@ def listing(names: list[str], most: int = 12) -> str:
 
 def shortened(name: str, letters: int = 40) -> str:
     """Return a name that fits a line, without anything that would move the cursor."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in name)
+    plain = printable(name).replace("\n", "?")
     return plain if len(plain) <= letters else f"{plain[: letters - 3]}..."

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.text import Text
 
 from seepage._errors import InputError
-from seepage.cli._console import screen
+from seepage.cli._console import printable, screen
 from seepage.cli._screen import item
 
 _CERTIFICATE = "urn:seepage:certificate:"
+_REPORT = "urn:seepage:report:"
 
 
 def show_document(path: Path) -> None:
@@ -20,6 +22,11 @@ def show_document(path: Path) -> None:
     schema = str(found.get("schema", ""))
     if schema.startswith(_CERTIFICATE):
         _show_certificate(screen(), path)
+        return
+    if schema.startswith(_REPORT):
+        from seepage.report import Report
+
+        screen().print(Markdown(printable(Report.read(path).markdown()), hyperlinks=False))
         return
     raise InputError(
         f"{path} is JSON, but neither a report (seepage measure --json) nor a certificate (seepage publish)."

@@ -40,6 +40,14 @@ def measure(
         Edition,
         typer.Option(help="Whether reports may hold values about single people.", rich_help_panel=options.OUT),
     ] = Edition.internal,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--people",
+            help="Write the values of every person as Parquet, readable by you alone; a new folder if streamed.",
+            rich_help_panel=options.OUT,
+        ),
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what publishing a model gives away about each person.
@@ -57,6 +65,8 @@ def measure(
     from seepage.cli._waiting import Waiting
 
     check_new(report, json, force=True)
+    if people is not None and edition is Edition.publishable:
+        raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
     with Waiting(quiet=quiet).shown() as waiting:
         file = None if policy is None else PolicyFile.read(policy)
         question = Question.of(
@@ -72,21 +82,25 @@ def measure(
             weight=sample_weight,
             stream=stream,
         )
-        leak = question.measured(noise_scale)
+        leak = question.measured(noise_scale, output=people)
         verdict = None if file is None else Verdict.of(leak, noise_scale, file, model)
-        if report is not None or json is not None:
+        if report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
-                found = leak.report(  # type: ignore[attr-defined]
-                    edition=edition.value, policy=None if file is None else file.policy, groups=question.grouping
+                found = leak.report(
+                    edition=edition.value, policy=None if file is None else file.policy, groups=question.named_grouping
                 )
                 if report is not None:
                     found.write_html(report)
                 if json is not None:
-                    json.write_text(found.json(), encoding="utf-8")
+                    found.write_json(json)
+                if people is not None and not question.source.stream:
+                    found.write_people(people)
         digest = None if quiet else Digest.of(leak, groups=question.grouping, ids=ids)
     if digest is not None:
         console = screen()
         show_digest(console, digest, verdict)
         for written in (report, json):
             if written is not None:
-                console.print(f"\nWritten: {written} ({edition.value} edition)", style="bold")
+                console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)
+        if people is not None:
+            console.print(f"Written: {people} (personal data)", style="bold", markup=False)

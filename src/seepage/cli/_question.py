@@ -162,6 +162,13 @@ class Question:
             return None
         return self.groups if self.source.stream else self.rows.groups
 
+    @property
+    def named_grouping(self) -> Any:
+        """The same with the name of the column, as a report takes it."""
+        if self.groups is None or self.source.stream:
+            return self.groups
+        return {self.groups: self.rows.groups}
+
     def _check_roles(self, source: Source) -> None:
         options = {"--target": self.target, "--ids": (self.ids,), "--groups": (self.groups,)}
         options["--sample-weight"] = (self.weight,)

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from seepage.cli._console import shortened
+from seepage.cli._console import printable, shortened
 from seepage.cli._digest import Digest, Spread
 from seepage.cli._verdict import Verdict
 
@@ -58,7 +58,7 @@ def item(mark: str, sentence: str, style: str = "") -> Table:
     line = Table.grid(padding=(0, 1))
     line.add_column(no_wrap=True)
     line.add_column()
-    line.add_row(Text(f"  {mark}", style=style), Text(sentence))
+    line.add_row(Text(f"  {mark}", style=style), Text(printable(sentence)))
     return line
 
 
