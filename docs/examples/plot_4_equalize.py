@@ -32,16 +32,16 @@ ax.set(xlabel="fit", ylabel="spread of eta")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# What it buys is noise, for a target about eta. What it costs is accuracy: the people who were given less weight were not
-# there for nothing.
+# What it buys is noise, for a target about eta. What it costs is accuracy: the people who were given less weight were
+# not there for nothing.
 
 for name, leak in (("before", before), ("after", equal.leakage_)):
     print(f"noise for eta <= 5, {name}: {seepage.calibrate(leak, eta=5.0):.1f}")
 print(f"R2 without noise: {model.score(X, y):.2f} before, {equal.score(X, y):.2f} after")
 
 # %%
-# Equalize what your target is about. Equal eta does not mean equal floors: here a floor for bmi would even need more noise
-# than before. With ``quantity="bmi"`` it needs much less.
+# Equalize what your target is about. Equal eta does not mean equal floors: here a floor for bmi would even need more
+# noise than before. With ``quantity="bmi"`` it needs much less.
 
 by_bmi = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=2.0, quantity="bmi").fit(X, y)
 for name, leak in (
