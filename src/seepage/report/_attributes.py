@@ -69,7 +69,7 @@ def _number(
         "name": name,
         "kind": "number",
         "unit": unit,
-        "deviation": None if deviation is None else edition.up(deviation),
+        "deviation": None if deviation is None else edition.near(deviation),
         "values": values,
         "reason": None if values else _too_few(edition),
     }
@@ -78,7 +78,9 @@ def _number(
 def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "kind": "category", "unit": None, "deviation": None, "values": []}
     if not refitted:
-        return entry | {"reason": f"Not asked for: exact refits for {leak.information.count:,} people take a while."}
+        return entry | {
+            "reason": f"Exact refits for {leak.information.count:,} people take a while: ask with categories=[...]."
+        }
     try:
         distance = leak.information.distances(name, None).farthest()
     except UnansweredError as reason:

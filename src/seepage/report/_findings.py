@@ -13,13 +13,21 @@ _UNTOUCHED = 0.9
 def findings(content: Mapping[str, Any], first: Collection[str]) -> list[str]:
     """Return the findings of a report: the attributes that the policy names first, then the most exposed ones."""
     told = [entry for entry in content["attributes"] if entry["values"]]
-    told.sort(key=lambda entry: entry["name"] not in first)
+    told.sort(key=lambda entry: (entry["name"] not in first, -_exposure(entry)))
     return [
         *(_attribute(entry) for entry in told[: max(_MOST_ATTRIBUTES, min(len(first), 8))]),
         *_spread(content),
         *(sentence for grouping in content["groups"] for sentence in _groups(grouping)),
         *_estimates(content),
     ]
+
+
+def _exposure(entry: Mapping[str, Any]) -> float:
+    """Return how much is given away, from 0 to 1; 0 where there is nothing to compare with."""
+    worst = entry["values"][-1]
+    if entry["kind"] == "category":
+        return float(2 * worst["success_rate"] - 1)
+    return 0.0 if worst["variance_left"] is None else float(1 - worst["variance_left"])
 
 
 def _attribute(entry: Mapping[str, Any]) -> str:

@@ -27,8 +27,8 @@ def meanings(content: Mapping[str, Any]) -> list[tuple[str, str]]:
         found.append(
             (
                 "Success rate",
-                "How often the best attacker tells a person's true category from another one that was as likely "
-                "before. 50% is a coin, 100% is certainty.",
+                "How often the best attacker tells a person's true category from the other one that is easiest to tell "
+                "from it, if both were as likely before. 50% is a coin, 100% is certainty.",
             )
         )
     found.append(
