@@ -52,6 +52,7 @@ class Local(Engine):
         work = packed(Guarded(function))
         waiting = deque(range(len(units)))
         busy: dict[Any, Worker] = {}
+        idle: list[Worker] = []
         lost = 0
         try:
             while waiting or busy:
@@ -76,9 +77,12 @@ class Local(Engine):
                         worker.give(waiting.popleft(), units)
                     else:
                         del busy[pipe]
-                        worker.stop()
+                        worker.dismiss()
+                        idle.append(worker)
                     yield done, accepted(result)
         finally:
+            for worker in idle:
+                worker.leave()
             for worker in busy.values():
                 worker.stop()
 

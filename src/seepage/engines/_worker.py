@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+_SECONDS_TO_LEAVE = 5.0
+
 
 @dataclass(eq=False)
 class Worker:
@@ -37,6 +39,15 @@ class Worker:
         # A worker that is dead already is noticed when its answer is read.
         with contextlib.suppress(OSError):
             self.pipe.send(units[unit])
+
+    def dismiss(self) -> None:
+        """Tell it that there is no more to do, so that it ends by itself and puts back what it took from the system."""
+        self.pipe.close()
+
+    def leave(self) -> None:
+        """Wait until a dismissed worker has ended."""
+        self.process.join(_SECONDS_TO_LEAVE)
+        self.stop()
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""

@@ -200,10 +200,15 @@ _READERS: dict[type, Reader] = {
 }
 
 
+def supported_names() -> tuple[str, ...]:
+    """Return the classes of models that can be measured."""
+    return tuple(kind.__name__ for kind in _READERS)
+
+
 def check_known(model: Any) -> None:
     """Refuse a model that cannot be measured."""
     if type(model) not in _READERS:
-        known = ", ".join(kind.__name__ for kind in _READERS)
+        known = ", ".join(supported_names())
         raise UnsupportedError(
             f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
         )

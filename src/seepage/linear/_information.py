@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
+from seepage.engines._progress import followed
 from seepage.leakage._information import Distances
 from seepage.linear._exact import ExactInformation
 from seepage.linear._geometry import Geometry
@@ -68,7 +69,7 @@ class LinearInformation(ExactInformation):
             batch = self.rows.read(at) if people is None else self.rows.read(at).take(people[at])
             return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True))))
+        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
     def _column(self, attribute: str) -> NDArray[Any]:
         return self.rows.column(None if self.is_label(attribute) else attribute)
@@ -99,12 +100,16 @@ class LinearInformation(ExactInformation):
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.count, len(values)))
-        for j, value in enumerate(values):
-            for span in self.rows.spans():
-                others = np.flatnonzero(truth[span] != j)
-                before = self.rows.read(span).take(others)
-                after = self.rows.altered(span, name, value).take(others)
-                distance[span.start + others, j] = self.refit.distances(before, after)
+        spans = self.rows.spans()
+        with followed(f"refitting with other values of {attribute}", len(values) * len(spans)) as watch:
+            for j, value in enumerate(values):
+                for span in spans:
+                    others = np.flatnonzero(truth[span] != j)
+                    before = self.rows.read(span).take(others)
+                    after = self.rows.altered(span, name, value).take(others)
+                    distance[span.start + others, j] = self.refit.distances(before, after)
+                    if watch is not None:
+                        watch(1)
         return Distances(tuple(values), truth, distance)
 
     def extremes(self) -> tuple[float, float]:
