@@ -2,6 +2,7 @@
 
 import json
 import stat
+import time
 import webbrowser
 from pathlib import Path
 
@@ -259,6 +260,21 @@ def test_the_report_needs_no_matplotlib(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     _checked(LEAK.report("internal", groups=X["sex"]))
+
+
+def test_a_million_people_take_seconds_and_little_room():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(1_000_000, 4))
+    labels = rows.sum(axis=1) + random.normal(size=len(rows))
+    leak = seepage.measure(Ridge().fit(rows, labels), rows, labels, noise_scale=1e-3)
+    leak.information.examples(), leak.information.attributes(), leak.information.variances()
+    groups = random.choice(["north", "south", "east"], len(rows))
+    for edition in EDITIONS:
+        start = time.process_time()
+        report = leak.report(edition, groups=groups, policy=seepage.Policy(eta=1.0))
+        assert len(report.html().encode()) < 1e6
+        assert len(report.json()) < 1e6
+        assert time.process_time() - start < 5
 
 
 def test_the_schema_ships_with_the_package():

@@ -8,7 +8,7 @@ import numpy as np
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.leakage._distribution import Distribution
-from seepage.meaning import success_rate, variance_left
+from seepage.meaning import success_rate, van_trees_floor, variance_left
 from seepage.report._edition import Edition
 from seepage.report._sources import distributions
 
@@ -57,12 +57,16 @@ def _number(
     for share in edition.shares(known.count):
         eta = edition.at_most(known, share)
         assert eta is not None
-        left = None if deviation is None else float(variance_left(eta, deviation**2))
+        left, floor = None, None
+        if deviation is not None:
+            left = _down_to_percent(float(variance_left(eta, deviation**2)))
+            floor = edition.down(float(van_trees_floor(eta, deviation**2)))
         values.append(
             {
                 "share": share,
                 "floor": edition.down(1 / eta) if eta > 0 else None,
-                "variance_left": None if left is None else _down_to_percent(left),
+                "floor_with_prior": floor,
+                "variance_left": left,
             }
         )
     return {

@@ -6,8 +6,6 @@ from typing import Any
 from seepage.report import _words as words
 
 _MOST_ATTRIBUTES = 4
-# Above this share of the variance, a guess that never saw the release does about as well.
-_UNTOUCHED = 0.9
 
 
 def findings(content: Mapping[str, Any], first: Collection[str]) -> list[str]:
@@ -36,7 +34,7 @@ def _attribute(entry: Mapping[str, Any]) -> str:
 
 def _number(entry: Mapping[str, Any]) -> str:
     half, widest = entry["values"][0], entry["values"][-1]
-    name, unit = words.name(entry["name"]), entry["unit"]
+    name, unit, known = words.name(entry["name"]), entry["unit"], entry["deviation"]
     if widest["floor"] is None:
         return f"The release says nothing about {name}."
     best = words.with_unit(widest["floor"], unit)
@@ -44,20 +42,15 @@ def _number(entry: Mapping[str, Any]) -> str:
         sentence = f"No unbiased guess of {name} is better than {best} for anyone"
     else:
         sentence = f"For {words.most(widest['share'])}, no unbiased guess of {name} is better than {best}"
-    if widest is not half:
+    # An error beyond what anybody knows without the release is of no interest.
+    if widest is not half and half["floor"] is not None and not (known and half["floor"] > 3 * known):
         sentence += f"; for half the people {words.with_unit(half['floor'], unit)}"
-    return f"{sentence}.{_beside_prior(entry)}"
-
-
-def _beside_prior(entry: Mapping[str, Any]) -> str:
-    if entry["deviation"] is None:
-        return ""
-    sentence = f" Without the release a guess is off by {words.with_unit(entry['deviation'], entry['unit'])}"
-    if entry["values"][-1]["variance_left"] >= _UNTOUCHED:
-        return f"{sentence}: the release adds next to nothing."
-    if entry["values"][0]["variance_left"] >= _UNTOUCHED:
-        return f"{sentence}: for half the people the release adds next to nothing."
-    return f"{sentence}."
+    if known is None:
+        return f"{sentence}."
+    return (
+        f"{sentence}. Without the release a guess is off by {words.with_unit(known, unit)}; with it, still by at least "
+        f"{words.with_unit(widest['floor_with_prior'], unit)}."
+    )
 
 
 def _category(entry: Mapping[str, Any]) -> str:

@@ -20,7 +20,8 @@ def meanings(content: Mapping[str, Any]) -> list[tuple[str, str]]:
             (
                 "Left unknown",
                 "What share of an attribute's variance among all people is left to somebody who saw the release. 100%: "
-                "they know no more than before. 0%: they know the value.",
+                "they know no more than before. 0%: they know the value. For a bell-shaped distribution of values, "
+                "with the information at each person's own value.",
             )
         )
     if "category" in kinds:
