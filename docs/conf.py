@@ -21,6 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "sphinx_copybutton",
+    "author_year",
     "mathml",
     "public_names",
 ]
@@ -41,6 +42,7 @@ numpydoc_show_class_members = False
 default_role = "code"
 
 bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "author_year"
 bibtex_reference_style = "author_year"
 
 sphinx_gallery_conf = {

@@ -91,8 +91,10 @@ def _heading(text: str, line: str) -> str:
 
 
 def _write(app: Sphinx) -> None:
+    folder = Path(app.srcdir) / "reference"
+    folder.mkdir(exist_ok=True)
     for name, text in pages().items():
-        path = Path(app.srcdir) / "reference" / name
+        path = folder / name
         # Left alone when nothing changed, so that a second build reads only what did.
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ from seepage.report import DistributionDisplay, GroupDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness", "mean symmetry"]]
-model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8)).fit(X, y)
+model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
 leak = seepage.measure(model, X, y, noise_scale=0.1)
 
 # %%

@@ -47,14 +47,15 @@ class Digest:
     floors: tuple[Spread, ...]
     """The most exposed attribute first."""
     categories: tuple[str, ...]
+    grouped_by: str | None
     groups: tuple[GroupRow, ...]
     most_exposed: tuple[tuple[str, float], ...]
     """Who, and eta."""
     assumptions: tuple[str, ...]
 
     @classmethod
-    def of(cls, leak: Leakage, *, groups: Any = None, ids: str | None = None) -> "Digest":
-        """Gather the numbers; `ids` is the column that names people."""
+    def of(cls, leak: Leakage, *, groups: Any = None, grouped_by: str | None, ids: str | None) -> "Digest":
+        """Gather the numbers; `grouped_by` and `ids` are the columns of groups and names."""
         information = leak.information
         examples, attributes = _values(leak)
         numbers = [name for name in attributes if name not in information.categorical]
@@ -65,6 +66,7 @@ class Digest:
             examples=tuple(Spread(name, *_spread(values)) for name, values in examples.items()),
             floors=tuple(Spread(name, *_inverse(_spread(attributes[name]))) for name in numbers),
             categories=tuple(name for name in attributes if name in information.categorical),
+            grouped_by=grouped_by,
             groups=() if groups is None else _groups(leak, groups),
             most_exposed=_most_exposed(leak, ids),
             assumptions=information.assumptions,

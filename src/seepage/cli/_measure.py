@@ -95,7 +95,7 @@ def measure(
                     found.write_json(json)
                 if people is not None and not question.source.stream:
                     found.write_people(people)
-        digest = None if quiet else Digest.of(leak, groups=question.grouping, ids=ids)
+        digest = None if quiet else Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
     if digest is not None:
         console = screen()
         show_digest(console, digest, verdict)

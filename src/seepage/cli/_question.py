@@ -143,6 +143,8 @@ class Question:
         if not self.source.stream:
             rows = self.rows
             return measure(self.model, rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, **common)
+        if output is not None:
+            output.mkdir(mode=0o700, exist_ok=True)
         return measure(
             self.model,
             list(self.source.paths),

@@ -35,7 +35,7 @@ def show_digest(console: Console, digest: Digest, verdict: Verdict | None) -> No
         names = ", ".join(shortened(name) for name in digest.categories[:_MOST_ROWS])
         console.print(Padding(Text(f"Categories, which have no unit: {names}"), (1, 0, 0, 0)))
     if digest.groups:
-        _titled(console, "Mean eta by group, with 95% intervals", _groups(digest))
+        _titled(console, f"Mean eta by {shortened(digest.grouped_by or 'group')}, with 95% intervals", _groups(digest))
     if digest.most_exposed:
         _titled(console, "Most exposed: treat these lines like the records themselves", _most_exposed(digest))
     console.print()
