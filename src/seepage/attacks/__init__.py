@@ -7,5 +7,4 @@ from seepage.attacks._membership import MembershipScore as MembershipScore
 from seepage.attacks._property import PropertyInference as PropertyInference
 from seepage.attacks._reconstruction import Reconstruction as Reconstruction
 from seepage.attacks._verify import Verification as Verification
-from seepage.attacks._verify import VerificationDisplay as VerificationDisplay
 from seepage.attacks._verify import verify as verify
