@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
     from seepage import engines as engines
     from seepage import federated as federated
     from seepage import network as network
+    from seepage import report as report
     from seepage.attacks import verify as verify
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
@@ -52,7 +53,7 @@ _LATER = {
     "plan": "seepage.linear",
     "verify": "seepage.attacks",
 }
-_PACKAGES = ("attacks", "datasets", "engines", "federated", "linear", "meaning", "network", "release")
+_PACKAGES = ("attacks", "datasets", "engines", "federated", "linear", "meaning", "network", "release", "report")
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,12 +1,12 @@
 """An attack beside the bound that it should not pass."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, MissingExtraError
+from seepage._errors import InputError
 from seepage._tables import Frame
 from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
@@ -14,6 +14,9 @@ from seepage.attacks._reconstruction import Reconstruction
 from seepage.attacks._release import attackable
 from seepage.leakage import Leakage
 from seepage.meaning import success_rate
+
+if TYPE_CHECKING:
+    from seepage.report import AttackDisplay
 
 Array = NDArray[np.float64]
 
@@ -35,49 +38,30 @@ class Verification:
         In words.
     holds : bool
         Whether every person's result agrees with the bound.
+    quantity : str
+        What is compared: "root mean square error", "mean squared error" or "success rate".
     """
 
     frame: Frame
     verdict: str
     holds: bool
-    _points: tuple[Array, Array, str, str]
+    quantity: str
 
-    def plot(self, ax: Any = None) -> "VerificationDisplay":
-        """Draw the attack against the bound, one dot a person, with the bound as a line."""
-        bound, attack, across, up = self._points
-        return VerificationDisplay(bound, attack, across, up).plot(ax)
+    def plot(self, ax: Any = None) -> "AttackDisplay":
+        """Draw the attack against the bound, one dot a person, with the bound as a line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        # Imported here: pictures are for those who ask for them.
+        from seepage.report import AttackDisplay
+
+        return AttackDisplay.from_verification(self).plot(ax)
 
     def __repr__(self) -> str:
         return f"Verification({self.verdict})"
-
-
-class VerificationDisplay:
-    """A scatter of attack against bound, with the bound as a line."""
-
-    def __init__(self, bound: Array, attack: Array, across: str, up: str) -> None:
-        self.bound, self.attack, self.across, self.up = bound, attack, across, up
-
-    def plot(self, ax: Any = None) -> "VerificationDisplay":
-        """Draw into `ax`, or into a figure of its own; leaves `ax_` and `figure_`."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise MissingExtraError('Pictures need matplotlib: pip install "seepage[report]".') from None
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4.2, 3.6), layout="constrained")
-        ax.scatter(self.bound, self.attack, s=9, color="#0072B2", alpha=0.6, linewidths=0, label="one person")
-        finite = np.concatenate([self.bound[np.isfinite(self.bound)], self.attack[np.isfinite(self.attack)]])
-        ends = np.array([finite.min(), finite.max()])
-        ax.plot(ends, ends, color="#D55E00", linewidth=1.2, label="the bound")
-        if self.across.endswith("floor") and ends[0] > 0 and ends[1] / ends[0] > 20:
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-        ax.set_xlabel(self.across)
-        ax.set_ylabel(self.up)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def verify(leak: Leakage, attack: Any, *, trials: int = 1000, seed: int = 0) -> Verification:
@@ -173,7 +157,7 @@ def _mean_and_error(values: Array) -> tuple[Array, Array]:
 
 
 def _biased_floor(slope: Array, error: Array, eta: Array, bias: Array) -> Array:
-    """Return the floor for an attack whose mean moves by `slope` with the value (G22 theorem 2)."""
+    """Return the floor for an attack whose mean moves by `slope` with the value (eq. 5.2)."""
     sure = np.maximum(np.abs(slope) - _ERRORS * error, 0.0)
     return np.asarray((sure / eta) ** 2 + bias**2)
 
@@ -210,7 +194,7 @@ def _of_errors(
         frame,
         _verdict(len(mse), int(below.sum()), unexplained),
         unexplained == 0,
-        (show(floors), show(mse), f"{name}, floor", f"{name}, attack"),
+        name,
     )
 
 
@@ -261,5 +245,4 @@ def _of_rates(make: Any, success: Array, best: Array, draws: int) -> Verificatio
         else f"{count} of {len(success)} people are guessed more often than the bound allows: the measurement does not "
         "describe this release."
     )
-    points = best, success, "best possible success rate", "success rate of the attack"
-    return Verification(frame, verdict, count == 0, points)
+    return Verification(frame, verdict, count == 0, "success rate")

@@ -2,13 +2,34 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from seepage.engines._engine import Watch
 
 _SECONDS_BETWEEN_LINES = 0.5
+
+Display = Callable[[str, int], AbstractContextManager[Watch | None]]
+"""Is told what is done and in how many units, and shows it until it is left."""
+_display: ContextVar[Display | None] = ContextVar("seepage_display", default=None)
+
+
+@contextmanager
+def shown_on(display: Display) -> Iterator[None]:
+    """Show every pass on a display, also those over rows in memory, instead of printing lines."""
+    token = _display.set(display)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+
+
+def followed(what: str, units: int) -> AbstractContextManager[Watch | None]:
+    """Return a context that yields a function to tell of finished units, if a display is there to show them."""
+    display = _display.get()
+    return nullcontext() if display is None else display(what, units)
 
 
 @dataclass(frozen=True)
@@ -21,6 +42,10 @@ class Progress:
     @contextmanager
     def of(self, what: str, units: int, *, called: str = "units") -> Iterator[Watch | None]:
         """Yield a function to tell of finished units."""
+        if self.wanted is not False and _display.get() is not None:
+            with followed(what, units) as shown:
+                yield shown
+            return
         if not (sys.stderr.isatty() if self.wanted is None else self.wanted):
             yield None
             return

@@ -1,7 +1,7 @@
 """What a fitted scikit-learn estimator minimized, in one notation.
 
-Every supported estimator minimizes  sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2.  `read` finds loss, P,
-how labels and class weights enter, and how near to the minimizer the solver promises to come.
+Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2  (eq. 2.1). `read` finds
+loss, P, how labels and class weights enter, and how near to the minimizer the solver promises to come.
 """
 
 from collections.abc import Callable
@@ -200,10 +200,15 @@ _READERS: dict[type, Reader] = {
 }
 
 
+def supported_names() -> tuple[str, ...]:
+    """Return the classes of models that can be measured."""
+    return tuple(kind.__name__ for kind in _READERS)
+
+
 def check_known(model: Any) -> None:
     """Refuse a model that cannot be measured."""
     if type(model) not in _READERS:
-        known = ", ".join(kind.__name__ for kind in _READERS)
+        known = ", ".join(supported_names())
         raise UnsupportedError(
             f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
         )

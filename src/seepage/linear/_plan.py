@@ -1,10 +1,11 @@
 """What a job over files will take, before it starts."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 
 from seepage._errors import InputError
@@ -12,13 +13,13 @@ from seepage.engines import Engine, Local
 from seepage.engines._files import Files
 from seepage.linear._estimators import check_supported, labels_of
 from seepage.linear._estimators import read as read_objective
-from seepage.linear._file_rows import FileReader
-from seepage.linear._measure import affine_of, fitted_columns, split
-from seepage.linear._roles import Roles, are_paths
+from seepage.linear._measure import Fit, affine_of, fitted_columns, split
 from seepage.linear._rows import Batch, Reading, batch_rows
 from seepage.linear._spectrum import top_eigenvalues
 from seepage.linear._threads import one_threaded_blas
 from seepage.linear._width import matrices_bytes
+from seepage.linear.files._roles import Roles, are_paths
+from seepage.linear.files._rows import FileReader
 
 # What Python and the libraries take before any row is read.
 _BASE_BYTES = 200 * 2**20
@@ -127,7 +128,7 @@ def plan(
     loss = read_objective(estimator, coder, None, 1.0, 1).loss
     passes = (1 if loss.quadratic else _POLISHING) + 1
     share = len({*names, *roles.target}) / len(files.schema.names)
-    each = _timed(files, reader, width)
+    each = _timed(reader.batches(files.units[0], None), 8 * reader.batch_size, width)
     largest = max(unit.bytes // max(unit.groups[1] - unit.groups[0], 1) for unit in files.units)
     engine = engine or Local()
     return Plan(
@@ -142,6 +143,42 @@ def plan(
     )
 
 
+def plan_in_memory(model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, attributes: int | None) -> Plan:
+    """Say what measuring rows in memory will take, from the first of them.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted linear model.
+    X, y : data frame, array-like
+        The first rows, and their labels.
+    rows : int
+        How many rows there are in all.
+    data_bytes : int
+        What all of them take in memory.
+    attributes : int, optional
+        How many attributes are private; all columns by default.
+    """
+    fit = Fit.of(model, X, y, None)
+    held, workers = fit.rows, numba.get_num_threads()
+    features, size = fit.affine.features, held.batch_size
+    width = (features + fit.problem.intercept) * fit.problem.labels.outputs
+    passes = (1 if fit.problem.loss.quadratic else _POLISHING) + 1
+    each = _timed((held.read(span) for span in held.spans()), 8 * size, width)
+    results = 8 * rows * (2 + (len(fit.table.names) if attributes is None else attributes))
+    batches = workers * 6 * 8 * min(size, rows) * max(width, 1)
+    return Plan(
+        rows=rows,
+        features=features,
+        units=-(-rows // size),
+        workers=workers,
+        passes=passes,
+        bytes_read=passes * data_bytes,
+        memory_per_worker=_BASE_BYTES + matrices_bytes(width) + batches + data_bytes + results,
+        core_hours=rows * (passes * each.read + (passes - 1) * each.summed + each.scored) / 3600,
+    )
+
+
 @dataclass(frozen=True)
 class _Seconds:
     """Per row."""
@@ -151,16 +188,15 @@ class _Seconds:
     scored: float
 
 
-def _timed(files: Files, reader: FileReader, width: int) -> _Seconds:
-    """Time the first rows of the first file on one thread."""
-    first = files.units[0]
+def _timed(batches: Iterator[Batch], enough: int, width: int) -> _Seconds:
+    """Time the first rows on one thread."""
     with one_threaded_blas():
         start = time.perf_counter()
         batch: Batch | None = None
         seen = 0
-        for batch in reader.batches(first, None):
+        for batch in batches:
             seen += len(batch)
-            if seen >= 8 * reader.batch_size:
+            if seen >= enough:
                 break
         assert batch is not None
         seconds = (time.perf_counter() - start) / seen

@@ -237,10 +237,10 @@ class InMemory:
             with np.errstate(over="ignore", invalid="ignore"):
                 return of(batch)
 
-        return reduce(add, in_threads(part, self.spans(summed=True)))
+        return reduce(add, in_threads(part, self.spans(summed=True), "adding up"))
 
     def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
-        return in_threads(lambda span: (span, of(self.read(span))), self.spans())
+        return in_threads(lambda span: (span, of(self.read(span))), self.spans(), "scoring")
 
 
 def numbers(table: Any) -> Array | sparse.csr_array:

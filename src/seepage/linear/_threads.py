@@ -6,7 +6,7 @@ leaves its threads spinning between products, on the cores that the rest of the 
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import numba
 from threadpoolctl import ThreadpoolController
+
+from seepage.engines._progress import followed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -40,8 +42,29 @@ def one_threaded_blas() -> AbstractContextManager[object]:
     return context
 
 
-def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield function(item) for all items, in order, on as many threads as numba may use."""
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item], what: str | None = None) -> Iterator[Result]:
+    """Yield function(item) for all items, in order, on as many threads as numba may use.
+
+    Parameters
+    ----------
+    function : callable
+        Of one item.
+    items : sequence
+        The batches.
+    what : str, optional
+        What to call this pass where progress is shown; nothing is shown by default.
+    """
+    if what is None:
+        yield from _in_threads(function, items)
+        return
+    with followed(what, len(items)) as watch:
+        for result in _in_threads(function, items):
+            yield result
+            if watch is not None:
+                watch(1)
+
+
+def _in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     threads = numba.get_num_threads()
     waiting = deque(items)
     if threads == 1 or len(waiting) <= 1:

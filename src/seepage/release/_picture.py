@@ -6,31 +6,31 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import MissingExtraError
+from seepage import _drawing
 from seepage._tables import Frame
 
 Array = NDArray[np.float64]
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DOTS = (0, (1, 2))
-_SYMBOLS = {"r2": "$R^2$", "d2": "$D^2$"}
+_SYMBOLS = {"r2": "R²", "d2": "D²"}
 
 
 def draw(frame: Frame, ax: Any, *, attribute: str | None, metric: str, quantile: float, confidence: float) -> Any:
     """Draw the frame of a `Frontier` and return the axes."""
-    try:
-        from matplotlib import colormaps, pyplot
-    except ImportError:
-        raise MissingExtraError(
-            'Drawing needs matplotlib, which is not installed. Install it with: pip install "seepage[report]"'
-        ) from None
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(4.8, 3.2), layout="constrained")
+    with _drawing.drawing(ax, (4.8, 3.2)) as ax:
+        _draw(frame, ax, attribute, metric, quantile, confidence)
+    return ax
+
+
+def _draw(frame: Frame, ax: Any, attribute: str | None, metric: str, quantile: float, confidence: float) -> None:
+    from matplotlib import colormaps
+
     curves = _curves(frame)
     quantity = "error_floor" if "error_floor" in next(iter(curves.values())) else "success_rate"
     # Penalties are ordered, and so is the color map; it survives gray print and color blindness.
     several = len(curves) > 1
-    colors = colormaps["viridis"](np.linspace(0.0, 0.8, len(curves))) if several else ["#0072B2"]
+    colors = colormaps["viridis"](np.linspace(0.0, 0.8, len(curves))) if several else [_drawing.BLUE]
     sign = -1.0 if metric.startswith("neg_") else 1.0
     for (penalty, at), color, marker in zip(curves.items(), colors, _MARKERS * len(curves), strict=False):
         score, low, high, exact = (sign * at[name] for name in ("score", "score_low", "score_high", "exact_score"))
@@ -44,9 +44,7 @@ def draw(frame: Frame, ax: Any, *, attribute: str | None, metric: str, quantile:
                 ax.annotate(_short(scale), (x, y), **below)
     _label_leakage(ax, quantity, attribute, quantile)
     _label_score(ax, metric, max(at["score_high"].max() for at in curves.values()))
-    ax.spines[["top", "right"]].set_visible(False)
     _explain(ax, confidence, numbers=not several)
-    return ax
 
 
 def _curves(frame: Frame) -> dict[float, dict[str, Array]]:
@@ -68,8 +66,13 @@ def _label_leakage(ax: Any, quantity: str, attribute: str | None, quantile: floa
         return
     guess, unit = (f" of {attribute}", "its unit") if attribute else ("", "any direction")
     ax.set_xlabel(f"Standard error of any unbiased guess{guess}\n(at least, in {unit}, for {who})")
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     ax.set_xscale("log")
+    # A decade or less is common, and would have one label.
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(lambda x, _: _short(x))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _label_score(ax: Any, metric: str, highest: float) -> None:
@@ -89,7 +92,7 @@ def _explain(ax: Any, confidence: float, *, numbers: bool) -> None:
     handles.append(Line2D([], [], color="0.4", linewidth=0.9, linestyle=_DOTS, label="without noise"))
     if numbers:
         handles.append(Line2D([], [], linestyle="none", label="numbers: noise scale"))
-    ax.legend(handles=handles, frameon=False, fontsize=8)
+    ax.legend(handles=handles)
 
 
 def _short(value: float) -> str:

@@ -1,0 +1,73 @@
+"""How pictures look: for print at half a page, in gray, and for readers who do not see all colors."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from seepage._errors import MissingExtraError
+
+# Okabe and Ito (2008): told apart with every kind of color vision.
+BLUE, ORANGE, GREEN, PINK, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+GRAY = "#666666"
+# Line styles and markers say the same as the colors once more.
+SERIES = (
+    (BLUE, "-", "o"),
+    (ORANGE, "--", "s"),
+    (GREEN, "-.", "^"),
+    (PINK, ":", "D"),
+    (SKY, (0, (5, 1)), "v"),
+    (RED, (0, (3, 1, 1, 1)), "P"),
+)
+_STYLE: Any = {
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9,
+    "font.size": 8,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    # A dollar sign in a name is a dollar sign.
+    "text.parse_math": False,
+}
+
+
+@contextmanager
+def drawing(ax: Any, size: tuple[float, float]) -> Iterator[Any]:
+    """Give axes to draw on, new ones of some size in inches if there are none, in the style of all pictures."""
+    try:
+        from matplotlib import pyplot, rc_context
+    except ImportError:
+        raise MissingExtraError(
+            'Drawing needs matplotlib, which is not installed. Install it with: pip install "seepage[report]"'
+        ) from None
+    with rc_context(_STYLE):
+        if ax is None:
+            _, ax = pyplot.subplots(figsize=size, layout="constrained")
+        yield ax
+        ax.spines[["top", "right"]].set_visible(False)
+
+
+def logarithmic(axis: Any) -> None:
+    """Make an axis logarithmic, with numbers as people write them."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = sorted(axis.get_view_interval())
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+    axis.set_major_formatter(lambda value, _: short(value))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def short(value: float, digits: int = 3) -> str:
+    """Return a number in few characters."""
+    return f"{float(f'{value:.{digits}g}'):g}"
+
+
+def clipped(text: Any, longest: int = 28) -> str:
+    """Return a name that fits beside an axis."""
+    shown = " ".join(str(text)[: longest + 1].split())
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"

@@ -1,0 +1,104 @@
+"""The commands, and what becomes of everything that goes wrong in them."""
+
+import os
+import sys
+import warnings
+from typing import Annotated, Any
+
+import click
+import typer
+from typer.core import TyperGroup
+
+from seepage._errors import PolicyError, SeepageError
+from seepage._version import __version__
+from seepage.cli._calibrate import calibrate
+from seepage.cli._check import check
+from seepage.cli._console import aside, note, refuse
+from seepage.cli._explain import explain
+from seepage.cli._measure import measure
+from seepage.cli._plan import plan
+from seepage.cli._publish import publish
+from seepage.cli._show import show
+
+_MISSED, _UNUSABLE, _STOPPED = 1, 2, 130
+
+
+class _Commands(TyperGroup):
+    """Keeps the order of the commands, and tells a stopped command from a missed policy."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            aside().print("Stopped.")
+            raise typer.Exit(_STOPPED) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    suggest_commands=False,  # click does
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit code: 0 done, 1 a policy is missed, 2 the input cannot be used.",
+)
+_BEFORE, _DECIDE, _UNDERSTAND = "Measure", "Decide", "Understand"
+app.command(rich_help_panel=_BEFORE)(measure)
+app.command(rich_help_panel=_BEFORE)(plan)
+app.command(rich_help_panel=_DECIDE)(calibrate)
+app.command(rich_help_panel=_DECIDE)(check)
+app.command(rich_help_panel=_DECIDE)(publish)
+app.command(rich_help_panel=_UNDERSTAND)(show)
+app.command(rich_help_panel=_UNDERSTAND)(explain)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"seepage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _seepage(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Measure what a trained model gives away about each person in its training data.
+
+    Start with [bold]seepage measure model.skops people.csv --target outcome --noise-scale 0.1[/bold]
+    """
+
+
+def run() -> None:
+    """Run a command; whatever goes wrong is said in a few lines, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter shows a question mark.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    warnings.showwarning = lambda message, *_, **__: note(str(message))
+    # Rows are given with their names also to models that were fitted without.
+    warnings.filterwarnings("ignore", message="X has feature names")
+    if os.environ.get("SEEPAGE_DEBUG"):
+        app(prog_name="seepage")
+    try:
+        app(prog_name="seepage")
+    except PolicyError as reason:
+        refuse(str(reason), title="The policy is missed")
+        sys.exit(_MISSED)
+    except SeepageError as reason:
+        refuse(str(reason))
+        sys.exit(_UNUSABLE)
+    except MemoryError:
+        refuse("There is not enough memory for these rows. See what they take with: seepage plan")
+        sys.exit(_UNUSABLE)
+    except Exception as reason:
+        refuse(
+            f"{type(reason).__name__}: {reason}\n\nThis was not foreseen. If it is no mistake in the input, please "
+            "report it with what SEEPAGE_DEBUG=1 before the command prints.",
+            title="Unforeseen error",
+        )
+        sys.exit(_UNUSABLE)

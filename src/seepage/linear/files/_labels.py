@@ -1,0 +1,74 @@
+"""What must be known of the labels and weights in files before the first pass."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage.engines._files import Unit
+from seepage.linear._passes import WARM
+from seepage.linear.files._roles import Roles
+from seepage.linear.files._rows import labels_in, weights_in
+from seepage.linear.files._weights import read_weighted
+
+Array = NDArray[np.float64]
+
+# Two narrow columns: many rows at a time.
+_BATCH = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The rows and their weight, for each class if there are classes."""
+
+    weight: float
+    classes: Mapping[Any, tuple[int, float]]
+
+    def __add__(self, other: "Tally") -> "Tally":
+        classes = {**self.classes, **other.classes}
+        for label in self.classes.keys() & other.classes.keys():
+            (count, weight), (more, heavier) = self.classes[label], other.classes[label]
+            classes[label] = count + more, weight + heavier
+        return Tally(self.weight + other.weight, classes)
+
+    def of(self, classes: NDArray[Any]) -> tuple[Array, Array]:
+        """Return the number of rows and the weight of each class."""
+        found = np.array([self.classes.get(label, (0, 0.0)) for label in classes.tolist()], dtype=np.float64)
+        return found[:, 0], found[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Tallying:
+    """Counts the labels of units."""
+
+    preload: ClassVar[str] = WARM
+
+    filesystem: Any
+    roles: Roles
+    classifier: bool
+
+    def __call__(self, run: Sequence[Unit]) -> Tally:
+        columns = [*self.roles.target, *([self.roles.weight] if isinstance(self.roles.weight, str) else [])]
+        return reduce(add, (self._tally(unit, columns) for unit in run))
+
+    def _tally(self, unit: Unit, columns: list[str]) -> Tally:
+        found = Tally(0.0, {})
+        for batch in read_weighted(self.filesystem, unit, columns, _BATCH, self.roles.weight):
+            try:
+                labels = labels_in(batch, self.roles.target)
+                weights = weights_in(batch, self.roles.weight_column)
+            except InputError as error:
+                raise InputError(f"{unit.path}: {error}") from error
+            each = np.ones(len(labels)) if weights is None else weights
+            classes: dict[Any, tuple[int, float]] = {}
+            if self.classifier:
+                names, index = np.unique(labels, return_inverse=True)
+                rows, weight = np.bincount(index).tolist(), np.bincount(index, each).tolist()
+                classes = dict(zip(names.tolist(), zip(rows, weight, strict=True), strict=True))
+            found += Tally(float(each.sum()), classes)
+        return found

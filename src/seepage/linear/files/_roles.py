@@ -1,0 +1,84 @@
+"""What the columns of files are for, and how a job over files runs."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seepage._errors import InputError
+from seepage.engines import Engine
+from seepage.linear.files._weights import StoredWeights
+
+
+def are_paths(X: Any) -> bool:
+    """Return whether rows are given as names of files."""
+    if isinstance(X, str | os.PathLike):
+        return True
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(path, str | os.PathLike) for path in X)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of files that are no attributes."""
+
+    target: tuple[str, ...]
+    weight: str | StoredWeights | None
+    ids: str | None
+    groups: str | None
+
+    @classmethod
+    def of(cls, y: Any, *, target: Any, sample_weight: Any, ids: Any, groups: Any) -> "Roles":
+        """Check that every role is the name of a column."""
+        if y is not None:
+            raise InputError('X names files, so the labels are a column of them: leave y out and give target="column".')
+        if target is None:
+            raise InputError('X names files: say which column holds the labels with target="column".')
+        listed = (target,) if isinstance(target, str) else tuple(target)
+        for what, name in (("sample_weight", sample_weight), ("ids", ids), ("groups", groups)):
+            stored = what == "sample_weight" and isinstance(name, StoredWeights)
+            if name is not None and not isinstance(name, str) and not stored:
+                raise InputError(
+                    f"X names files, so {what} must be the name of one of their columns, not {type(name).__name__}."
+                )
+        return cls(listed, sample_weight, ids, groups)
+
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns of each role, under the argument that named them."""
+        weight = self.weight if isinstance(self.weight, str) else None
+        single = {"sample_weight": weight, "ids": self.ids, "groups": self.groups}
+        return {"target": self.target} | {what: (name,) for what, name in single.items() if name is not None}
+
+    @property
+    def weight_column(self) -> str | None:
+        """The column of a batch that holds the weights."""
+        return self.weight.in_batch if isinstance(self.weight, StoredWeights) else self.weight
+
+    def features(self, columns: Sequence[str]) -> list[str]:
+        """Return the columns that have no role."""
+        taken = {name for names in self.named().values() for name in names}
+        return [name for name in columns if name not in taken]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Who does the work, and where its results go."""
+
+    engine: Engine
+    output: Any
+    resume: bool
+    filesystem: Any
+    progress: bool | None
+
+    def __post_init__(self) -> None:
+        if self.resume and self.output is None:
+            raise InputError("resume=True continues the job in an output folder: name it with output=.")
+
+
+def refuse_in_memory(y: Any, **files_only: Any) -> None:
+    """Refuse what only makes sense for files."""
+    for name, value in files_only.items():
+        if value not in (None, False):
+            way_out = "call by_group(labels) on the result" if name == "groups" else "leave it out, or pass X as paths"
+            raise InputError(f"{name}= is for rows in Parquet files, and X is in memory: {way_out}.")
+    if y is None:
+        raise InputError("y is missing: give the labels that the model was fitted on.")

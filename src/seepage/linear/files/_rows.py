@@ -1,0 +1,171 @@
+"""Rows in Parquet files, read a batch at a time by an engine's workers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, MissingExtraError
+from seepage._tables import Table, plain
+from seepage.engines import Engine
+from seepage.engines._files import Files, Unit
+from seepage.engines._output import Output
+from seepage.engines._progress import Progress
+from seepage.linear._passes import Adding, Kept, fingerprint, in_runs
+from seepage.linear._rows import Batch, Reading, check_batch, check_raw
+from seepage.linear._sums import NewtonSums
+from seepage.linear._weights import checked_weights
+from seepage.linear.files._roles import Roles
+from seepage.linear.files._weights import read_weighted
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FileReader:
+    """Turns row groups into batches."""
+
+    filesystem: Any
+    features: tuple[str, ...]
+    roles: Roles
+    reading: Reading
+    batch_size: int
+    by_name: bool
+    """Whether preprocessing looks its columns up by name, and so needs a data frame."""
+    kept: tuple[pa.Field, ...]
+    """The columns that say who a row is: ids and groups."""
+    only: Mapping[str, Any] | None = None
+    """Values of columns that rows must have to be read at all."""
+
+    def batches(self, unit: Unit, check: tuple[str, ...] | None) -> Iterator[Batch]:
+        return (batch for batch, _ in self._read(unit, self._columns(), check))
+
+    def rows(self, unit: Unit) -> Iterator[tuple[Batch, pa.RecordBatch]]:
+        """Yield each batch with the columns that say who its rows are."""
+        return self._read(unit, [*self._columns(), *(field.name for field in self.kept)], None)
+
+    def _read(
+        self, unit: Unit, names: list[str], check: tuple[str, ...] | None
+    ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
+        start = unit.start
+        for columns in read_weighted(
+            self.filesystem, unit, list(dict.fromkeys(names)), self.batch_size, self.roles.weight
+        ):
+            size, kept = columns.num_rows, self._kept(columns)
+            try:
+                batch = self._batch(kept, start if check is not None else None)
+                if check is not None:
+                    check_batch(batch, start, check)
+            except InputError as error:
+                raise InputError(f"{unit.path}: {error}") from error
+            start += size
+            if len(batch):
+                yield batch, kept
+
+    def _columns(self) -> list[str]:
+        weight = (self.roles.weight,) if isinstance(self.roles.weight, str) else ()
+        return [*self.features, *self.roles.target, *weight, *(self.only or ())]
+
+    def _kept(self, columns: pa.RecordBatch) -> pa.RecordBatch:
+        for name, wanted in (self.only or {}).items():
+            column = columns.column(name)
+            values = wanted if isinstance(wanted, list | tuple | set | frozenset | np.ndarray) else [wanted]
+            try:
+                among = pa.array(list(values), type=getattr(column.type, "value_type", column.type))
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                raise InputError(f"The column {name!r} holds {column.type}, not {wanted!r}.") from None
+            columns = columns.filter(pc.is_in(column, value_set=among))
+        return columns
+
+    def _batch(self, columns: pa.RecordBatch, check_from: int | None) -> Batch:
+        table: Any = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
+        if check_from is not None and self.reading.preprocess is not None:
+            check_raw(Table.of(table), check_from)
+        weights = weights_in(columns, self.roles.weight_column)
+        return self.reading.batch(table, labels_in(columns, self.roles.target), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """All rows of some files."""
+
+    files: Files
+    reader: FileReader
+    engine: Engine
+    progress: Progress
+    output: Output | None
+
+    @property
+    def count(self) -> int:
+        return self.files.count
+
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        kept = None
+        if self.output is not None and isinstance(of, partial):
+            kept = Kept(self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
+        return self.add(Adding(self.reader, of, check, kept), "adding up")
+
+    def joint(self, of: Callable[[Batch], Any], people: Mapping[str, Any] | None) -> Any:
+        """Add up over some of the rows."""
+        return self.add(Adding(replace(self.reader, only=people), of), "joint information")
+
+    def add(self, work: Callable[[Any], Any], what: str) -> Any:
+        """Run a function of runs of units and add its results up."""
+        runs = in_runs(self.files.units, self.engine.workers)
+        with self.progress.of(what, len(runs)) as watch:
+            return self.engine.total(work, runs, watch)
+
+
+def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> NDArray[Any]:
+    """Return the labels of some rows."""
+    found = [plain(_values(columns, name, "y")) for name in target]
+    return found[0] if len(found) == 1 else np.column_stack(found)
+
+
+def weights_in(columns: pa.RecordBatch, weight: str | None) -> Array | None:
+    """Return the weights of some rows."""
+    return None if weight is None else checked_weights(_values(columns, weight, "sample_weight"), columns.num_rows)
+
+
+def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
+    # Column by column, as files hold them: writing them side by side would cost as much as reading.
+    whole = np.empty((len(features), columns.num_rows)).T
+    held = dict(zip(columns.schema.names, columns.columns, strict=True))
+    for i, name in enumerate(features):
+        if held[name].type == pa.float64() and not held[name].null_count:
+            whole[:, i] = held[name].to_numpy()
+            continue
+        values = _values(columns, name, "X")
+        if values.dtype.kind not in "biuf":
+            raise InputError(
+                f"The column {name!r} of X holds {columns.column(name).type}, not numbers, and no step of the model "
+                "encodes it. Put the encoder and the model in one Pipeline, fitted on a data frame."
+            )
+        whole[:, i] = values
+    return whole
+
+
+def _values(columns: pa.RecordBatch, name: str, what: str) -> NDArray[Any]:
+    column = columns.column(name)
+    if column.null_count:
+        raise InputError(
+            f"{what} has a missing value in column {name!r}. Drop or fill it before fitting and measuring."
+        )
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _frame(columns: pa.RecordBatch, features: tuple[str, ...]) -> Any:
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "The model's preprocessing finds its columns by name, which needs a data frame: pip install pandas"
+        ) from error
+    return columns.select(list(features)).to_pandas()

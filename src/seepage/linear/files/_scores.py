@@ -1,0 +1,139 @@
+"""The row-local pass over files: one Parquet file of results a unit, and a summary that adds up."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage.engines._files import Unit
+from seepage.engines._output import Output
+from seepage.leakage._distribution import Distribution
+from seepage.leakage._information import Kind
+from seepage.linear._one_margin import OneMargin
+from seepage.linear._passes import WARM
+from seepage.linear._rows import Batch
+from seepage.linear._several_margins import SeveralMargins
+from seepage.linear.files._rows import FileReader
+
+Array = NDArray[np.float64]
+
+# The most exposed people that a summary knows by name.
+MOST = 100
+# Rows that are written at once: small row groups are slow to read.
+_PIECE = 2**17
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What is known of all people together."""
+
+    columns: Mapping[str, Distribution]
+    groups: Mapping[Any, Distribution]
+    top: pa.Table | None
+    """The most exposed people, the largest eta first; None when attributes were scored."""
+
+    def __add__(self, other: "Summary") -> "Summary":
+        columns = {name: known + other.columns[name] for name, known in self.columns.items()}
+        groups = {**self.groups, **other.groups}
+        for name in self.groups.keys() & other.groups.keys():
+            groups[name] = self.groups[name] + other.groups[name]
+        top = None if self.top is None or other.top is None else _largest(pa.concat_tables([self.top, other.top]))
+        return Summary(columns, groups, top)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores the rows of units, writes them if there is an output, and sums them up."""
+
+    preload: ClassVar[str] = WARM
+
+    reader: FileReader
+    scorer: OneMargin | SeveralMargins
+    kind: Kind
+    names: tuple[str, ...]
+    base: str
+    output: Output | None
+
+    def __call__(self, run: Sequence[Unit]) -> Summary:
+        numba.set_num_threads(1)
+        return reduce(add, (summary for unit in run for summary in self._summaries(unit)))
+
+    def _summaries(self, unit: Unit) -> Iterator[Summary]:
+        if self.output is None:
+            yield from self._summed(unit, self._scored(unit))
+            return
+        name = self.output.place(self.base, unit, self.kind)
+        if self.output.has(name):
+            # An earlier job finished this unit: its rows are only read.
+            yield from self._summed(unit, self.output.tables(name, unit.rows, _PIECE))
+            return
+        with self.output.writing(name, self._schema()) as write:
+            yield from self._summed(unit, map(write, self._scored(unit)))
+
+    def _schema(self) -> pa.Schema:
+        return pa.schema([*self.reader.kept, *((name, pa.float64()) for name in self.names)])
+
+    def _scored(self, unit: Unit) -> Iterator[pa.Table]:
+        """Yield the rows of a unit with their scores, many at a time."""
+        waiting: list[pa.RecordBatch] = []
+        for batch, columns in self.reader.rows(unit):
+            kept = [columns.column(field.name) for field in self.reader.kept]
+            waiting.append(pa.record_batch([*kept, *self._scores(batch)], schema=self._schema()))
+            if sum(part.num_rows for part in waiting) >= _PIECE:
+                yield pa.Table.from_batches(waiting)
+                waiting = []
+        if waiting:
+            yield pa.Table.from_batches(waiting)
+
+    def _scores(self, batch: Batch) -> list[Array]:
+        if self.kind == "attributes":
+            return list(np.sqrt(self.scorer.attributes(batch)).T)
+        top, trace = self.scorer.examples(batch)
+        return [np.sqrt(top), np.sqrt(trace / max(self.scorer.geometry.values, 1))]
+
+    def _summed(self, unit: Unit, pieces: Iterable[pa.Table]) -> Iterator[Summary]:
+        start = unit.start
+        for piece in pieces:
+            values = {name: piece.column(name).to_numpy() for name in self.names}
+            columns = {name: Distribution.of(column) for name, column in values.items()}
+            if self.kind == "attributes":
+                yield Summary(columns, {}, None)
+            else:
+                eta = values["eta"]
+                yield Summary(columns, self._groups(piece, eta), self._top(unit, piece, eta, start))
+            start += piece.num_rows
+
+    def _groups(self, piece: pa.Table, values: Array) -> dict[Any, Distribution]:
+        column = self.reader.roles.groups
+        if column is None:
+            return {}
+        labels = piece.column(column).combine_chunks()
+        if labels.null_count:
+            raise InputError(
+                f"The column {column!r} lacks a group for somebody. Give the people without a group a name."
+            )
+        coded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
+        names, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        # Sixteen bits sort in linear time.
+        order = np.argsort(codes.astype(np.int16) if len(names) < 2**15 else codes, kind="stable")
+        parts = np.split(values[order], np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])
+        return {name: Distribution.of(part) for name, part in zip(names, parts, strict=True) if len(part)}
+
+    def _top(self, unit: Unit, piece: pa.Table, values: Array, start: int) -> pa.Table:
+        rows = np.argpartition(-values, MOST)[:MOST] if len(values) > MOST else np.arange(len(values))
+        rows = np.sort(rows)
+        found = piece.take(rows)
+        found = found.append_column("file", pa.array([unit.path] * len(rows), pa.string()))
+        return _largest(found.append_column("row", pa.array(start + rows)))
+
+
+def _largest(people: pa.Table) -> pa.Table:
+    """Return the first rows in descending order of eta, ties in the order of the input."""
+    return people.take(np.argsort(-people.column("eta").to_numpy(), kind="stable")[:MOST])

@@ -1,0 +1,45 @@
+"""The page of the documentation about the command line; `python tests/cli/page.py` captures its blocks anew."""
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from terminal import Terminal
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "command-line.md"
+_BLOCK = re.compile(r"^```(console|python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def replayed(text: str, terminal: Terminal) -> Iterator[tuple[re.Match[str], str]]:
+    """Do what the page says, and yield each console block with what it should be."""
+    # A pickle, to be refused.
+    (terminal.folder / "model.pkl").write_bytes(b"\x80\x04.")
+    for block in _BLOCK.finditer(text):
+        language, content = block.groups()
+        if language == "python":
+            with contextlib.chdir(terminal.folder):
+                exec(compile(content, str(PAGE), "exec"), {})
+        elif language == "toml":
+            (terminal.folder / "policy.toml").write_text(content)
+        else:
+            typed = re.match(r"\$ (.*?[^\\])\n", content, re.DOTALL)[1]
+            shown = terminal.run(typed.replace("\\\n", " ")).text.strip("\n")
+            yield block, f"```console\n$ {typed}\n" + (f"{shown}\n" if shown else "") + "```"
+
+
+def _capture() -> None:
+    text = PAGE.read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        parts, end = [], 0
+        for block, wanted in replayed(text, Terminal(Path(folder), warm=False)):
+            parts += [text[end : block.start()], wanted]
+            end = block.end()
+    PAGE.write_text("".join(parts) + text[end:])
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH", None)
+    _capture()

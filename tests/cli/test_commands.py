@@ -1,0 +1,209 @@
+"""Each command, typed as a new user would, says the truth in 80 columns."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from terminal import Terminal
+
+import seepage
+
+ASK = "model.skops people.csv --target progression"
+
+
+@pytest.fixture(scope="module")
+def leak(terminal: Terminal) -> seepage.Leakage:
+    people = pd.read_csv(terminal.folder / "people.csv")
+    model = skops.io.load(terminal.folder / "model.skops")
+    return seepage.measure(
+        model, people[list(model.feature_names_in_)], people["progression"], noise_scale=2.0, attributes=["age", "bmi"]
+    )
+
+
+def _number_of(text: str, name: str) -> list[float]:
+    line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
+    return [float(number) for number in line.removeprefix(name).replace("±", "").split()]
+
+
+def test_help_starts_within_a_second_and_fits(tmp_path: Path) -> None:
+    answer = Terminal(tmp_path, warm=False).run("seepage --help")
+    assert answer.code == 0
+    for command in ("measure", "plan", "calibrate", "check", "publish", "show", "explain"):
+        assert f" {command} " in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+    code = "import time, sys; sys.argv = ['seepage', '--help']; from seepage.cli import main\nmain()"
+    before, start = os.times(), time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    after = os.times()
+    processor = after.children_user + after.children_system - before.children_user - before.children_system
+    assert min(processor, time.perf_counter() - start) < 1.0
+
+
+def test_help_of_every_command_fits_80_columns(terminal: Terminal) -> None:
+    for command in ("measure", "plan", "calibrate", "check", "publish", "show", "explain"):
+        answer = terminal.run(f"seepage {command} --help")
+        assert answer.code == 0
+        assert max(map(len, answer.out.splitlines())) <= 80
+        assert "..." not in answer.out.replace("DATA...", "")
+
+
+def test_version(terminal: Terminal) -> None:
+    assert terminal.run("seepage --version").out == f"seepage {seepage.__version__}\n"
+
+
+@pytest.mark.parametrize("data", ["people.csv", "people.parquet", "people.feather", "parts", "'parts/*.parquet'"])
+def test_measure_prints_what_the_library_measures(terminal: Terminal, leak: seepage.Leakage, data: str) -> None:
+    command = f"seepage measure model.skops {data} --target progression --noise-scale 2 --private age,bmi --ids patient"
+    answer = terminal.run(command)
+    assert (answer.code, answer.err) == (0, "")
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert answer.out.startswith("442 people, 3 private attributes (exact, noise scale 2)")
+    eta = leak.examples["eta"]
+    assert _number_of(answer.out, "eta") == pytest.approx([eta.median(), eta.quantile(0.95), eta.max()], rel=1e-3)
+    floors = 1 / leak.attributes["bmi"]
+    wanted = [1 / (1 / floors).median(), 1 / (1 / floors).quantile(0.95), floors.min()]
+    assert _number_of(answer.out, "bmi") == pytest.approx(wanted, rel=1e-3)
+    assert f"P{eta.argmax():04d}" in answer.out
+    assert "Known to the attacker besides: sex, bp" in answer.out
+
+
+def test_streamed_rows_give_the_same_numbers(terminal: Terminal, leak: seepage.Leakage) -> None:
+    command = "seepage measure model.skops parts -t progression -n 2 -p age,bmi --groups sex --stream"
+    answer = terminal.run(command)
+    assert (answer.code, answer.err) == (0, "")
+    eta = leak.examples["eta"]
+    assert _number_of(answer.out, "eta") == pytest.approx([eta.median(), eta.quantile(0.95), eta.max()], rel=5e-3)
+    assert "row" in answer.out
+    assert "part-" in answer.out
+    in_memory = terminal.run(command.replace("--stream", "--in-memory"))
+    assert _number_of(answer.out, "1.0")[:2] == _number_of(in_memory.out, "1.0")[:2]
+
+
+def test_quiet_prints_nothing(terminal: Terminal) -> None:
+    answer = terminal.run(f"seepage measure {ASK} -n 2 --quiet")
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+
+
+def test_calibrate_finds_enough_noise_and_check_agrees(terminal: Terminal, leak: seepage.Leakage) -> None:
+    exact = terminal.run(f"seepage calibrate {ASK} --policy policy.toml --exact --quiet")
+    assert float(exact.out) == pytest.approx(seepage.calibrate(leak, error_floor={"age": 5.0, "bmi": 2.0}), rel=1e-9)
+    rounded = terminal.run(f"seepage calibrate {ASK} --policy policy.toml --quiet")
+    assert float(exact.out) <= float(rounded.out) < 1.1 * float(exact.out)
+    assert len(rounded.out.strip().replace(".", "").lstrip("0")) <= 2
+    assert terminal.run(f"seepage check {ASK} --policy policy.toml -n {rounded.out.strip()}").code == 0
+    less = 0.999 * float(exact.out)
+    assert terminal.run(f"seepage check {ASK} --policy policy.toml -n {less}").code == 1
+
+
+@pytest.mark.parametrize("how", ["--stream", "--in-memory"])
+def test_check_gives_its_reasons(terminal: Terminal, how: str) -> None:
+    answer = terminal.run(f"seepage check model.skops parts -t progression -n 2 --policy policy.toml {how}")
+    assert answer.code == 1
+    assert "misses its policy (1 of 2 targets)" in answer.out
+    assert "MISSED Everyone's bmi" in answer.out
+    assert "met    Everyone's age" in answer.out
+    assert "A noise scale of 2.5 meets all of them." in answer.out
+
+
+def test_publish_writes_a_noisy_model_a_certificate_and_a_key(terminal: Terminal) -> None:
+    command = f"seepage publish {ASK} -n 2.5 --policy policy.toml --out noisy.skops --key owner.key"
+    answer = terminal.run(command)
+    assert answer.code == 0
+    folder = terminal.folder
+    exact, noisy = (skops.io.load(folder / name) for name in ("model.skops", "noisy.skops"))
+    difference = np.append(noisy.coef_ - exact.coef_, noisy.intercept_ - exact.intercept_)
+    assert 0.5 < np.std(difference) / 2.5 < 2
+    certificate = seepage.Certificate.read(folder / "noisy.certificate.json")
+    people = pd.read_csv(folder / "people.csv")
+    X, y = people[list(exact.feature_names_in_)], people["progression"]
+    assert certificate.matches(exact, X, y, key=(folder / "owner.key").read_bytes())
+    assert stat.S_IMODE((folder / "owner.key").stat().st_mode) == 0o600
+    shown = terminal.run("seepage show noisy.certificate.json")
+    assert shown.code == 0
+    assert "Certificate of a Ridge" in shown.out
+    assert "Everyone's bmi: no unbiased guess has a standard error below 2." in shown.out
+    again = terminal.run(command)
+    assert again.code == 2
+    assert "--force" in again.err
+
+
+def test_a_missed_policy_publishes_nothing(terminal: Terminal) -> None:
+    answer = terminal.run(f"seepage publish {ASK} -n 0.1 --policy policy.toml --out never.skops")
+    assert answer.code == 1
+    assert "nothing was published" in answer.err
+    assert not (terminal.folder / "never.skops").exists()
+
+
+def test_publishing_needs_a_policy_or_a_word(terminal: Terminal) -> None:
+    assert terminal.run(f"seepage publish {ASK} -n 2.5 --out x.skops").code == 2
+    answer = terminal.run(f"seepage publish {ASK} -n 2.5 --out without.skops --without-policy")
+    assert answer.code == 0
+    assert "the key was not kept" in answer.out
+    certificate = json.loads((terminal.folder / "without.certificate.json").read_text())
+    assert certificate["policy"] is None
+
+
+@pytest.mark.parametrize("data", ["people.csv", "people.feather", "people.parquet", "people.parquet --stream"])
+def test_plan_says_rows_memory_and_time(terminal: Terminal, data: str) -> None:
+    answer = terminal.run(f"seepage plan model.skops {data} -t progression")
+    assert answer.code == 0
+    assert re.search(r"rows +442\n", answer.out)
+    assert re.search(r"features +10\n", answer.out)
+    assert re.search(r"memory +2\d\d MB", answer.out)
+    assert "less than a second" in answer.out
+
+
+def test_plan_of_a_large_text_file_reads_only_its_beginning(terminal: Terminal) -> None:
+    lines = (terminal.folder / "people.csv").read_text().splitlines(keepends=True)
+    with (terminal.folder / "large.csv").open("w") as file:
+        file.write(lines[0])
+        for _ in range(600):
+            file.writelines(lines[1:])
+    answer = terminal.run("seepage plan model.skops large.csv -t progression")
+    assert answer.code == 0
+    rows = int(re.search(r"rows +about ([\d,]+)", answer.out)[1].replace(",", ""))
+    assert rows == pytest.approx(600 * 442, rel=0.02)
+
+
+def test_explain_needs_no_library_and_knows_other_names(terminal: Terminal) -> None:
+    assert terminal.run("seepage explain eta").out == terminal.run("seepage explain FIL").out
+    assert "1/eta" in terminal.run("seepage explain eta").out
+    assert "variance_left" in terminal.run("seepage explain").out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    environment = {
+        **os.environ,
+        "_SEEPAGE_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": "seepage me",
+        "COMP_CWORD": "1",
+    }
+    environment |= {"_TYPER_COMPLETE_ARGS": "seepage me", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    done = subprocess.run(
+        [sys.executable, "-m", "seepage"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert "measure" in done.stdout
+    assert "calibrate" not in done.stdout
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich", "skops"])
+def test_a_missing_extra_is_named(terminal: Terminal, missing: str) -> None:
+    arguments = ["measure", "model.skops", "people.csv", "-t", "progression", "-n", "1"]
+    code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['seepage', *{arguments}]\n"
+    code += "from seepage.cli import main\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=terminal.folder, check=False
+    )
+    assert done.returncode == 2
+    assert 'pip install "seepage[cli]"' in " ".join(done.stderr.replace("│", "").split())
+    assert "Traceback" not in done.stderr

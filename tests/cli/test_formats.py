@@ -1,0 +1,184 @@
+"""A pipeline can read the verdict: JSON, SARIF 2.1.0, JUnit."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from terminal import Terminal
+
+from seepage.cli._formats import as_junit, as_sarif
+from seepage.cli._verdict import Target, Verdict, rounded_up
+
+CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
+
+# The parts of the standard's schema (OASIS SARIF 2.1.0, appendix C.2) that a log with results uses.
+_MESSAGE = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+_LOCATION = {
+    "type": "object",
+    "required": ["physicalLocation"],
+    "properties": {
+        "physicalLocation": {
+            "type": "object",
+            "required": ["artifactLocation"],
+            "properties": {
+                "artifactLocation": {
+                    "type": "object",
+                    "required": ["uri"],
+                    "properties": {"uri": {"type": "string", "pattern": "^[^ ]+$"}},
+                },
+                "region": {"type": "object", "properties": {"startLine": {"type": "integer", "minimum": 1}}},
+            },
+        }
+    },
+}
+SARIF = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["version", "runs"],
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["tool", "results"],
+                "properties": {
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "type": "object",
+                                "required": ["name", "rules"],
+                                "properties": {
+                                    "name": {"const": "seepage"},
+                                    "semanticVersion": {"type": "string"},
+                                    "rules": {
+                                        "type": "array",
+                                        "uniqueItems": True,
+                                        "items": {
+                                            "type": "object",
+                                            "required": ["id"],
+                                            "properties": {"id": {"type": "string"}, "shortDescription": _MESSAGE},
+                                        },
+                                    },
+                                },
+                            }
+                        },
+                    },
+                    "invocations": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["executionSuccessful"],
+                            "properties": {"executionSuccessful": {"type": "boolean"}},
+                        },
+                    },
+                    "results": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["message"],
+                            "properties": {
+                                "ruleId": {"type": "string"},
+                                "ruleIndex": {"type": "integer", "minimum": 0},
+                                "level": {"enum": ["none", "note", "warning", "error"]},
+                                "message": _MESSAGE,
+                                "locations": {"type": "array", "items": _LOCATION},
+                                "relatedLocations": {"type": "array", "items": _LOCATION},
+                                "partialFingerprints": {
+                                    "type": "object",
+                                    "additionalProperties": {"type": "string"},
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def test_json(terminal: Terminal) -> None:
+    answer = terminal.run(f"{CHECK} -n 2 --format json")
+    assert answer.code == 1
+    found = json.loads(answer.out)
+    assert found["schema"] == "urn:seepage:check:1"
+    assert not found["passed"]
+    assert found["enough_noise_scale"] == 2.5
+    met, missed = found["targets"]
+    assert (met["attribute"], met["limit"], met["met"], met["noise_factor"]) == ("age", 5.0, True, None)
+    assert (missed["attribute"], missed["met"], missed["noise_factor"]) == ("bmi", False, 1.3)
+    assert "misses its policy" in answer.err
+
+
+def test_sarif_names_the_line_of_the_policy(terminal: Terminal) -> None:
+    answer = terminal.run(f"{CHECK} -n 2 --format sarif --output check.sarif --quiet")
+    assert (answer.code, answer.out, answer.err) == (1, "", "")
+    log = json.loads((terminal.folder / "check.sarif").read_text())
+    jsonschema.validate(log, SARIF)
+    run = log["runs"][0]
+    (result,) = run["results"]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "seepage/error_floor"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "policy.toml"
+    line = (terminal.folder / "policy.toml").read_text().splitlines()[place["region"]["startLine"] - 1]
+    assert line == "bmi = 2"
+
+
+def test_junit_has_a_case_for_each_target(terminal: Terminal) -> None:
+    answer = terminal.run(f"{CHECK} -n 2 --format junit")
+    assert answer.code == 1
+    root = ElementTree.fromstring(answer.out.encode())
+    _check_junit(root)
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert cases["error_floor of age"].find("failure") is None
+    assert "1.3 times the noise" in cases["error_floor of bmi"].find("failure").text
+
+
+def test_a_policy_that_is_met_has_no_results(terminal: Terminal) -> None:
+    for name, count in (("sarif", 0), ("junit", 0)):
+        answer = terminal.run(f"{CHECK} -n 3 --format {name}")
+        assert answer.code == 0
+        found = (
+            len(json.loads(answer.out)["runs"][0]["results"])
+            if name == "sarif"
+            else len(list(ElementTree.fromstring(answer.out.encode()).iter("failure")))
+        )
+        assert found == count
+
+
+def _check_junit(root: ElementTree.Element) -> None:
+    assert root.tag == "testsuites"
+    for suite in root:
+        assert suite.tag == "testsuite"
+        cases = list(suite)
+        assert int(suite.get("tests")) == int(root.get("tests")) == len(cases)
+        assert int(suite.get("failures")) == sum(case.find("failure") is not None for case in cases)
+        assert all(case.tag == "testcase" and case.get("name") and case.get("classname") for case in cases)
+
+
+@pytest.mark.parametrize("name", ["<b>&amp;", 'quo"te', "naïve Größe", "a\x00b\x1b[31m", "x" * 10_000, "]]>", "a\nb"])
+def test_any_name_of_a_column_survives(name: str) -> None:
+    target = Target("error_floor", name, 5.0, f"Everyone's {name}: no.", False, 1.3, 7)
+    verdict = Verdict((target,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"))
+    log = json.loads(as_sarif(verdict))
+    jsonschema.validate(log, SARIF)
+    assert name in log["runs"][0]["results"][0]["message"]["text"]
+    root = ElementTree.fromstring(as_junit(verdict).encode())
+    _check_junit(root)
+    plain = name.replace("\x00", "?").replace("\x1b", "?")
+    assert plain in next(root.iter("failure")).text
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [(2.418, 2.5), (2.5, 2.5), (0.1 + 0.2, 0.31), (1234.5, 1300.0), (0.0301, 0.031), (9.99, 10.0), (1e-9, 1e-9)],
+)
+def test_noise_is_rounded_up_to_two_digits(value: float, rounded: float) -> None:
+    assert rounded_up(value) == rounded >= value

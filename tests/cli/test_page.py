@@ -1,0 +1,33 @@
+"""What the documentation shows is what the command line prints."""
+
+import re
+from pathlib import Path
+
+from page import PAGE, replayed
+from terminal import Terminal
+
+# What differs between runs and machines.
+_VARYING = {
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ": "TIME",
+    r"\d(\.\d+)?e-\d+ standard errors": "FEW standard errors",
+    r"memory +\d+ [MG]B": "memory SOME",
+    r"on \d+ cores?": "on SOME cores",
+    r'"seepage": "[^"]+"': '"seepage": "VERSION"',
+}
+
+
+def _steady(text: str) -> str:
+    for pattern, word in _VARYING.items():
+        text = re.sub(pattern, word, re.sub(r"\s+", " ", text))
+    return text
+
+
+def test_every_block_of_the_page(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    seen = 0
+    for block, wanted in replayed(PAGE.read_text(), terminal):
+        assert _steady(block.group(0)) == _steady(wanted)
+        assert len(block.group(2).splitlines()) > 1 or "--quiet" in block.group(2)
+        seen += 1
+    terminal.close()
+    assert seen >= 10
