@@ -16,13 +16,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "flower.md"
 _BLOCK = re.compile(r"```(?:python|toml)\n# (\S+)\n(.*?)```", re.S)
 
 
-def write_app(folder: Path, **replaced: str) -> Path:
-    """Write the files of the how-to page, as they stand but for what is replaced; return their folder."""
+def write_app(folder: Path) -> Path:
+    """Write the files of the how-to page, as they stand; return their folder."""
     files = dict(_BLOCK.findall(PAGE.read_text()))
     assert set(files) == {"digits/task.py", "digits/client_app.py", "digits/server_app.py", "pyproject.toml"}
     for name, text in files.items():
-        for old, new in replaced.items():
-            text = text.replace(old, new)
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

@@ -130,16 +130,20 @@ class _Guard:
             before = received(message)
         except Exception as error:
             return _unmeasured(message, error)
+        start = time.perf_counter()
         reply = call_next(message, context)
+        trained = time.perf_counter() - start
         if reply.has_error():
             return reply
         try:
-            breaches = self._guarded(message, context, before, reply)
+            breaches = self._guarded(message, context, before, reply, trained)
         except Exception as error:
             return _unmeasured(message, error)
         return _refusal(message, "; ".join(map(str, breaches))) if breaches else reply
 
-    def _guarded(self, message: Message, context: Context, before: State, reply: Message) -> list[Breach]:
+    def _guarded(
+        self, message: Message, context: Context, before: State, reply: Message, trained: float
+    ) -> list[Breach]:
         """Measure the reply, change what must be changed, and add metrics; return the breaches that forbid it."""
         start = time.perf_counter()
         generator = torch.Generator().manual_seed(secrets.randbits(63))
@@ -175,8 +179,12 @@ class _Guard:
         dropped = {layer for layer in signal.layers if layer not in update.sent}
         dropped |= set(broken) if self.on_breach == "drop" else set()
         noised = set(broken) if self.on_breach == "noise" else set()
-        rows = exposure.rows(dropped, noised)
-        _add(reply, to_metrics(rows, {"people": len(people["all"][0]), "seconds": time.perf_counter() - start}))
+        overall = {
+            "people": len(people["all"][0]),
+            "training_seconds": trained,
+            "measuring_seconds": time.perf_counter() - start,
+        }
+        _add(reply, to_metrics(exposure.rows(dropped, noised), overall))
         return []
 
     def _people(self, everyone: Examples, generator: torch.Generator) -> dict[str, Examples]:

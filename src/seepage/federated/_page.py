@@ -131,10 +131,12 @@ def _outcomes(rows: Sequence[Row]) -> str:
         why = first["reason"] or ", ".join(changed)
         lines.append(
             f'<tr><td>{server_round}</td><td>{escape(client)}</td><td class="{whole}">{whole}</td>'
-            f"<td>{_number(first['people'])}</td><td>{_number(first['seconds'])}</td>"
+            f"<td>{_number(first['people'])}</td><td>{_number(first['training_seconds'])}</td>"
+            f"<td>{_number(first['measuring_seconds'])}</td>"
             f'<td class="words">{escape(why)}</td></tr>'
         )
-    head = "".join(f"<th>{name}</th>" for name in ("round", "client", "update", "people guarded", "seconds"))
+    names = ("round", "client", "update", "people guarded", "training, s", "measuring, s")
+    head = "".join(f"<th>{name}</th>" for name in names)
     return _table(f'{head}<th class="words">why</th>', lines)
 
 

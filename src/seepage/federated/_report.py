@@ -15,7 +15,7 @@ SUPPORT = 10
 
 WHOLE = "all layers"
 PREFIX = "seepage"
-OVERALL = ("people", "seconds")
+OVERALL = ("people", "training_seconds", "measuring_seconds")
 COLUMNS = (
     "sensitivity",
     "dfil",
