@@ -160,9 +160,9 @@ def test_equalizing_flattens_the_curve():
     display = _equalized().plot()
     before, after = (line.get_ydata() for line in display.ax_.lines)
     assert before.max() / before.min() > 5 > 1.05 > after.max() / after.min()
-    with pytest.raises(seepage.InputError, match="target must be"):
-        EqualizedDisplay.from_leakages(LEAK, LEAK, target="height")
-    assert EqualizedDisplay.from_leakages(LEAK, LEAK, target="age").plot().ax_.get_ylabel() == "eta of age"
+    with pytest.raises(seepage.InputError, match="quantity must be"):
+        EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="height")
+    assert EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="age").plot().ax_.get_ylabel() == "eta of age"
 
 
 def test_the_gallery_shows_both_ends():
