@@ -138,6 +138,11 @@ def frame(columns: Mapping[str, Any], library: str) -> Frame:
     return nw.from_dict(dict(columns), backend=library).to_native()  # type: ignore[arg-type]
 
 
+def default_library() -> str:
+    """Return the library of frames that are made from nobody's frame."""
+    return "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
+
+
 def column_values(column: Any) -> NDArray[Any]:
     """Return a column of any library, or any sequence, as an array."""
     series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)

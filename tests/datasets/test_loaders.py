@@ -34,6 +34,13 @@ def test_pneumonia():
         assert set(found.target) == {0, 1}
 
 
+def test_lfw():
+    found = datasets.load_lfw()
+    assert found.images.shape == (13_233, 62, 47)
+    assert [(found.target == value).sum() for value in (1, 0, -1)] == [10_267, 2_962, 4]
+    assert len(found.person) == 13_233
+
+
 def test_adult():
     train, test = datasets.load_adult(), datasets.load_adult(subset="test")
     assert train.data.shape == (32_561, 14)
@@ -120,6 +127,9 @@ def test_an_encoder_must_be_told_which_level_to_drop():
 def test_an_array_that_is_not_the_data_set_is_refused(tmp_path):
     np.savez(tmp_path / "cifar10_airplane_automobile.npz", x_train=np.zeros((3, 32, 32, 3)), y_train=np.zeros(3))
     np.savez(tmp_path / "pneumoniamnist_28.npz", train_images=np.zeros((3, 64, 64)), train_labels=np.zeros(3))
-    for load in (datasets.load_cifar10, datasets.load_pneumonia):
+    np.savez(
+        tmp_path / "lfw_funneled_62x47_gray.npz", images=np.zeros((3, 9, 9)), male=np.ones(3), person_id=np.ones(3)
+    )
+    for load in (datasets.load_cifar10, datasets.load_lfw, datasets.load_pneumonia):
         with pytest.raises(seepage.DatasetError, match="is not"):
             load(data_home=tmp_path)

@@ -74,6 +74,8 @@ def spark_session(folder: Path) -> Iterator[Any]:
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_SCALA_VERSION": "2.13",
         "PYSPARK_PYTHON": sys.executable,
+        # What this process can import, its workers can.
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     launch = [f"{home}/bin/spark-class"]
     master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]

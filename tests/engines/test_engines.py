@@ -14,47 +14,21 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from people import People, write_people
+from people import People
 from sklearn.linear_model import LogisticRegression
 
 import seepage
 from engines.clusters import ENGINES, SPARK, started
+from engines.jobs import FILES, contents, measured
 from seepage.engines import Engine, Local, Ray, Spark
 
 pytestmark = pytest.mark.engines
-FILES = 24
-
-
-@pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> People:
-    return write_people(tmp_path_factory.mktemp("people") / "data", rows=120_000, features=12, files=FILES)
-
-
-@pytest.fixture(scope="module")
-def model(people: People) -> LogisticRegression:
-    return LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with started(request.param, tmp_path_factory.mktemp("cluster")) as running:
         yield running
-
-
-def measured(
-    people: People, model: LogisticRegression, engine: Engine, output: Path, **options: object
-) -> seepage.Leakage:
-    return seepage.measure(
-        model,
-        options.pop("X", people.pattern),
-        target="class",
-        noise_scale=0.1,
-        ids="person",
-        groups="region",
-        engine=engine,
-        output=output,
-        **options,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +38,6 @@ def undisturbed(
     output = tmp_path_factory.mktemp("undisturbed") / "out"
     measured(people, model, engine, output)
     return output
-
-
-def contents(output: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((output / "examples").iterdir())}
 
 
 def test_the_numbers_are_those_of_memory(

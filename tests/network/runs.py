@@ -29,10 +29,11 @@ class Run:
     """One training run; `probes=None` is Opacus alone."""
 
     def __init__(
-        self, mode="hooks", probes=1, workers=0, make=torch.optim.SGD, batch_sampler=None, accountant=None, **options
-    ):
+        self, mode="hooks", probes=1, workers=0, make=torch.optim.SGD, batch_sampler=None, accountant=None,
+        labels=LABELS, **options,
+    ):  # fmt: skip
         self.model, self.criterion, self.engine = network(), nn.CrossEntropyLoss(), PrivacyEngine()
-        data = TensorDataset(IMAGES, LABELS)
+        data = TensorDataset(IMAGES, labels)
         shuffled = torch.Generator().manual_seed(3)
         sampling = {"batch_sampler": batch_sampler} if batch_sampler else {"batch_size": 10, "shuffle": True}
         loader = DataLoader(data, num_workers=workers, generator=shuffled, **sampling)

@@ -107,6 +107,39 @@ def test_what_is_accounted_is_what_the_explicit_jacobian_says(mode, virtual, cli
     np.testing.assert_allclose(accountant.information().traces[:, 0], expected, rtol=1e-6, atol=1e-14)
 
 
+@pytest.mark.parametrize("virtual", [None, 4])
+@pytest.mark.parametrize("mode", MODES)
+def test_private_labels_are_accounted_for_beside_training(mode, virtual):
+    """What a loop of one's own would have accounted for the same batches at the same weights."""
+    chances = F.one_hot(LABELS, 3).double()
+    bare = Run(mode, None, labels=chances).train(epochs=1, virtual=virtual)
+    run = Run(mode, 2, labels=chances, accountant={"label": "private"})
+    twin = network()
+    own = seepage.network.FisherAccountant(
+        twin, nn.CrossEntropyLoss(), ids=range(PEOPLE), probes=2, label="private", seed=0
+    )
+    batches = []
+    announced = run.accountant._attachment.announce
+    run.accountant._attachment.announce = lambda rows, batch: (batches.append(rows), announced(rows, batch))[1]
+    rate = run.accountant._attachment.rate
+
+    def observed(*_):
+        twin.load_state_dict(run.model.state_dict())
+        rows = np.concatenate(batches)
+        own.observe((IMAGES[rows], chances[rows]), rows, **OPTIONS, sample_rate=rate)
+        batches.clear()
+
+    if virtual is None:
+        pre_step = run.optimizer.pre_step
+        run.optimizer.pre_step = lambda closure=None: (observed(), pre_step(closure))[1]
+    run.train(epochs=1, virtual=virtual)
+    torch.testing.assert_close(run.weights, bare.weights, rtol=0, atol=1e-13)
+    ours = run.accountant.leakage()
+    assert ours.information.sizes.sum() == 36 + 3
+    if virtual is None:
+        np.testing.assert_allclose(ours.information.traces, own.leakage().information.traces, rtol=1e-8)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_smooth_clipping_is_what_training_uses_then(mode):
     run = Run(mode, 1, accountant={"clipping": "smooth"}, noise_multiplier=1e-9, poisson_sampling=False)

@@ -90,7 +90,7 @@ def _rank(rank, port, queue):
     try:
         inner = network()
         model = DifferentiallyPrivateDistributedDataParallel(inner)
-        accountant = FisherAccountant(inner, nn.CrossEntropyLoss(), ids=range(PEOPLE), seed=rank)
+        accountant = FisherAccountant(inner, nn.CrossEntropyLoss(), ids=range(PEOPLE), spectrum=3, seed=rank)
         torch.manual_seed(rank)
         loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=20)
         module, optimizer, loader = accountant.attach(
@@ -109,12 +109,23 @@ def _rank(rank, port, queue):
             nn.CrossEntropyLoss()(module(x), y).backward()
             optimizer.step()
         local = accountant.information().traces.sum()
+        table = accountant._sketch.table.numpy().copy()
         accountant.synchronize()
         accountant.synchronize()
         examples = accountant.leakage().examples
         weights = torch.cat([p.detach().flatten() for p in inner.parameters()])
         queue.put(
-            (rank, own, local, examples["steps"].to_numpy(), accountant.information().traces.sum(), weights.numpy())
+            (
+                rank,
+                own,
+                local,
+                examples["steps"].to_numpy(),
+                accountant.information().traces.sum(),
+                weights.numpy(),
+                table,
+                accountant._sketch.elsewhere[0].numpy(),
+                examples[["eta_low", "eta"]].to_numpy(),
+            )
         )
     finally:
         dist.destroy_process_group()
@@ -135,4 +146,6 @@ def test_two_processes_add_up():
     for found in (first, second):
         np.testing.assert_array_equal(found[3], first[1] + second[1])
         assert found[4] > max(first[2], second[2])
+        np.testing.assert_allclose(found[7], first[6] + second[6], rtol=1e-12)
+        assert (found[8][:, 0] <= found[8][:, 1]).all()
     assert not np.array_equal(first[1], second[1])

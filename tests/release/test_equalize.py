@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from people import write_people
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import seepage
 from seepage.datasets import iwpc_features, load_cifar10, load_iwpc, load_mnist, unit_ball_components
+from seepage.engines import Local
 
 X, Y = load_diabetes(return_X_y=True)
 
@@ -103,7 +105,7 @@ def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped
     before = _white_box(first, X)
 
     with pytest.warns(ConvergenceWarning):
-        exact = seepage.EqualizedLeakage(inner, noise_scale=1e-3, target="vkorc1", max_iter=11, tol=1e-6).fit(X, y)
+        exact = seepage.EqualizedLeakage(inner, noise_scale=1e-3, quantity="vkorc1", max_iter=11, tol=1e-6).fit(X, y)
     after = _white_box(exact.leakage_, X)
     assert _range_over_deciles(before, distance) == pytest.approx(0.5, abs=0.03)
     assert _range_over_deciles(after, distance) < 0.05
@@ -125,11 +127,11 @@ def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped
 
 def test_an_attribute_or_dfil_can_be_the_target():
     for target in ("dfil", "x2"):
-        model = seepage.EqualizedLeakage(Ridge(alpha=0.1), target=target).fit(X, Y)
+        model = seepage.EqualizedLeakage(Ridge(alpha=0.1), quantity=target).fit(X, Y)
         values = model.leakage_.information.attributes() if target == "x2" else model.leakage_.information.examples()
         assert values[target].std() / values[target].mean() <= 1e-3
-    with pytest.raises(seepage.InputError, match="target must be"):
-        seepage.EqualizedLeakage(Ridge(), target="height").fit(X, Y)
+    with pytest.raises(seepage.InputError, match="quantity must be"):
+        seepage.EqualizedLeakage(Ridge(), quantity="height").fit(X, Y)
 
 
 def test_it_says_when_it_did_not_converge_and_keeps_the_best():
@@ -152,3 +154,80 @@ def test_it_can_be_cloned_pickled_searched_and_piped():
     assert search.best_params_["estimator__alpha"] in (0.1, 10.0)
     piped = make_pipeline(StandardScaler(), seepage.EqualizedLeakage(Ridge(), tol=0.05)).fit(X, Y)
     assert piped.score(X, Y) > 0.3
+
+
+@pytest.fixture(scope="module")
+def filed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("equal")
+    people = write_people(folder / "data", rows=2001, files=2)
+    inner = Ridge(alpha=3.0)
+    memory = seepage.EqualizedLeakage(inner, noise_scale=0.1).fit(people.X, people.frame["outcome"])
+    files = seepage.EqualizedLeakage(inner, noise_scale=0.1).fit(
+        people.pattern,
+        target="outcome",
+        features=people.features,
+        ids="person",
+        engine=Local(workers=2),
+        output=folder / "equalized",
+    )
+    return people, memory, files, folder
+
+
+def test_rows_in_files_become_equal_just_as_rows_in_memory(filed):
+    people, memory, files, _ = filed
+    assert files.converged_
+    np.testing.assert_allclose(files.history_, memory.history_, rtol=1e-6)
+    np.testing.assert_allclose(files.estimator_.coef_, memory.estimator_.coef_, rtol=1e-9)
+    stored = files.weights_.dataset.to_table().to_pandas()
+    assert stored["person"].tolist() == people.frame["person"].tolist()
+    np.testing.assert_allclose(stored["weight"], memory.weights_, rtol=1e-8)
+    eta = files.leakage_.examples.to_table().to_pandas()["eta"]
+    np.testing.assert_allclose(eta, memory.leakage_.information.examples()["eta"], rtol=1e-8)
+
+
+def test_stored_weights_are_a_sample_weight(filed):
+    people, memory, files, _ = filed
+    options = {"target": "outcome", "sample_weight": files.weights_, "engine": Local(workers=2)}
+    model = seepage.fit(Ridge(alpha=3.0), people.pattern, features=people.features, **options)
+    np.testing.assert_allclose(model.coef_, memory.estimator_.coef_, rtol=1e-9)
+    leak = seepage.measure(model, people.pattern, noise_scale=0.1, **options)
+    again = memory.leakage_.joint((people.frame["region"] == "north").to_numpy())
+    assert leak.joint({"region": "north"}) == pytest.approx(again, rel=1e-8)
+
+
+def test_only_the_best_round_is_kept_and_a_cut_off_job_goes_on_at_its_round(filed, tmp_path):
+    people, _, files, folder = filed
+    kept = sorted(path.name for path in (folder / "equalized" / "rounds").iterdir())
+    assert kept == [f"{files.n_iter_ - 1:02d}"] or len(kept) <= 2
+    options = {
+        "target": "outcome",
+        "features": people.features,
+        "ids": "person",
+        "engine": Local(workers=2),
+        "output": tmp_path / "equal",
+    }
+    with pytest.warns(ConvergenceWarning):
+        seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=2).fit(people.pattern, **options)
+    with pytest.raises(seepage.InputError, match="resume=True"):
+        seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **options)
+    rest = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, resume=True, **options)
+    assert rest.history_ == files.history_
+    np.testing.assert_array_equal(rest.estimator_.coef_, files.estimator_.coef_)
+    with pytest.warns(ConvergenceWarning):
+        best = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=1).fit(
+            people.pattern, resume=True, **options
+        )
+    assert best.leakage_.information.count == len(people.frame)
+
+
+def test_files_say_what_they_need(filed, tmp_path):
+    people, *_ = filed
+    model = seepage.EqualizedLeakage(Ridge())
+    with pytest.raises(seepage.InputError, match="output="):
+        model.fit(people.pattern, target="outcome")
+    with pytest.raises(seepage.InputError, match="target="):
+        model.fit(people.pattern, output=tmp_path / "o")
+    with pytest.raises(seepage.InputError, match="give target= instead of y"):
+        model.fit(people.pattern, people.frame["outcome"], output=tmp_path / "o")
+    with pytest.raises(seepage.InputError, match="output= is for rows in Parquet files"):
+        model.fit(X, Y, output=tmp_path / "o")

@@ -1,4 +1,4 @@
-"""Guess one attribute of each person from a release, all else known (H21 section 6.4; Fredrikson et al. 2014)."""
+"""Guess one attribute of each person from a release, all else known (eqs. 10.1 and 10.2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage._tables import Frame
-from seepage.attacks._release import attackable, chunks, noise_scale, observed
+from seepage.attacks._release import attackable, check_fitted, chunks, noise_scale, observed
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.linear._losses import Logistic, Squared
@@ -40,7 +40,8 @@ class AttributeInversion:
         from half its range below to half its range above the data.
     prior : mapping from value to probability, optional
         What the attacker holds likely beforehand. The black-box attacker takes the shares in the data by default; the
-        white-box attacker of H21 uses none, and with one never does worse, on average, than guessing by it.
+        white-box attacker of Hannun et al. (2021) uses none, and with one never does worse, on average, than guessing
+        by it.
     progress : bool, optional
         Whether to show how far it is and how long it takes; by default only in a terminal.
 
@@ -81,7 +82,7 @@ class AttributeInversion:
             raise InputError(
                 f"There is no private attribute {self.attribute!r}. There are {list(information.attribute_names)}."
             )
-        self._label = information._is_label(self.attribute)
+        self._label = information.is_label(self.attribute)
         self._name = None if self._label else self.attribute
         column = information.rows.column(self._name)
         self.nominal_ = self.attribute in information.categorical or self.candidates is not None
@@ -127,7 +128,7 @@ class AttributeInversion:
         publication : Publication or estimator
             What was published.
         """
-        self._check_fitted()
+        check_fitted(self)
         information = attackable(self.leak_)
         theta = observed(information, publication)
         move = theta - information.geometry.parameters.T.reshape(1, -1)
@@ -150,7 +151,7 @@ class AttributeInversion:
             One row a person: for categories `success` and its `standard_error`; for numbers the root mean square
             `error`, its `standard_error`, and the `bias`.
         """
-        self._check_fitted()
+        check_fitted(self)
         truth, guesses = self.truth_, np.concatenate([guess for _, guess, _ in self.draws(trials=trials, seed=seed)])
         if self.nominal_:
             hits = (guesses == truth[:, None]).mean(axis=1)
@@ -262,9 +263,3 @@ class AttributeInversion:
             share = np.ones(len(self.values_))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(share / share.sum()))
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "leak_"):
-            raise InputError(
-                "This attack knows nothing yet: call fit(leak) with the measurement of the model under attack."
-            )

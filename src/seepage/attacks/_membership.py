@@ -1,4 +1,4 @@
-"""Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release."""
+"""Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release (eq. 10.5)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from seepage._errors import InputError
 from seepage._tables import Frame
-from seepage.attacks._release import attackable, observed
+from seepage.attacks._release import attackable, check_fitted, observed
 from seepage.leakage import Leakage
 
 Array = NDArray[np.float64]
@@ -49,7 +48,7 @@ class MembershipScore:
 
     def guess(self, publication: Any) -> Array:
         """Return each person's score from one publication: positive speaks for membership."""
-        self._check_fitted()
+        check_fitted(self)
         information = attackable(self.leak_)
         move = observed(information, publication) - information.geometry.parameters.T.reshape(1, -1)
         return np.asarray(self._score(information.geometry.in_noise_units(move))[0])
@@ -67,7 +66,7 @@ class MembershipScore:
             One row a person: `auc` and `success` (at equal odds) over the trials, the `standard_error` of the success,
             and `best_auc`, `best_success`: what no attacker exceeds.
         """
-        self._check_fitted()
+        check_fitted(self)
         random = np.random.default_rng(seed)
         noise = random.standard_normal((2, trials, self._moves.shape[1]))
         inside = self._score(noise[0])
@@ -84,9 +83,3 @@ class MembershipScore:
                 "best_success": ndtr(self.distance_ / 2),
             }
         )
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "leak_"):
-            raise InputError(
-                "This attack knows nothing yet: call fit(leak) with the measurement of the model under attack."
-            )

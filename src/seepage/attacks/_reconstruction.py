@@ -1,4 +1,4 @@
-"""Reconstruct a whole record from a release, all others known (Balle et al. 2022; G22 section 7.2).
+"""Reconstruct a whole record from a release, all others known (Balle et al. 2022; eqs. 10.3 and 10.4).
 
 At the published parameters theta the gradient vanishes, so the record's part of it is known: slope(m, y) x = g, with
 g = -(gradient of all others + penalty). With an intercept the last entry of g is the slope itself. Without one, m
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame
-from seepage.attacks._release import attackable, noise_scale, observed
+from seepage.attacks._release import attackable, check_fitted, noise_scale, observed
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.linear._information import LinearInformation
@@ -95,14 +95,14 @@ class Reconstruction:
 
     def guess(self, publication: Any) -> Array:
         """Return the features of each attacked person from one publication, shape (people, features)."""
-        self._check_fitted()
+        check_fitted(self)
         information = attackable(self.leak_)
         theta = publication.theta if isinstance(publication, _Exact) else observed(information, publication)
         return np.asarray(self._guess(theta)[0])
 
     def draws(self, *, trials: int, seed: int) -> Iterator[tuple[Array, Array]]:
         """Yield guesses (trials, people, features) and the noise (trials, parameters), some trials at a time."""
-        self._check_fitted()
+        check_fitted(self)
         information = attackable(self.leak_)
         random = np.random.default_rng(seed)
         start = information.geometry.parameters[:, 0]
@@ -204,12 +204,6 @@ class Reconstruction:
         if len(codes) > 10:
             raise UnansweredError("An unknown label can be tried only where there are few; this one is a number.")
         return [np.full(count, code) for code in codes]
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "leak_"):
-            raise InputError(
-                "This attack knows nothing yet: call fit(leak) with the measurement of the model under attack."
-            )
 
 
 @dataclass(frozen=True, eq=False)

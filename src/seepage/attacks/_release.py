@@ -24,6 +24,14 @@ def attackable(leak: Leakage) -> LinearInformation:
     return information
 
 
+def check_fitted(attack: object) -> None:
+    """Refuse an attack that has no target yet."""
+    if not hasattr(attack, "leak_"):
+        raise InputError(
+            "This attack knows nothing yet: call fit(leak) with the measurement of the model under attack."
+        )
+
+
 def noise_scale(information: LinearInformation) -> float:
     """Return the scale of the release's noise."""
     assert information.noise.scale is not None

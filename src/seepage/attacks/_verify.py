@@ -157,7 +157,7 @@ def _mean_and_error(values: Array) -> tuple[Array, Array]:
 
 
 def _biased_floor(slope: Array, error: Array, eta: Array, bias: Array) -> Array:
-    """Return the floor for an attack whose mean moves by `slope` with the value (G22 theorem 2)."""
+    """Return the floor for an attack whose mean moves by `slope` with the value (eq. 5.2)."""
     sure = np.maximum(np.abs(slope) - _ERRORS * error, 0.0)
     return np.asarray((sure / eta) ** 2 + bias**2)
 

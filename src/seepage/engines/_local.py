@@ -1,10 +1,7 @@
 """Processes on this machine."""
 
-import contextlib
 import multiprocessing
 import os
-import pickle
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,11 +10,10 @@ from typing import Any
 
 from seepage._errors import InputError
 from seepage.engines._engine import Engine, EngineError, Guarded, Result, Unit, accepted, packed
+from seepage.engines._worker import Worker
 
 # Forking from a clean server is quick and copies no thread of the caller's.
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-
-_SECONDS_TO_LEAVE = 5.0
 
 
 def _cores() -> int:
@@ -55,12 +51,13 @@ class Local(Engine):
             context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
         work = packed(Guarded(function))
         waiting = deque(range(len(units)))
-        busy: dict[Any, _Worker] = {}
+        busy: dict[Any, Worker] = {}
+        idle: list[Worker] = []
         lost = 0
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.workers:
-                    worker = _Worker.start(context, work)
+                    worker = Worker.start(context, work)
                     busy[worker.pipe] = worker
                     worker.give(waiting.popleft(), units)
                 for pipe in wait(list(busy)):
@@ -81,8 +78,11 @@ class Local(Engine):
                     else:
                         del busy[pipe]
                         worker.dismiss()
+                        idle.append(worker)
                     yield done, accepted(result)
         finally:
+            for worker in idle:
+                worker.leave()
             for worker in busy.values():
                 worker.stop()
 
@@ -91,57 +91,6 @@ class Local(Engine):
             raise EngineError(
                 f"The worker processes died {lost} times in a row while {left} units of work were left, among them "
                 f"{unit}. Most often memory ran out: use fewer workers, Local(workers={max(self.workers // 2, 1)}), "
-                'or smaller row groups. In a script, measure under `if __name__ == "__main__":`: workers import it.'
+                "or smaller row groups. If a class of the model is defined in your script, move it to a module, or "
+                'measure under `if __name__ == "__main__":`: workers import the script to find it.'
             )
-
-
-@dataclass(eq=False)
-class _Worker:
-    """A process with a pipe of its own: what one worker spoils by dying, no other has to wait for."""
-
-    process: Any
-    pipe: Any
-    unit: int = -1
-
-    @classmethod
-    def start(cls, context: Any, work: bytes) -> "_Worker":
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        process.start()
-        # The worker's end must be open in the worker alone, or its death would go unnoticed.
-        theirs.close()
-        return cls(process, ours)
-
-    def give(self, unit: int, units: Sequence[Any]) -> None:
-        self.unit = unit
-        # A worker that is dead already is noticed when its answer is read.
-        with contextlib.suppress(OSError):
-            self.pipe.send(units[unit])
-
-    def dismiss(self) -> None:
-        """Let an idle worker end by itself, so that it puts back what it took from the system."""
-        self.pipe.close()
-        self.process.join(_SECONDS_TO_LEAVE)
-        self.stop()
-
-    def stop(self) -> None:
-        self.pipe.close()
-        self.process.terminate()
-        self.process.join()
-
-
-def _serve(pipe: Any, work: bytes) -> None:
-    """Answer every unit that comes through the pipe, until it closes."""
-    function = pickle.loads(work)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        # A killed parent cannot stop its workers; they watch it instead.
-        threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            pipe.send(function(pipe.recv()))
-
-
-def _outlive(parent: Any) -> None:
-    parent.join()
-    os._exit(1)

@@ -1,7 +1,8 @@
 """The affine map from private attributes to model features.
 
-A feature vector is  T xi + t.  The coordinates xi of one person are that person's raw columns: one number for a numeric
-column, one indicator for each encoded level of a categorical one. All coordinates of a column form one attribute.
+A feature vector is  T xi + t  (eq. 2.2). The coordinates xi of one person are that person's raw columns: one number for
+a numeric column, one indicator for each encoded level of a categorical one. All coordinates of a column form one
+attribute.
 """
 
 from collections.abc import Sequence

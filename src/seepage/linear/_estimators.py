@@ -1,7 +1,7 @@
 """What a fitted scikit-learn estimator minimized, in one notation.
 
-Every supported estimator minimizes  sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2.  `read` finds loss, P,
-how labels and class weights enter, and how near to the minimizer the solver promises to come.
+Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2  (eq. 2.1). `read` finds
+loss, P, how labels and class weights enter, and how near to the minimizer the solver promises to come.
 """
 
 from collections.abc import Callable

@@ -19,9 +19,9 @@ from seepage.engines._files import Files
 from seepage.linear._estimators import check_known
 from seepage.linear._losses import TweedieIdentity
 from seepage.linear._measure import Fit, features_of, fitted_columns, split
-from seepage.linear._measure_files import fit_of, tally_of
 from seepage.linear._minimizer import Minimizer
-from seepage.linear._roles import Job, Roles, are_paths, refuse_in_memory
+from seepage.linear.files._measure import fit_of, tally_of
+from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
 
 
 def fit(
@@ -54,8 +54,8 @@ def fit(
         The column of the files that holds the labels.
     features : sequence of str, optional
         The columns to fit on; all that have no other role by default. Preprocessing knows its own.
-    sample_weight : array-like of shape (n,) or str, optional
-        The weights; for files, the column that holds them.
+    sample_weight : array-like of shape (n,), str or StoredWeights, optional
+        The weights; for files, the column that holds them, or the weights of an `EqualizedLeakage` over them.
     engine : Engine, optional
         Who reads the rows: one of `seepage.engines`. This process for data in memory, `Local()` for files by default.
     filesystem : pyarrow.fs.FileSystem, optional

@@ -1,6 +1,6 @@
 """How a small change of one person's values moves the published parameters, in units of the noise.
 
-With G = Sigma^(-1/2) H^-1, the release moves by -G M_i for row i, where the columns of
+With G = Sigma^(-1/2) H^-1, the release moves by -G M_i for row i (eqs. 2.5, 2.6 and 2.12), where the columns of
 
     M_i = [ rho (x) T + (S tau) (x) x ,  B (x) x ]
 
@@ -134,12 +134,12 @@ class Geometry:
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:
-        """D in descending order and Q, with (G T)(G T)^T = Q diag(D) Q^T."""
+        """D in descending order and Q, with (G T)(G T)^T = Q diag(D) Q^T (eq. 3.1)."""
         values, vectors = eigh(self.moved @ self.moved.T)
         return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
 
     def joint(self, sums: JointSums) -> float:
-        """Return eta of the joint release about the rows that were added up."""
+        """Return eta of the joint release about the rows that were added up (eq. 2.11)."""
         outputs, p = self.outputs, self.parameters.shape[0]
         # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
         total = np.einsum("cd,ab->cadb", sums.slope, (self.reading @ self.reading.T).toarray())

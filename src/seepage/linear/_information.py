@@ -9,24 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
+from seepage._errors import InputError
 from seepage._noise import GaussianNoise
 from seepage.engines._progress import followed
-from seepage.leakage._information import Assurance, Distances
+from seepage.leakage._information import Distances
+from seepage.linear._exact import ExactInformation
 from seepage.linear._geometry import Geometry
-from seepage.linear._one_margin import OneMargin
 from seepage.linear._refit import Refit
 from seepage.linear._rows import RowsInMemory
-from seepage.linear._several_margins import SeveralMargins
 from seepage.linear._sums import JointSums, joint_sums
 from seepage.linear._threads import in_threads
-from seepage.meaning import Guarantee, output_perturbation
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class LinearInformation:
+class LinearInformation(ExactInformation):
     """Exact Fisher information of a linear model published with Gaussian noise."""
 
     rows: RowsInMemory
@@ -40,24 +38,12 @@ class LinearInformation:
     categorical: frozenset[str]
     assumptions: tuple[str, ...]
 
-    @property
-    def assurance(self) -> Assurance:
-        return "exact"
-
-    @property
-    def count(self) -> int:
-        return self.rows.count
-
-    @cached_property
-    def scorer(self) -> OneMargin | SeveralMargins:
-        """The row-local pass: a pure function of a batch."""
-        return OneMargin(self.geometry) if self.geometry.outputs == 1 else SeveralMargins(self.geometry)
-
     @cached_property
     def _examples(self) -> dict[str, Array]:
         top, trace = np.empty(self.count), np.empty(self.count)
         for at, found in self.rows.each(self.scorer.examples):
             top[at], trace[at] = found
+        # eqs. 1.3 and 1.4
         return {"eta": np.sqrt(top), "dfil": np.sqrt(trace / max(self.geometry.values, 1))}
 
     def examples(self) -> dict[str, Array]:
@@ -76,10 +62,7 @@ class LinearInformation:
         return self._attributes
 
     def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
-        geometry = self.geometry
-        if attribute is not None:
-            index = self.attribute_names.index(attribute)
-            geometry = geometry.of_label() if self._is_label(attribute) else geometry.of_attribute(index)
+        geometry = self.geometry_of(attribute)
         tau_gram = geometry.tau.T @ geometry.tau
 
         def part(at: slice) -> JointSums:
@@ -88,11 +71,8 @@ class LinearInformation:
 
         return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
-    def _is_label(self, attribute: str) -> bool:
-        return not self.geometry.public_label and attribute == self.attribute_names[-1]
-
     def _column(self, attribute: str) -> NDArray[Any]:
-        return self.rows.column(None if self._is_label(attribute) else attribute)
+        return self.rows.column(None if self.is_label(attribute) else attribute)
 
     @cached_property
     def _variances(self) -> dict[str, float]:
@@ -118,7 +98,7 @@ class LinearInformation:
             values = np.unique(column).tolist()
         matches = column[:, None] == np.array(values, dtype=column.dtype)
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
-        name = None if self._is_label(attribute) else attribute
+        name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.count, len(values)))
         spans = self.rows.spans()
         with followed(f"refitting with other values of {attribute}", len(values) * len(spans)) as watch:
@@ -132,37 +112,8 @@ class LinearInformation:
                         watch(1)
         return Distances(tuple(values), truth, distance)
 
-    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
-        loss, scale = self.geometry.loss, self.noise.scale
-        if loss.largest_slope is None:
-            raise UnansweredError(
-                f"Differential privacy needs a loss whose slope is bounded; that of the {type(loss).__name__} loss is "
-                "not, so one record can move the parameters without limit."
-            )
-        weakest = float(self.penalty.min())
-        if weakest == 0:
-            raise UnansweredError(
-                "Differential privacy needs a penalty on every parameter, also on the intercept; without it one record "
-                "can move the parameters without limit. Fit with fit_intercept=False and a penalty."
-            )
-        if scale is None:
-            raise UnansweredError("Differential privacy is translated for independent noise of one scale only.")
-        largest, weight = self._largest_norm, self._largest_weight
-        norm = largest if input_norm is None else input_norm
-        if norm < largest * (1 - 1e-12):
-            raise InputError(f"input_norm is {norm:g}, but a row of the data has norm {largest:g}.")
-        origin = "the largest in the data, which itself is not private" if input_norm is None else "as stated"
-        return output_perturbation(
-            sensitivity=2 * loss.largest_slope * norm * weight / weakest,
-            noise_scale=scale,
-            delta=delta,
-            assumptions=(
-                f"Feature vectors have a norm of at most {norm:g} ({origin}).",
-                f"The slope of the loss is at most {loss.largest_slope:g}, and the penalty on every parameter at least "
-                f"{weakest:g}.",
-                "One record may be replaced by any other, whatever the rest of the data is.",
-            ),
-        )
+    def extremes(self) -> tuple[float, float]:
+        return self._largest_norm, self._largest_weight
 
     @cached_property
     def _largest_norm(self) -> float:

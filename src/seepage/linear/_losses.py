@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class Derivatives(NamedTuple):
-    """What a batch of rows contributes: per row and output, in the margin m and the label y."""
+    """What a batch of rows contributes: per row and output, in the margin m and the label y (eq. 2.3)."""
 
     slope: Array
     """d loss / d m, shape (n, outputs)."""

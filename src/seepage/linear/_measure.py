@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
@@ -20,11 +20,12 @@ from seepage.linear._geometry import Geometry
 from seepage.linear._information import LinearInformation
 from seepage.linear._minimizer import Minimizer, minimize
 from seepage.linear._passes import OnEngine
-from seepage.linear._roles import Job, Roles, are_paths, refuse_in_memory
-from seepage.linear._rows import InMemory, Reading, batch_rows, check_values
+from seepage.linear._rows import InMemory, Reading, batch_rows
 from seepage.linear._steps import through
 from seepage.linear._sums import NewtonSums, newton_sums
+from seepage.linear._weights import checked_weights
 from seepage.linear._width import check_width
+from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def measure(
     *,
     noise_scale: float | GaussianNoise,
     target: str | Sequence[str] | None = None,
-    sample_weight: ArrayLike | str | None = None,
+    sample_weight: Any = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     ids: Any = None,
@@ -54,7 +55,7 @@ def measure(
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine preprocessing.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
-        The rows that it was fitted on. A path may be a folder, a pattern ("people/*.parquet") or a URI ("s3://...").
+        The rows that it was fitted on. A path may be a folder, a pattern (``people/*.parquet``) or a URI (``s3://...``).
     y : array-like of shape (n,) or (n, targets), optional
         The labels that it was fitted on; for files, give `target` instead.
     noise_scale : float or GaussianNoise
@@ -62,8 +63,9 @@ def measure(
         noise with a covariance.
     target : str or sequence of str, optional
         The column of the files that holds the labels.
-    sample_weight : array-like of shape (n,) or str, optional
-        The weights that it was fitted with; for files, the column that holds them.
+    sample_weight : array-like of shape (n,), str or StoredWeights, optional
+        The weights that it was fitted with; for files, the column that holds them, or the weights of an
+        `EqualizedLeakage` over them.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -104,7 +106,7 @@ def measure(
     """
     noise = as_noise(noise_scale)
     if are_paths(X):
-        from seepage.linear._measure_files import measure_files
+        from seepage.linear.files._measure import measure_files
 
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
         job = Job(engine or Local(), output, resume, filesystem, progress)
@@ -263,22 +265,6 @@ def _labels(y: Any, table: Table) -> NDArray[Any]:
     if labels.ndim not in (1, 2) or len(labels) != len(table):
         raise InputError(f"X has {len(table)} rows and y has shape {labels.shape}: one label a row is needed.")
     return labels
-
-
-def checked_weights(sample_weight: Any, count: int) -> Array | None:
-    """Return one weight a row, none of them negative or missing."""
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(column_values(sample_weight), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("sample_weight must be numbers.") from None
-    if weights.shape != (count,):
-        raise InputError(f"sample_weight must have one entry for each of the {count} rows, not shape {weights.shape}.")
-    check_values(weights[:, None], weights, 0, ("sample_weight",), "sample_weight")
-    if (weights < 0).any():
-        raise InputError(f"sample_weight is negative in row {int(np.argmax(weights < 0))}.")
-    return weights
 
 
 def _class_counts(

@@ -30,7 +30,7 @@ class Minimizer:
     hessian_inverse: Array
     """Shape (outputs * p, outputs * p), output by output."""
     distance: float
-    """How far the given parameters were, in standard errors."""
+    """How far the given parameters were, in standard errors (eq. 4.2)."""
     steps: int
 
 
@@ -41,7 +41,7 @@ def minimize(
     *,
     start_is_fit: bool = True,
 ) -> Minimizer:
-    """Take Newton steps from the given parameters to the exact minimizer.
+    """Take Newton steps (eq. 4.1) from the given parameters to the exact minimizer.
 
     Parameters
     ----------

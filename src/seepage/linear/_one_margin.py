@@ -1,4 +1,4 @@
-"""The row-local pass for models with one output: S_i = r^2 K K^T + a r (u v^T + v u^T) + c u u^T."""
+"""The row-local pass for models with one output: S_i = r^2 K K^T + a r (u v^T + v u^T) + c u u^T (eq. 2.7)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +34,7 @@ class OneMargin:
         return np.asarray(vectors.T @ (self.geometry.moved @ self.geometry.tau[:, 0]))
 
     def examples(self, batch: Batch) -> tuple[Array, Array]:
-        """Return the largest eigenvalue and the trace of each row's information."""
+        """Return the largest eigenvalue and the trace (eq. 2.8) of each row's information."""
         geometry = self.geometry
         diagonal, _ = geometry.spectrum
         r, a, b = self._slopes(batch)
@@ -57,7 +57,7 @@ class OneMargin:
         single = [i for i, block in enumerate(geometry.blocks) if len(block) == 1]
         if single:
             at = np.concatenate([geometry.blocks[i] for i in single])
-            # I_jj = r^2 |k_j|^2 + 2 a r tau_j (k_j . u) + a^2 tau_j^2 |u|^2
+            # I_jj = r^2 |k_j|^2 + 2 a r tau_j (k_j . u) + a^2 tau_j^2 |u|^2  (eq. 2.9)
             value = (2.0 * a * r)[:, None] * tau[at] * inner[:, at]
             value += (r**2)[:, None] * squares[at]
             value += (a**2 * norms)[:, None] * tau[at] ** 2
@@ -67,6 +67,7 @@ class OneMargin:
             rows = inner[:, block] @ vectors
             found[:, i], _, _ = _top(diagonal, rows, vectors.T @ tau[block], r**2, a**2 * norms, a * r, row_is_g=False)
         if not geometry.public_label:
+            # I_yy  (eq. 2.10)
             found[:, -1] = b**2 * norms
         return found
 

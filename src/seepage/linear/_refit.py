@@ -1,7 +1,7 @@
 """The exact minimizer with one person's record changed, for many people at once.
 
 Replacing row (x, y) by (x', y') changes the Hessian by a matrix of rank two per output and the gradient by a vector in
-the same span: with V = [x, x'], E = diag(-a, a') and c = [-r, r'],
+the same span: with V = [x, x'], E = diag(-a, a') and c = [-r, r'] (eq. 4.3),
 
     (H + V E V^T)^-1 V c = H^-1 V (I + E N)^-1 c,     N = V^T H^-1 V.
 

@@ -1,7 +1,7 @@
 """The row-local pass for models with several outputs (softmax, several targets).
 
 With A = G^T G in blocks A_cd (p x p) for each pair of outputs, and s_j = S tau_j, the information about the
-coordinates j and l is
+coordinates j and l is (eq. 2.13)
 
     I_jl = sum_cd (rho_c T_j + s_jc x)^T A_cd (rho_d T_l + s_ld x).
 

@@ -1,11 +1,12 @@
 """The largest eigenvalue of a diagonal matrix plus two rank-one terms, row by row.
 
-Every row i asks for the top eigenvalue of
+Every row i asks for the top eigenvalue of (eq. 3.1)
 
     S_i = r_i^2 diag(D) + a_i g g^T + b_i (f g^T + g f^T)
 
 where one of the two vectors g and f belongs to the row and the other to the whole dataset. Divided by r_i^2, with
-h = (b_i / r_i^2) f and alpha = a_i / r_i^2, and for any mu that is no entry of D, Haynsworth's inertia formula says
+h = (b_i / r_i^2) f and alpha = a_i / r_i^2, and for any mu that is no entry of D, Haynsworth's inertia formula
+(eqs. 3.2 and 3.3) says
 
     #eigenvalues above mu = #{k : D_k > mu} + #positive eigenvalues of W(mu) - 1,
     W(mu) = [[-M_gg, -1 - M_gh], [-1 - M_gh, alpha - M_hh]],   M_xy = sum_k x_k y_k / (D_k - mu).

@@ -32,7 +32,7 @@ class Nothing:
 
 @dataclass(frozen=True, eq=False)
 class NewtonSums(Additive):
-    """The objective's data term with its two derivatives, at some parameters."""
+    """The objective's data term (eq. 2.1) with its two derivatives (the second is eq. 2.4), at some parameters."""
 
     value: float
     gradient: Array
@@ -49,7 +49,7 @@ class NewtonSums(Additive):
 
 @dataclass(frozen=True, eq=False)
 class JointSums(Additive):
-    """What the joint information of a set of rows is made of (section 2 of the mathematics)."""
+    """What the joint information of a set of rows is made of (eq. 2.11)."""
 
     slope: Array
     """Sum of rho rho^T, shape (outputs, outputs)."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from seepage.linear import _file_labels, _file_scores  # noqa: F401
 from seepage.linear._rows import can_be_squared
 from seepage.linear._spectrum import top_eigenvalues
+from seepage.linear.files import _labels, _scores  # noqa: F401
 
 _one = np.ones(1)
 can_be_squared(_one)

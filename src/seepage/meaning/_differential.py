@@ -23,7 +23,8 @@ def output_perturbation(
 ) -> Guarantee:
     """Return the guarantee of publishing parameters of this L2 sensitivity with Gaussian noise.
 
-    Renyi epsilon at order 2 is sensitivity^2 / noise_scale^2. (Guo et al. 2022, section 7.1, state its square root.)
+    Renyi epsilon at order 2 is sensitivity^2 / noise_scale^2 (eq. 5.10). (Guo et al. 2022, section 7.1, state its
+    square root.)
 
     Examples
     --------
@@ -38,7 +39,7 @@ def output_perturbation(
 
 
 def gaussian_epsilon(ratio: float, delta: float) -> float:
-    """Return the smallest epsilon of (epsilon, delta) for a Gaussian mechanism, exactly.
+    """Return the smallest epsilon of (epsilon, delta) for a Gaussian mechanism, exactly (eq. 5.11).
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
 
 
 def reconstruction_floor(renyi: float, diameters: Sequence[float]) -> float:
-    """Return the mean squared error per value that any reconstruction has at least (G22 theorem 1).
+    """Return the mean squared error per value that any reconstruction has at least (eq. 5.12).
 
     Parameters
     ----------

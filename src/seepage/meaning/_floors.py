@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 
 def unbiased_floor(eta: ArrayLike) -> Any:
-    """Return 1/eta: the smallest standard deviation of any unbiased guess.
+    """Return 1/eta: the smallest standard deviation of any unbiased guess (eq. 5.1).
 
     Examples
     --------
@@ -24,8 +24,9 @@ def unbiased_floor(eta: ArrayLike) -> Any:
 def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Any:
     """Return the smallest root mean square error of any guess by an attacker with a Gaussian prior.
 
-    The van Trees inequality, MSE >= 1 / (eta^2 + 1/variance), with the information at the realized value in place of
-    its mean over the prior: exact where the information does not depend on the value, an approximation elsewhere.
+    The van Trees inequality (eq. 5.3), MSE >= 1 / (eta^2 + 1/variance), with the information at the realized value in
+    place of its mean over the prior: exact where the information does not depend on the value, an approximation
+    elsewhere.
 
     Examples
     --------
@@ -37,21 +38,22 @@ def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Any:
 
 
 def variance_left(eta: ArrayLike, variance: ArrayLike) -> Any:
-    """Return the share of the prior variance that is left after the release, 1 / (1 + variance eta^2)."""
+    """Return the share of the prior variance that is left after the release, 1 / (1 + variance eta^2) (eq. 5.4)."""
     return 1.0 / (1.0 + np.asarray(variance, dtype=np.float64) * np.square(np.asarray(eta, dtype=np.float64)))
 
 
 def beyond_range(floor: ArrayLike, length: float) -> Any:
     """Return the floor, infinite where it exceeds half the length of the interval that the value is known to lie in.
 
-    The middle of the interval is never off by more than that, so such a bound says nothing beyond the range itself.
+    The middle of the interval is never off by more than that, so such a bound says nothing beyond the range itself
+    (eq. 5.5).
     """
     values = np.asarray(floor, dtype=np.float64)
     return np.where(values > length / 2, np.inf, values)
 
 
 def biased_floor(information: Array, mean_slope: Array, bias: Array) -> float:
-    """Return the smallest mean squared error per value of an attack with this bias (G22 theorem 2).
+    """Return the smallest mean squared error per value of an attack with this bias (eq. 5.2).
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ def success_rate(distance: ArrayLike, odds: ArrayLike = 1.0) -> Any:
     """Return how often the best attacker tells value A from value B, all else known.
 
     The release is Gaussian around the one or the other minimizer, `distance` noise units apart, so the likelihood ratio
-    test is best and its success is known exactly.
+    test is best and its success is known exactly (eqs. 5.7 and 5.8).
 
     Parameters
     ----------

@@ -10,13 +10,19 @@ except ImportError as _error:
         f'seepage.network needs PyTorch and Opacus, and {_error.name!r} is missing: pip install "seepage[torch]"'
     ) from _error
 
+from seepage._gradients import Gradients as Gradients
 from seepage.network._accountant import FisherAccountant as FisherAccountant
 from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
+from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
 from seepage.network._display import SusceptibilityDisplay as SusceptibilityDisplay
 from seepage.network._information import NetworkInformation as NetworkInformation
+from seepage.network._layer_display import LayerDisplay as LayerDisplay
 from seepage.network._plan import Plan as Plan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
+from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
 from seepage.network._susceptibility import Susceptibility as Susceptibility
 from seepage.network._susceptibility import susceptibility as susceptibility
+from seepage.network._updates import Update as Update
+from seepage.network._usable import usable_information as usable_information

@@ -29,6 +29,8 @@ from seepage.network._tangents import TangentPass, tangent_pass
 
 Tensor = torch.Tensor
 Rows = NDArray[np.int64]
+# Of a sketch, if nobody says otherwise.
+_RANK = 8
 
 
 @dataclass(eq=False)
@@ -59,14 +61,14 @@ class FisherAccountant:
         How gradients are bounded: hard is what Opacus does; smooth is that of Guo et al. (2022), which training then
         uses too.
     label : {"public", "private"}, default="public"
-        Whether the label is among the private values. Private labels must be numbers (one-hot for classes), and can be
-        accounted for in a loop of your own only.
+        Whether the label is among the private values. Private labels must be numbers (one-hot for classes). With
+        Opacus each probe is then a pass of its own, beside training's.
     groups : mapping, optional
         Names for groups of input values whose information is kept apart: lists of column numbers, or masks (see
         `patches`). Each probe then looks at one group of each example.
-    spectrum : int, default=0
-        The rank of a sketch of each person's information matrix, which bounds `eta` (8 is a good number). 0 keeps none:
-        `eta` is then bounded by the trace. `plan` says what it costs.
+    spectrum : bool or int, default=False
+        Whether to keep a sketch of each person's information matrix, which bounds `eta`: of rank 8, or of the rank that
+        is given. Without it `eta` is bounded by the trace. `plan` says what it costs.
     seed : int, optional
         Of the random directions.
 
@@ -99,7 +101,7 @@ class FisherAccountant:
         clipping: Literal["hard", "smooth"] = "hard",
         label: Literal["public", "private"] = "public",
         groups: Mapping[str, Any] | None = None,
-        spectrum: int = 0,
+        spectrum: bool | int = False,
         seed: int | None = None,
     ) -> None:
         _layers.check(model)
@@ -117,7 +119,8 @@ class FisherAccountant:
         if groups is not None and not groups:
             raise InputError("groups names no group. Leave it out to keep the total alone.")
         if not 0 <= spectrum == int(spectrum):
-            raise InputError(f"spectrum must be the rank of a sketch, 0 for none, not {spectrum!r}.")
+            raise InputError(f"spectrum must be True, False or the rank of a sketch, not {spectrum!r}.")
+        rank = _RANK if spectrum is True else int(spectrum)
         self._ids = column_values(ids)
         if self._ids.ndim != 1 or len(self._ids) == 0:
             raise InputError(f"ids must name each example of the data set once; it has shape {self._ids.shape}.")
@@ -127,7 +130,7 @@ class FisherAccountant:
         self._ledger = Ledger(len(self._ids), self._directions.count)
         self._elsewhere = Ledger(len(self._ids), self._directions.count)
         """What other ranks have seen, and this one before the last exchange."""
-        self._sketch = Sketch(len(self._ids), int(spectrum)) if spectrum else None
+        self._sketch = Sketch(len(self._ids), rank) if rank else None
         self._history: list[tuple[Mechanism, str, int]] = []
         self._pending: list[Visit] = []
         self._sizes: NDArray[Any] | None = None

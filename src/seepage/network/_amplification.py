@@ -1,7 +1,7 @@
 """How much of one step's information is left when nobody knows who was in the batch.
 
 Given all else, a step with Poisson sampling at rate q publishes N(g, s^2) with probability q and N(0, s^2) otherwise.
-What an example in the batch then gives away is multiplied, across its gradient and along it, by
+What an example in the batch then gives away is multiplied, across its gradient and along it, by (eqs. 8.9 and 8.10)
 
     k_perp = E post(t),   k_par = E t^2 post(t),   post(t) = 1 / (1 + (1-q)/q exp(-(r t + r^2/2))),   t ~ N(0, 1),
 
@@ -87,7 +87,7 @@ def tabulated(sample_rate: float) -> PoissonFactors:
 
 
 def guo_factor(sample_rate: float, noise_multiplier: float, delta: float) -> float:
-    """Return kappa of Guo et al. 2022, theorem 4, for comparison: it fails with probability `delta` and is near 1.
+    """Return kappa of Guo et al. 2022 (eq. 8.12), for comparison: it fails with probability `delta` and is near 1.
 
     Its epsilon is that of the Gaussian mechanism between two clipped gradients, which differ by up to 2 C.
 

@@ -31,7 +31,7 @@ class Clipping(Protocol):
 
 @dataclass(frozen=True)
 class HardClipping:
-    """What Opacus does: c(s) = min(1, C / (s + 1e-6)), differentiable everywhere but at the kink."""
+    """What Opacus does (eq. 8.3): c(s) = min(1, C / (s + 1e-6)), differentiable everywhere but at the kink."""
 
     max_grad_norm: float
     # Opacus keeps the quotient finite by this much; the same number makes the accounted clipping the trained one.
@@ -51,7 +51,7 @@ class HardClipping:
 
 @dataclass(frozen=True)
 class SmoothClipping:
-    """The clipping of Guo et al. 2022: c(s) = 1 / (gelu(s/C - 1) + 1), smooth, and not the identity below C."""
+    """The clipping of Guo et al. 2022 (eq. 8.4): c(s) = 1 / (gelu(s/C - 1) + 1), smooth, not the identity below C."""
 
     max_grad_norm: float
 

@@ -51,7 +51,7 @@ def patches(shape: tuple[int, int], size: int) -> dict[str, Tensor]:
 class Directions:
     """Random signs on the private values of each example, or on one randomly chosen group of them.
 
-    E |A w|^2 over such w is the trace of A^T A, or that of the group's block.
+    E |A w|^2 over such w is the trace of A^T A, or that of the group's block (eq. 8.7).
     """
 
     groups: Mapping[str, Any] | None

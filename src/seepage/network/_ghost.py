@@ -1,7 +1,8 @@
 """Norms and inner products of every example's gradient, layer by layer.
 
 The gradient of a linear layer or a convolution is a sum over positions of (what came back) x (what went in), b a^T.
-When the input moves, it moves by b' a^T + b a'^T. All that accounting needs of both are three numbers an example:
+When the input moves, it moves by b' a^T + b a'^T. All that accounting needs of both are three numbers an example
+(eq. 8.6):
 
     |grad|^2,   grad . grad',   |grad'|^2,
 

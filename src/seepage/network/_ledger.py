@@ -17,7 +17,7 @@ class Ledger:
     Not every step is probed and not every probe looks at every group, but which ones do is drawn independently of what
     they find. So a person's total is estimated by the mean over probes times the number of steps they took part in.
     Neighboring probes of one person differ by little but their directions: half the mean squared difference of
-    neighbors is the variance of a probe (and errs upwards when the network moves fast).
+    neighbors is the variance of a probe (and errs upwards when the network moves fast); eq. 8.8.
     """
 
     people: int

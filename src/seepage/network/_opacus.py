@@ -82,11 +82,6 @@ def _check(accountant: "FisherAccountant", model: nn.Module, loader: Any, option
             f"Opacus's clipping={options['clipping']!r} cannot be accounted for: use the flat one, which bounds the "
             "norm of an example's whole gradient."
         )
-    if accountant.label == "private":
-        raise UnsupportedError(
-            "attach cannot move the labels, which go into a loss of yours: account for private labels with observe, in "
-            "a loop of your own."
-        )
     if not options.get("batch_first", True):
         raise UnsupportedError("batch_first=False is not supported: the first axis must be the examples.")
 
@@ -193,8 +188,10 @@ class Attachment(Listener):
             self._busy = False
         probes = accountant._draw_probes() if count else 0
         self._visit = Visit(np.asarray(indices, dtype=np.int64), [])
-        self._arguments, self._further = (args, kwargs), probes - 1
-        if not probes:
+        # Training's own pass can carry a direction of the inputs; its labels go into a loss that is out of reach.
+        rides = probes > 0 and accountant.label == "public"
+        self._arguments, self._further = (args, kwargs), probes - rides
+        if not rides:
             return None
         self.passing = TangentPass(model, accountant._direct, materialize=not self.ghost)
         self.passing.scale = float(count) if self.mean else 1.0

@@ -2,6 +2,7 @@
 
 Each step adds M_t Omega to a table, Omega being a few fixed orthonormal directions, so the table holds M Omega for the
 sum M of all steps. The Nystrom approximation N = (M Omega)(Omega^T M Omega)^+ (M Omega)^T is never above M, hence
+(eq. 8.13)
 
     lambda_max(N)  <=  lambda_max(M)  <=  lambda_max(N) + trace(M) - trace(N).
 """
@@ -40,6 +41,8 @@ class Sketch:
         self.table: Tensor | None = None
         self.steps = np.zeros(people)
         """How many steps of each person are in the table."""
+        self.elsewhere: tuple[Tensor, Array] | None = None
+        """What other ranks have seen, and this one before the last exchange: a table and its steps."""
 
     def bytes_for(self, values: int) -> int:
         """Return the memory of the table when one example has so many values, in float32."""
@@ -71,29 +74,48 @@ class Sketch:
         if self.table is None or self.basis is None:
             return np.zeros_like(traces), traces
         low, inside = np.zeros_like(traces), np.zeros_like(traces)
+        seen = self.steps if self.elsewhere is None else self.steps + self.elsewhere[1]
         for start in range(0, self.people, 1024):
             some = slice(start, start + 1024)
-            low[some], inside[some] = _nystrom(self.table[some].double(), self.basis)
+            table = self.table[some] if self.elsewhere is None else self.table[some] + self.elsewhere[0][some]
+            low[some], inside[some] = _nystrom(table.double(), self.basis)
         # Steps that were not probed are stood for by those that were.
-        share = np.divide(steps, self.steps, out=np.zeros_like(steps), where=self.steps > 0)
+        share = np.divide(steps, seen, out=np.zeros_like(steps), where=seen > 0)
         low, inside = share * low, share * inside
         if self.basis.shape[1] == self.basis.shape[0]:
-            return low, np.where(self.steps > 0, low, traces)
+            return low, np.where(seen > 0, low, traces)
         return low, low + np.maximum(traces - inside, 0.0)
 
     def state(self) -> dict[str, Any]:
         """Return copies of what is held."""
         table = None if self.table is None else self.table.clone()
-        return {"table": table, "basis": self.basis, "steps": self.steps.copy()}
+        return {"table": table, "basis": self.basis, "steps": self.steps.copy(), "elsewhere": self.elsewhere}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put back what `state` returned."""
         self.table = None if state["table"] is None else state["table"].clone()
         self.basis, self.steps = state["basis"], state["steps"].copy()
+        self.elsewhere = state["elsewhere"]
 
     def synchronize(self) -> None:
-        """Refuse: a table that was added up twice could not be told from one that was not."""
-        raise InputError("A spectrum is kept on one process only. Use spectrum=0 in a distributed run.")
+        """Add up the tables of all ranks of a distributed run, so that each holds everybody's."""
+        import torch.distributed as dist
+
+        sizes: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(sizes, None if self.table is None else (self.table.shape[1], self.table.dtype))
+        held = [size for size in sizes if size is not None]
+        if not held:
+            return
+        values, dtype = held[0]
+        # A rank that has seen nobody yet takes part with zeros: the directions are the same everywhere.
+        self.directions(values, torch.zeros((), dtype=dtype))
+        assert self.table is not None
+        summed, steps = self.table, torch.from_numpy(self.steps)
+        dist.all_reduce(summed)
+        dist.all_reduce(steps)
+        before = (0.0, 0.0) if self.elsewhere is None else self.elsewhere
+        self.elsewhere = before[0] + summed, before[1] + steps.numpy()
+        self.table, self.steps = torch.zeros_like(summed), np.zeros(self.people)
 
 
 def _nystrom(table: Tensor, basis: Tensor) -> tuple[Array, Array]:

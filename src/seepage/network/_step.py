@@ -56,12 +56,12 @@ class Mechanism:
     def information(self, products: Tensor) -> tuple[Array, Array]:
         """Return what the step gives away along one direction, with and without credit for secret sampling.
 
-        With grad the gradient, grad' how it moves, s = |grad| and p = grad . grad':
+        With grad the gradient, grad' how it moves, s = |grad| and p = grad . grad' (eq. 8.5):
 
             g' = c grad' + c'(s) (p/s) grad,     |g'|^2 = c^2 |grad'|^2 + 2 c c' p^2/s + c'^2 p^2,
             ghat . g' = p (c/s + c'),
 
-        and the information is (k_perp |g'|^2 + (k_par - k_perp) (ghat . g')^2) / (sigma C)^2.
+        and the information is (k_perp |g'|^2 + (k_par - k_perp) (ghat . g')^2) / (sigma C)^2 (eqs. 8.2 and 8.11).
         """
         squared, inner, moved = products.double().cpu()
         norm = squared.sqrt()

@@ -1,7 +1,7 @@
 """Privacy loss-input susceptibility: which values of an input drive what its gradient gives away.
 
 The privacy loss of an example is PL = |g|^2 / s^2, g being its gradient as published and s the noise on it. Its
-susceptibility is d PL / d x, one number for each value of the input (Mueller et al. 2022).
+susceptibility is d PL / d x, one number for each value of the input (eq. 9.1; Mueller et al. 2022).
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Several releases about the same people.
 
-Independent releases carry information that adds: I = I_1 + I_2 + ... . Traces and diagonals add with it. Of the largest
-eigenvalue only  max_k eta_k^2  <=  eta^2  <=  sum_k eta_k^2  is known without the matrices.
+Independent releases carry information that adds: I = I_1 + I_2 + ... (eq. 6.1). Traces and diagonals add with it. Of
+the largest eigenvalue only  max_k eta_k^2  <=  eta^2  <=  sum_k eta_k^2  is known without the matrices (eq. 6.2).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Equal leakage for everyone, by reweighting (H21, algorithm 1)."""
+"""Equal leakage for everyone, by reweighting (eq. 7.2)."""
 # mypy: disable-error-code="untyped-decorator,misc"
 
 import warnings
@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
 from seepage._tables import column_values
+from seepage.engines import Engine, Local
 from seepage.leakage import Leakage
-from seepage.linear import measure
+from seepage.linear.files._roles import are_paths, refuse_in_memory
+from seepage.release._rounds import InFiles, InMemory, Rounds
 
 Array = NDArray[np.float64]
 
@@ -38,11 +39,11 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         A linear model of scikit-learn that takes sample weights, alone or behind affine preprocessing.
     noise_scale : float or GaussianNoise, default=1.0
         The noise on the published parameters. A scale has no influence on the weights; a covariance has.
-    target : str, default="eta"
+    quantity : str, default="eta"
         What to equalize: "eta", "dfil", or an attribute's name. For a categorical attribute it is the exact distance
         to the nearest other value, since a linearization depends on how the levels are encoded.
     tol : float, default=1e-3
-        Stop when the standard deviation of the target is below this share of its mean.
+        Stop when the standard deviation of the quantity is below this share of its mean.
     max_iter : int, default=50
         The most fits to make.
     public_label : bool, default=False
@@ -54,10 +55,11 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator_ : estimator
         The model fitted with the final weights.
-    weights_ : ndarray of shape (n,)
-        The final weights, with mean 1.
+    weights_ : ndarray of shape (n,), or StoredWeights
+        The final weights, with mean 1; for files, a Parquet data set in `output`, which `measure` and `fit` take as
+        `sample_weight`.
     history_ : list of float
-        The spread (standard deviation / mean) of the target at each iteration, the unweighted fit first.
+        The spread (standard deviation / mean) of the quantity at each iteration, the unweighted fit first.
     leakage_ : Leakage
         The measurement of `estimator_`.
     converged_ : bool
@@ -81,7 +83,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         *,
         noise_scale: float | GaussianNoise = 1.0,
-        target: str = "eta",
+        quantity: str = "eta",
         tol: float = 1e-3,
         max_iter: int = 50,
         public_label: bool = False,
@@ -89,89 +91,111 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.noise_scale = noise_scale
-        self.target = target
+        self.quantity = quantity
         self.tol = tol
         self.max_iter = max_iter
         self.public_label = public_label
         self.attributes = attributes
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        target: str | Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        ids: str | None = None,
+        engine: Engine | None = None,
+        output: Any = None,
+        resume: bool = False,
+        filesystem: Any = None,
+        progress: bool | None = None,
+    ) -> Self:
         """Fit and reweight until everyone leaks equally much.
 
         Parameters
         ----------
-        X : array-like of shape (n, columns)
-            The training data.
-        y : array-like of shape (n,)
-            The labels.
+        X : array-like of shape (n, columns), or paths of Parquet files
+            The training data. Preprocessing before a model on files must be fitted already.
+        y : array-like of shape (n,), optional
+            The labels; for files, give `target` instead.
+        target : str or sequence of str, optional
+            The column of the files that holds the labels.
+        features : sequence of str, optional
+            The columns of the files to fit on; all that have no other role by default.
+        ids : str, optional
+            The column of the files that names the rows.
+        engine : Engine, optional
+            For files, who reads them: one of `seepage.engines`, `Local()` by default.
+        output : path, optional
+            For files, a new folder for the weights and for what is known of each row.
+        resume : bool, default=False
+            Whether to continue the unfinished job in `output`, at the round where it stopped.
+        filesystem : pyarrow.fs.FileSystem, optional
+            Where the paths are, when a URI cannot say it.
+        progress : bool, optional
+            Whether to print how far files have been read; by default if standard error is a terminal.
         """
+        settings = {
+            "noise_scale": self.noise_scale,
+            "public_label": self.public_label,
+            "attributes": self.attributes,
+        }
+        if are_paths(X):
+            if y is not None:
+                raise InputError("X names files, so the labels are a column of them: give target= instead of y.")
+            self._equalize(
+                InFiles.of(
+                    self.estimator,
+                    X,
+                    target=target,
+                    features=features,
+                    ids=ids,
+                    engine=engine or Local(),
+                    output=output,
+                    resume=resume,
+                    filesystem=filesystem,
+                    progress=progress,
+                    quantity=self.quantity,
+                    settings=settings,
+                )
+            )
+            return self
         validate_data(self, X, y, skip_check_array=True)
-        count = len(column_values(y))
-        weights = np.ones(count)
-        self.history_: list[float] = []
-        best: tuple[float, Any, Array, Leakage] | None = None
-        exponent = 1.0
-        self.converged_ = False
-        for _ in range(self.max_iter):
-            estimator = self._fitted(X, y, weights)
-            leak = measure(
-                estimator,
-                X,
-                y,
-                noise_scale=self.noise_scale,
-                sample_weight=weights,
-                public_label=self.public_label,
-                attributes=self.attributes,
-            )
-            exposure = self._exposure(leak)
-            spread = float(exposure.std() / exposure.mean())
-            if self.history_ and spread > self.history_[-1]:
-                # Overshot: smaller steps settle where full ones swing.
-                exponent *= 0.5
-            self.history_.append(spread)
-            if best is None or spread < best[0]:
-                best = spread, estimator, weights, leak
-            if spread <= self.tol:
-                self.converged_ = True
-                break
-            weights = weights * exposure**-exponent
-            weights = weights * (count / weights.sum())
-        assert best is not None
-        spread, self.estimator_, self.weights_, self.leakage_ = best
-        self.n_iter_ = len(self.history_)
-        if not self.converged_:
-            warnings.warn(
-                f"The leakage is not equal yet: after {self.n_iter_} fits its standard deviation is {spread:.2g} of "
-                f"its mean (tol={self.tol:g}). Raise max_iter, or accept this spread by raising tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        files_only = {"target": target, "features": features, "ids": ids, "engine": engine, "output": output}
+        refuse_in_memory(y, **files_only, resume=resume, filesystem=filesystem)
+        self._equalize(InMemory(self.estimator, X, y, len(column_values(y)), self.quantity, settings))
         return self
 
-    def _fitted(self, X: Any, y: Any, weights: Array) -> Any:
-        estimator = clone(self.estimator)
-        if isinstance(estimator, Pipeline):
-            return estimator.fit(X, y, **{f"{estimator.steps[-1][0]}__sample_weight": weights})
-        return estimator.fit(X, y, sample_weight=weights)
-
-    def _exposure(self, leak: Leakage) -> Array:
-        information = leak.information
-        if self.target in ("eta", "dfil"):
-            exposure = information.examples()[self.target]
-        elif self.target not in information.attribute_names:
-            raise InputError(
-                f"target must be 'eta', 'dfil' or one of {list(information.attribute_names)}, not {self.target!r}."
+    def _equalize(self, rounds: Rounds[Any]) -> None:
+        state, weights = rounds.first()
+        best: tuple[int, Any, Leakage, Any] | None = None
+        self.converged_ = False
+        while len(state.history) < self.max_iter:
+            number = len(state.history)
+            estimator, leak = rounds.measured(number, weights)
+            state.note(rounds.spread(leak))
+            if state.best == number:
+                best = number, estimator, leak, weights
+            if state.history[-1] <= self.tol:
+                self.converged_ = True
+                break
+            weights = rounds.reweighted(state, weights, leak)
+        if best is None or best[0] != state.best:
+            weights = rounds.recalled(state)
+            best = state.best, *rounds.measured(state.best, weights), weights
+        _, self.estimator_, self.leakage_, weights = best
+        self.weights_ = rounds.final(state, weights, self.leakage_)
+        self.history_ = state.history
+        self.n_iter_ = len(state.history)
+        if not self.converged_:
+            warnings.warn(
+                f"The leakage is not equal yet: after {self.n_iter_} fits its standard deviation is "
+                f"{min(state.history):.2g} of its mean (tol={self.tol:g}). Raise max_iter, or accept this spread by "
+                "raising tol.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
-        elif self.target in information.categorical:
-            exposure = information.distances(self.target, None).nearest()
-        else:
-            exposure = information.attributes()[self.target]
-        if not (exposure > 0).all():
-            raise InputError(
-                f"The release says nothing about {self.target!r} of {int((exposure <= 0).sum())} people, whatever "
-                "their weight; it cannot be made equal."
-            )
-        return exposure
 
     @_has("predict")
     def predict(self, X: Any) -> NDArray[Any]:

@@ -122,7 +122,7 @@ def frontier(
     noise_scales : array-like of float
         The standard deviations of the noise to try.
     penalties : array-like of float, optional
-        The penalties to fit again with, as the factor P of |coefficients|^2 / 2 when losses are summed over rows:
+        The penalties to fit again with, as the factor P of ``|coefficients|^2 / 2`` when losses are summed over rows:
         `alpha` of Ridge, 1/C of LogisticRegression. The model as it is by default.
     draws : int, default=100
         How many noisy copies of each setting are scored.

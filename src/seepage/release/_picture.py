@@ -66,8 +66,13 @@ def _label_leakage(ax: Any, quantity: str, attribute: str | None, quantile: floa
         return
     guess, unit = (f" of {attribute}", "its unit") if attribute else ("", "any direction")
     ax.set_xlabel(f"Standard error of any unbiased guess{guess}\n(at least, in {unit}, for {who})")
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     ax.set_xscale("log")
+    # A decade or less is common, and would have one label.
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(lambda x, _: _short(x))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _label_score(ax: Any, metric: str, highest: float) -> None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Kind, Summarized
+from seepage.leakage._information import Information, Kind, Summarized
 from seepage.meaning import distance_for
 
 Array = NDArray[np.float64]
@@ -107,39 +106,39 @@ class Policy:
 
     def factors(self, leak: Leakage) -> dict[str, float]:
         """Return, for each target in words, the smallest factor on the noise scale that meets it."""
-        return {words: self._factor(leak, *key) for words, key in self._words()}
+        return {words: self._needed(leak, *key) for words, key in self._words()}
 
     def shortfalls(self, leak: Leakage) -> list[Shortfall]:
         """Return the targets that a release misses."""
         # A calibrated scale meets its tightest target to rounding.
         return [Shortfall(target, factor) for target, factor in self.factors(leak).items() if factor > 1 + 1e-9]
 
-    def _factor(self, leak: Leakage, kind: str, name: str | None) -> float:
-        """Return the factor on the noise scale that enough people need: everything scales with its inverse."""
+    def _needed(self, leak: Leakage, kind: str, name: str | None) -> float:
+        """Return the factor on the noise scale that is needed: everything scales with its inverse (eq. 7.1)."""
         information = leak.information
         if name is None:
             assert self.eta is not None
-            return self._share(_column(leak, "examples", "eta")) / self.eta
+            return self._reached(information, "examples", "eta") / self.eta
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if kind == "success_rate":
-            return self._share(information.distances(name, None).farthest()) / distance_for(self.success_rate[name])
+            return self._rank(information.distances(name, None).farthest()) / distance_for(self.success_rate[name])
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
-        return self._share(_column(leak, "attributes", name)) * self.error_floor[name]
+        return self._reached(information, "attributes", name) * self.error_floor[name]
 
-    def _share(self, values: Array | Distribution) -> float:
-        count = values.count if isinstance(values, Distribution) else len(values)
-        rank = int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
-        if isinstance(values, Distribution):
-            # The largest is exact; other ranks are within the error of the sketch.
-            slack = 1.0 if rank == count - 1 else 1.0 + values.relative_error
-            return float(values.ranked(np.array(float(rank)))) * slack
+    def _reached(self, information: Information, kind: Kind, name: str) -> float:
+        """Return what the stated share of people do not exceed."""
+        if not isinstance(information, Summarized):
+            return self._rank((information.examples() if kind == "examples" else information.attributes())[name])
+        found = information.distributions(kind)[name]
+        # The largest is exact; another quantile is taken at the far end of its error.
+        near = float(found.ranked(np.array(self._position(found.count))))
+        return near if self.quantile == 1 else min(near / (1 - found.relative_error), found.largest)
+
+    def _rank(self, values: Array) -> float:
+        rank = self._position(len(values))
         return float(np.partition(values, rank)[rank])
 
-
-def _column(leak: Leakage, kind: Kind, name: str) -> Array | Distribution:
-    information = leak.information
-    if isinstance(information, Summarized):
-        return information.distributions(kind)[name]
-    return information.examples()[name] if kind == "examples" else information.attributes()[name]
+    def _position(self, count: int) -> int:
+        return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1

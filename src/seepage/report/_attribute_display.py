@@ -13,7 +13,7 @@ from seepage.meaning import variance_left
 from seepage.report._sources import deviations, distributions
 
 _SHARES = (0.5, 0.95, 1.0)
-_LABELS = ("median person", "95% of people, at least", "most exposed person")
+_LABELS = ("median person", "95% of people, at least", "most exposed")
 _MARKS = ("o", "s", "D")
 
 
@@ -85,12 +85,14 @@ class AttributeDisplay:
                     values, rows, mark, color=color, markeredgecolor=edge, markersize=5.5, label=label, clip_on=False
                 )
             ax.set_yticks(rows, [_drawing.clipped(name) for name in self.left])
-            ax.invert_yaxis()
             ax.set_xlim(0, 100)
             ax.set_xlabel("variance left unknown, % (100: the release says nothing)")
             ax.grid(axis="x", color="0.9", linewidth=0.6)
             ax.set_axisbelow(True)
             ax.tick_params(axis="y", length=0)
-            ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=3, handletextpad=0.2, columnspacing=1.0)
+            ax.set_ylim(len(rows) - 0.5, -0.5)
+            # Names of attributes leave room on the left: the legend ends where the axis ends.
+            place = {"loc": "lower right", "bbox_to_anchor": (1.03, 1.0), "ncols": 3}
+            ax.legend(**place, handletextpad=0.1, columnspacing=0.8, fontsize=7.5)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError, UnansweredError
+from seepage._errors import InputError, MinimizerError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.leakage._distribution import Distribution
-from seepage.meaning import success_rate, variance_left
+from seepage.meaning import success_rate, van_trees_floor, variance_left
 from seepage.report._edition import Edition
 from seepage.report._sources import distributions
 
@@ -57,19 +57,23 @@ def _number(
     for share in edition.shares(known.count):
         eta = edition.at_most(known, share)
         assert eta is not None
-        left = None if deviation is None else float(variance_left(eta, deviation**2))
+        left, floor = None, None
+        if deviation is not None:
+            left = _down_to_percent(float(variance_left(eta, deviation**2)))
+            floor = edition.down(float(van_trees_floor(eta, deviation**2)))
         values.append(
             {
                 "share": share,
                 "floor": edition.down(1 / eta) if eta > 0 else None,
-                "variance_left": None if left is None else _down_to_percent(left),
+                "floor_with_prior": floor,
+                "variance_left": left,
             }
         )
     return {
         "name": name,
         "kind": "number",
         "unit": unit,
-        "deviation": None if deviation is None else edition.up(deviation),
+        "deviation": None if deviation is None else edition.near(deviation),
         "values": values,
         "reason": None if values else _too_few(edition),
     }
@@ -78,11 +82,13 @@ def _number(
 def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "kind": "category", "unit": None, "deviation": None, "values": []}
     if not refitted:
-        return entry | {"reason": f"Not asked for: exact refits for {leak.information.count:,} people take a while."}
+        return entry | {
+            "reason": f"Exact refits for {leak.information.count:,} people take a while: ask with categories=[...]."
+        }
     try:
         distance = leak.information.distances(name, None).farthest()
-    except UnansweredError as reason:
-        return entry | {"reason": str(reason)}
+    except (UnansweredError, MinimizerError) as reason:
+        return entry | {"reason": untold(reason, edition)}
     known = Distribution.of(np.asarray(distance, dtype=np.float64))
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)
@@ -90,6 +96,11 @@ def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> 
         rate = 1 - _down_to_percent(1 - float(success_rate(at_most)))
         entry["values"].append({"share": share, "success_rate": round(rate, 4)})
     return entry | {"reason": None if entry["values"] else _too_few(edition)}
+
+
+def untold(reason: Exception, edition: Edition) -> str:
+    """Return why something is not told; what went wrong may tell of few people."""
+    return "This could not be found; the internal edition says why." if edition.is_public else str(reason)
 
 
 def _too_few(edition: Edition) -> str:

@@ -98,7 +98,7 @@ def _coarse(sentence: str) -> str:
 def _noise(leak: Leakage, edition: Edition) -> dict[str, Any]:
     noise = leak.information.noise
     if noise is None:
-        return {"scale": None, "sentence": "See the assumptions: it was part of training."}
+        return {"scale": None, "sentence": "See what the numbers take for granted."}
     if noise.scale is None:
         size = len(np.asarray(noise.covariance))
         return {"scale": None, "sentence": f"Gaussian, with a covariance over {size} published parameters."}

@@ -36,26 +36,26 @@ class EqualizedDisplay:
 
     before: Distribution
     after: Distribution
-    target: str
+    quantity: str
     ax_: Any = field(init=False, default=None)
     figure_: Any = field(init=False, default=None)
 
     @classmethod
-    def from_leakages(cls, before: Leakage, after: Leakage, *, target: str = "eta") -> "EqualizedDisplay":
+    def from_leakages(cls, before: Leakage, after: Leakage, *, quantity: str = "eta") -> "EqualizedDisplay":
         """Take two measurements of the same people.
 
         Parameters
         ----------
         before, after : Leakage
             Of the plain and of the equalized model: `EqualizedLeakage.leakage_`.
-        target : str, default="eta"
+        quantity : str, default="eta"
             What was equalized: "eta", "dfil", or an attribute.
         """
-        kind = "examples" if target in ("eta", "dfil") else "attributes"
+        kind = "examples" if quantity in ("eta", "dfil") else "attributes"
         found = [distributions(leak, kind) for leak in (before, after)]  # type: ignore[arg-type]
-        if any(target not in columns for columns in found):
-            raise InputError(f"target must be 'eta', 'dfil' or one of {list(found[0])}, not {target!r}.")
-        return cls(found[0][target], found[1][target], target)
+        if any(quantity not in columns for columns in found):
+            raise InputError(f"quantity must be 'eta', 'dfil' or one of {list(found[0])}, not {quantity!r}.")
+        return cls(found[0][quantity], found[1][quantity], quantity)
 
     def plot(self, ax: Any = None) -> "EqualizedDisplay":
         """Draw both curves.
@@ -78,8 +78,8 @@ class EqualizedDisplay:
             _drawing.logarithmic(ax.yaxis)
             ax.set_xlim(0, 100)
             ax.set_xlabel("people, from the least to the most exposed (%)")
-            named = self.target in ("eta", "dfil")
-            ax.set_ylabel(self.target if named else f"eta of {_drawing.clipped(self.target)}")
+            named = self.quantity in ("eta", "dfil")
+            ax.set_ylabel(self.quantity if named else f"eta of {_drawing.clipped(self.quantity)}")
             ax.grid(axis="y", color="0.92", linewidth=0.6)
             ax.set_axisbelow(True)
             ax.legend(loc="upper left")

@@ -6,14 +6,13 @@ from typing import Any
 from seepage.report import _words as words
 
 _MOST_ATTRIBUTES = 4
-# Above this share of the variance, a guess that never saw the release does about as well.
-_UNTOUCHED = 0.9
+_CERTAIN = 0.995
 
 
 def findings(content: Mapping[str, Any], first: Collection[str]) -> list[str]:
     """Return the findings of a report: the attributes that the policy names first, then the most exposed ones."""
     told = [entry for entry in content["attributes"] if entry["values"]]
-    told.sort(key=lambda entry: entry["name"] not in first)
+    told.sort(key=lambda entry: (entry["name"] not in first, -_exposure(entry)))
     return [
         *(_attribute(entry) for entry in told[: max(_MOST_ATTRIBUTES, min(len(first), 8))]),
         *_spread(content),
@@ -22,13 +21,21 @@ def findings(content: Mapping[str, Any], first: Collection[str]) -> list[str]:
     ]
 
 
+def _exposure(entry: Mapping[str, Any]) -> float:
+    """Return how much is given away, from 0 to 1; 0 where there is nothing to compare with."""
+    worst = entry["values"][-1]
+    if entry["kind"] == "category":
+        return float(2 * worst["success_rate"] - 1)
+    return 0.0 if worst["variance_left"] is None else float(1 - worst["variance_left"])
+
+
 def _attribute(entry: Mapping[str, Any]) -> str:
     return _category(entry) if entry["kind"] == "category" else _number(entry)
 
 
 def _number(entry: Mapping[str, Any]) -> str:
     half, widest = entry["values"][0], entry["values"][-1]
-    name, unit = words.name(entry["name"]), entry["unit"]
+    name, unit, known = words.name(entry["name"]), entry["unit"], entry["deviation"]
     if widest["floor"] is None:
         return f"The release says nothing about {name}."
     best = words.with_unit(widest["floor"], unit)
@@ -36,32 +43,34 @@ def _number(entry: Mapping[str, Any]) -> str:
         sentence = f"No unbiased guess of {name} is better than {best} for anyone"
     else:
         sentence = f"For {words.most(widest['share'])}, no unbiased guess of {name} is better than {best}"
-    if widest is not half:
+    # An error beyond what anybody knows without the release is of no interest.
+    if widest is not half and half["floor"] is not None and not (known and half["floor"] > 3 * known):
         sentence += f"; for half the people {words.with_unit(half['floor'], unit)}"
-    return f"{sentence}.{_beside_prior(entry)}"
-
-
-def _beside_prior(entry: Mapping[str, Any]) -> str:
-    if entry["deviation"] is None:
-        return ""
-    sentence = f" Without the release a guess is off by {words.with_unit(entry['deviation'], entry['unit'])}"
-    if entry["values"][-1]["variance_left"] >= _UNTOUCHED:
-        return f"{sentence}: the release adds next to nothing."
-    if entry["values"][0]["variance_left"] >= _UNTOUCHED:
-        return f"{sentence}: for half the people the release adds next to nothing."
+    if known is None:
+        return f"{sentence}."
+    sentence += f". Without the release a guess is off by {words.with_unit(known, unit)}"
+    if widest["floor_with_prior"] < 0.9 * widest["floor"]:
+        # Whoever knows how values are distributed and sees the release errs less than either alone.
+        sentence += f"; with it, still by at least {words.with_unit(widest['floor_with_prior'], unit)}"
     return f"{sentence}."
 
 
 def _category(entry: Mapping[str, Any]) -> str:
     half, widest = entry["values"][0], entry["values"][-1]
-    whose = "anyone's" if widest["share"] == 1 else "a person's"
-    for_whom = "" if widest["share"] == 1 else f"For {words.most(widest['share'])}, "
+    name, share = words.name(entry["name"]), widest["share"]
+    if half["success_rate"] >= _CERTAIN:
+        return (
+            f"An attacker who knows all else can tell {name} of half the people almost for certain from another value."
+        )
+    half_rate = f"for half the people at most {words.percent(half['success_rate'])} of the time, where a coin has 50%"
+    if widest["success_rate"] >= _CERTAIN:
+        return f"An attacker who knows all else can tell {name} of some people almost for certain; {half_rate}."
     rate = words.percent(widest["success_rate"])
-    sentence = f"{for_whom}no attacker tells {whose} {words.name(entry['name'])} from another value more than {rate}"
-    sentence += " of the time, where a coin has 50%"
-    if widest is not half:
-        sentence += f"; for half the people {words.percent(half['success_rate'])}"
-    return sentence[0].upper() + sentence[1:] + "."
+    if share == 1:
+        sentence = f"No attacker tells anyone's {name} from another value more than {rate} of the time"
+    else:
+        sentence = f"For {words.most(share)}, no attacker tells {name} from another value more than {rate} of the time"
+    return f"{sentence}, where a coin has 50%." if widest is half else f"{sentence}; {half_rate}."
 
 
 def _spread(content: Mapping[str, Any]) -> list[str]:

@@ -68,6 +68,15 @@ class FloorDisplay:
             raise InputError(f"{attribute!r} is not among the private attributes that are numbers: {numbers}.")
         return cls(attribute, unit, found[attribute], deviations(leak, prior).get(attribute))
 
+    def _ends(self) -> tuple[float, float]:
+        """Return the errors to show: from the smallest floor to where nothing is left to see."""
+        low, high = (float(unbiased_floor(self.eta.quantile(share))) for share in (1.0, 0.05))
+        if not np.isfinite(high):
+            high = 100 * low
+        if self.deviation is not None:
+            low, high = min(low, self.deviation), max(min(high, 30 * self.deviation), 3 * self.deviation)
+        return low / 1.25, 1.25 * high
+
     def plot(self, ax: Any = None) -> "FloorDisplay":
         """Draw the share of people below each floor.
 
@@ -86,6 +95,7 @@ class FloorDisplay:
                 floor = van_trees_floor(eta, self.deviation**2)
                 ax.step(floor, share, where="post", color=_drawing.RED, linestyle="--", label="guess with the prior")
                 ax.axvline(self.deviation, color=_drawing.GRAY, linewidth=1.0, linestyle=":", label="prior alone")
+            ax.set_xlim(*self._ends())
             _drawing.logarithmic(ax.xaxis)
             ax.set_ylim(0, 100)
             ax.set_ylabel("% of people whose floor is lower")

@@ -34,12 +34,12 @@ class GalleryDisplay:
 
     images: NDArray[Any]
     values: NDArray[np.float64]
-    target: str
+    quantity: str
     ax_: Any = field(init=False, default=None)
     figure_: Any = field(init=False, default=None)
 
     @classmethod
-    def from_leakage(cls, leak: Leakage, images: Any, *, count: int = 8, target: str = "eta") -> "GalleryDisplay":
+    def from_leakage(cls, leak: Leakage, images: Any, *, count: int = 8, quantity: str = "eta") -> "GalleryDisplay":
         """Choose the images.
 
         Parameters
@@ -50,12 +50,12 @@ class GalleryDisplay:
             The images, in the order of the people.
         count : int, default=8
             How many of each kind.
-        target : {"eta", "dfil"}, default="eta"
+        quantity : {"eta", "dfil"}, default="eta"
             What decides.
         """
-        if target not in ("eta", "dfil"):
-            raise InputError(f"target must be 'eta' or 'dfil', not {target!r}.")
-        values, listed = leak.information.examples()[target], np.asarray(images)
+        if quantity not in ("eta", "dfil"):
+            raise InputError(f"quantity must be 'eta' or 'dfil', not {quantity!r}.")
+        values, listed = leak.information.examples()[quantity], np.asarray(images)
         if listed.ndim not in (3, 4) or len(listed) != len(values) or (listed.ndim == 4 and listed.shape[3] != 3):
             raise InputError(
                 f"images must be of shape ({len(values)}, height, width) or ({len(values)}, height, width, 3), not "
@@ -64,7 +64,7 @@ class GalleryDisplay:
         order = np.argsort(-values, kind="stable")
         count = min(count, len(order) // 2)
         chosen = np.stack([order[:count], order[-count:][::-1]])
-        return cls(listed[chosen], values[chosen], target)
+        return cls(listed[chosen], values[chosen], quantity)
 
     def plot(self, ax: Any = None) -> "GalleryDisplay":
         """Draw two rows of images with their values.
@@ -89,7 +89,7 @@ class GalleryDisplay:
             ax.set_aspect("equal")
             ax.set_xticks([])
             middles = [height / 2, 1.82 * height]
-            ax.set_yticks(middles, [f"highest\n{self.target}", f"lowest\n{self.target}"])
+            ax.set_yticks(middles, [f"highest\n{self.quantity}", f"lowest\n{self.quantity}"])
             ax.tick_params(length=0)
             ax.spines[:].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure

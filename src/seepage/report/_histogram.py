@@ -33,7 +33,7 @@ def grid(distributions: Sequence[Distribution], edition: Edition) -> Array:
     outermost bars.
     """
     beyond = edition.smallest_group if edition.is_public else 0
-    ends = [end for known in distributions if known.count > known.zeros for end in _ends(known, beyond)]
+    ends = [end for known in distributions for end in _ends(known, beyond)]
     if not ends:
         return np.array([])
     low, high = np.log10(min(ends)), np.log10(max(ends))
@@ -42,12 +42,10 @@ def grid(distributions: Sequence[Distribution], edition: Edition) -> Array:
     return np.asarray(10.0 ** (np.arange(first, max(last, first + 1) + 1) / fine))
 
 
-def _ends(known: Distribution, beyond: int) -> tuple[float, float]:
+def _ends(known: Distribution, beyond: int) -> list[float]:
+    """Return the values between which all but a few are; nothing, if all are few."""
     first, last = known.zeros + beyond, known.count - 1 - beyond
-    if first > last:
-        first = last = (known.zeros + known.count) // 2
-    low, high = known.ranked(np.array([first, last], dtype=np.float64))
-    return float(low), float(high)
+    return known.ranked(np.array([first, last], dtype=np.float64)).tolist() if first <= last else []
 
 
 def histogram(known: Distribution, edges: Array, edition: Edition) -> Histogram | None:

@@ -17,10 +17,7 @@ def markdown(content: Mapping[str, Any], *, heading: bool) -> str:
     parts = [
         f"# {_plain(words.name(content['title'], 120))}" if heading else "",
         f"**{words.verdict_words(verdict)}.** {_plain(verdict['sentence'])}",
-        _list(
-            f"{'met' if t['met'] else '**missed**'}: {_plain(words.name(t['sentence'], 300))}"
-            for t in verdict["targets"]
-        ),
+        _list(f"{'met' if t['met'] else '**missed**'}: {_plain(t['sentence'])}" for t in verdict["targets"]),
         f"{sub} In short",
         _list(_plain(finding) for finding in content["findings"]),
         f"{sub} Attributes",
@@ -41,7 +38,12 @@ def markdown(content: Mapping[str, Any], *, heading: bool) -> str:
 
 def _plain(text: str) -> str:
     """Return text that Markdown shows as it is, HTML included."""
-    return _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\&", "&amp;")
+    return (
+        _SPECIAL.sub(r"\\\1", words.sentence(text))
+        .replace("\\<", "&lt;")
+        .replace("\\>", "&gt;")
+        .replace("\\&", "&amp;")
+    )
 
 
 def _list(lines: Iterable[str]) -> str:

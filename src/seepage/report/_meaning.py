@@ -6,13 +6,16 @@ from typing import Any
 
 def meanings(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return terms and what they mean, those that the report uses."""
+    several = ""
+    if content["assurance"] == "estimated":
+        several = " Of several values, such as those of an image, it is the error per value in mean square."
     kinds = {entry["kind"] for entry in content["attributes"]}
     found = [
         (
             "± (error floor)",
             "The smallest standard error that any unbiased guess of a person's value can have, made from the release "
             "by an attacker who already knows everything else: all other people, and all other values of this one. An "
-            "attacker who knows less does worse. Rounded to the safe side.",
+            f"attacker who knows less does worse. Rounded to the safe side.{several}",
         ),
     ]
     if any(entry["deviation"] is not None for entry in content["attributes"]):
@@ -20,15 +23,16 @@ def meanings(content: Mapping[str, Any]) -> list[tuple[str, str]]:
             (
                 "Left unknown",
                 "What share of an attribute's variance among all people is left to somebody who saw the release. 100%: "
-                "they know no more than before. 0%: they know the value.",
+                "they know no more than before. 0%: they know the value. For a bell-shaped distribution of values, "
+                "with the information at each person's own value.",
             )
         )
     if "category" in kinds:
         found.append(
             (
                 "Success rate",
-                "How often the best attacker tells a person's true category from another one that was as likely "
-                "before. 50% is a coin, 100% is certainty.",
+                "How often the best attacker tells a person's true category from the other one that is easiest to tell "
+                "from it, if both were as likely before. 50% is a coin, 100% is certainty.",
             )
         )
     found.append(

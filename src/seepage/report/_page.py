@@ -74,7 +74,7 @@ def _verdict(verdict: Mapping[str, Any], level: int) -> str:
     if verdict["targets"]:
         rows = [
             (
-                escape(words.name(target["sentence"], 300)),
+                escape(words.sentence(target["sentence"])),
                 '<span class="met">✓ met</span>' if target["met"] else '<span class="missed">✗ missed</span>',
                 "" if target["factor"] is None else f"{words.number(target['factor'])} times",
             )
@@ -87,7 +87,7 @@ def _verdict(verdict: Mapping[str, Any], level: int) -> str:
         targets = _table("Targets of the policy, and whether the release meets them", heads, rows)
     return (
         f'<section class="verdict {status}"><h{level + 1}><span aria-hidden="true">{_SIGNS[status]}</span> '
-        f"{words.verdict_words(verdict)}</h{level + 1}><p>{escape(verdict['sentence'])}</p>{targets}</section>"
+        f"{words.verdict_words(verdict)}</h{level + 1}>{_paragraph(verdict['sentence'])}{targets}</section>"
     )
 
 
@@ -219,7 +219,7 @@ def _more(count: int, what: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{escape(words.sentence(text))}</p>"
 
 
 def _figure(picture: str) -> str:
@@ -227,7 +227,7 @@ def _figure(picture: str) -> str:
 
 
 def _list(sentences: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
+    return "<ul>" + "".join(f"<li>{escape(words.sentence(each))}</li>" for each in sentences) + "</ul>"
 
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> str:

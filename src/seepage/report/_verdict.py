@@ -1,12 +1,13 @@
 """Whether a release meets its policy, as far as an edition may say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from seepage._errors import InputError, UnansweredError
+from seepage._errors import InputError, MinimizerError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.report import _words as words
+from seepage.report._attributes import untold
 from seepage.report._edition import Edition
 
 
@@ -45,12 +46,16 @@ def verdict(leak: Leakage, policy: Targets | None, edition: Edition) -> dict[str
     judged = policy if share == policy.quantile else replace(policy, quantile=share)  # type: ignore[type-var]
     try:
         factors = judged.factors(leak)
-    except UnansweredError as reason:
-        return {"status": "withheld", "sentence": str(reason), "share": None, "targets": []}
+    except (UnansweredError, MinimizerError) as reason:
+        return {"status": "withheld", "sentence": untold(reason, edition), "share": None, "targets": []}
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
     told = not edition.is_public and leak.information.noise is not None
     targets = [
-        {"sentence": target, "met": factor <= 1 + 1e-9, "factor": edition.up(factor) if told else None}
+        {
+            "sentence": _readable(target, leak.information.attribute_names),
+            "met": factor <= 1 + 1e-9,
+            "factor": edition.up(factor) if told else None,
+        }
         for target, factor in factors.items()
     ]
     missed = sum(not target["met"] for target in targets)
@@ -62,11 +67,19 @@ def verdict(leak: Leakage, policy: Targets | None, edition: Edition) -> dict[str
     }
 
 
+def _readable(sentence: str, names: Sequence[str]) -> str:
+    """Return a sentence in which names are as short as elsewhere."""
+    found = max((name for name in names if name in sentence), key=len, default="")
+    return sentence if words.name(found) == found else sentence.replace(found, words.name(found))
+
+
 def _sentence(
     missed: int, count: int, factor: float, share: float, policy: Targets, edition: Edition, told: bool
 ) -> str:
     if not missed:
-        sentence = "The target is met." if count == 1 else f"All {count} targets are met."
+        sentence = (
+            ("The target is", "Both targets are")[count - 1] + " met." if count < 3 else f"All {count} targets are met."
+        )
         if told and factor < 0.98:
             sentence += f" There is room: {words.percent(round(factor, 2))} of the noise would do."
     else:

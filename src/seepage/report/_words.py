@@ -48,6 +48,11 @@ def _visible(character: str) -> str:
     return character
 
 
+def sentence(text: str) -> str:
+    """Return a sentence that may hold names of any length, as one that ends."""
+    return name(text, 800)
+
+
 def with_unit(value: float | None, unit: str | None) -> str:
     """Return "± 6 years"; a floor without limit says so."""
     if value is None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _drawing
+from seepage._errors import InputError
 from seepage.leakage import Leakage
 
 Array = NDArray[np.float64]
@@ -18,7 +19,8 @@ class WorstDisplay:
     """A heat map of the most exposed people and their attributes: personal data, and not for publication.
 
     The color says how many times better an attribute is known than that of the median person, the number what the
-    smallest error of a guess is, in the attribute's unit. People are numbered, the most exposed first.
+    smallest error of a guess is, in the attribute's unit; categories have none. People are numbered, the most exposed
+    first.
 
     Attributes
     ----------
@@ -58,9 +60,10 @@ class WorstDisplay:
         """
         eta, columns = leak.information.examples()["eta"], leak.information.attributes()
         people = np.argsort(-eta, kind="stable")[:count]
-        numbers = [name for name in columns if name not in leak.information.categorical]
         ratios = {}
-        for name in numbers if attributes is None else attributes:
+        for name in columns if attributes is None else attributes:
+            if name not in columns:
+                raise InputError(f"There is no private attribute {name!r}. There are {list(columns)}.")
             median = float(np.median(columns[name]))
             ratios[name] = columns[name][people] / median if median > 0 else np.ones(len(people))
         names = list(ratios)
@@ -68,6 +71,7 @@ class WorstDisplay:
             names = sorted(names, key=lambda name: -float(ratios[name].mean()))[:10]
         with np.errstate(divide="ignore"):
             floors = np.array([1 / columns[name][people] for name in names]).T
+        floors[:, [name in leak.information.categorical for name in names]] = np.nan
         return cls(names, np.array([ratios[name] for name in names]).T, floors)
 
     def plot(self, ax: Any = None) -> "WorstDisplay":
@@ -82,13 +86,14 @@ class WorstDisplay:
         with _drawing.drawing(ax, (1.9 + 0.52 * attributes, 1.1 + 0.24 * people)) as ax:
             from matplotlib.colors import LogNorm
 
-            seen = np.maximum(self.ratios, 1e-3)
-            norm = LogNorm(min(1.0, float(seen.min())), max(2.0, float(seen.max())))
-            image = ax.imshow(seen, cmap="cividis_r", norm=norm, aspect="auto")
+            # Whoever is less exposed than the median person is as light as they.
+            seen = np.maximum(self.ratios, 1.0)
+            norm = LogNorm(1.0, max(2.0, float(seen.max())))
+            image = ax.imshow(seen, cmap="Blues", norm=norm, aspect="auto")
             for i in range(people):
                 for j in range(attributes):
-                    dark = norm(seen[i, j]) > 0.5
-                    text = f"±{_drawing.short(self.floors[i, j], 2)}"
+                    dark = norm(seen[i, j]) > 0.6
+                    text = "" if np.isnan(self.floors[i, j]) else f"±{_thousands(self.floors[i, j])}"
                     ax.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
             names = [_drawing.clipped(name, 18) for name in self.names]
             ax.set_xticks(range(attributes), names, rotation=35, ha="right", rotation_mode="anchor")
@@ -102,3 +107,12 @@ class WorstDisplay:
             bar.outline.set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _thousands(value: float) -> str:
+    if not np.isfinite(value):
+        return "∞"
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size * 0.995:
+            return f"{_drawing.short(value / size, 2)}{letter}"
+    return _drawing.short(value, 2)

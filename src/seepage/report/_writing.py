@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from seepage._errors import InputError
+
 
 def write_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], Any], *, private: bool) -> None:
     """Write a file beside its place and move it there; if it is private, nobody else can ever read it."""
     place = Path(path)
+    if not place.parent.is_dir():
+        raise InputError(f"There is no folder {str(place.parent)!r} to write {place.name!r} into.")
     # Made with mode 0600: there is no moment at which others could open it.
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:40]}.")
     try:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._files import Unit, read
-from seepage.linear._file_rows import labels_in, weights_in
+from seepage.engines._files import Unit
 from seepage.linear._passes import WARM
-from seepage.linear._roles import Roles
+from seepage.linear.files._roles import Roles
+from seepage.linear.files._rows import labels_in, weights_in
+from seepage.linear.files._weights import read_weighted
 
 Array = NDArray[np.float64]
 
@@ -52,14 +53,15 @@ class Tallying:
     classifier: bool
 
     def __call__(self, run: Sequence[Unit]) -> Tally:
-        columns = [*self.roles.target, *([] if self.roles.weight is None else [self.roles.weight])]
+        columns = [*self.roles.target, *([self.roles.weight] if isinstance(self.roles.weight, str) else [])]
         return reduce(add, (self._tally(unit, columns) for unit in run))
 
     def _tally(self, unit: Unit, columns: list[str]) -> Tally:
         found = Tally(0.0, {})
-        for batch in read(self.filesystem, unit, columns, _BATCH):
+        for batch in read_weighted(self.filesystem, unit, columns, _BATCH, self.roles.weight):
             try:
-                labels, weights = labels_in(batch, self.roles.target), weights_in(batch, self.roles.weight)
+                labels = labels_in(batch, self.roles.target)
+                weights = weights_in(batch, self.roles.weight_column)
             except InputError as error:
                 raise InputError(f"{unit.path}: {error}") from error
             each = np.ones(len(labels)) if weights is None else weights

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Table, plain
 from seepage.engines import Engine
-from seepage.engines._files import Files, Unit, read
+from seepage.engines._files import Files, Unit
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.linear._passes import Adding, Kept, fingerprint, in_runs
-from seepage.linear._roles import Roles
 from seepage.linear._rows import Batch, Reading, check_batch, check_raw
 from seepage.linear._sums import NewtonSums
+from seepage.linear._weights import checked_weights
+from seepage.linear.files._roles import Roles
+from seepage.linear.files._weights import read_weighted
 
 Array = NDArray[np.float64]
 
@@ -51,7 +53,9 @@ class FileReader:
         self, unit: Unit, names: list[str], check: tuple[str, ...] | None
     ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         start = unit.start
-        for columns in read(self.filesystem, unit, list(dict.fromkeys(names)), self.batch_size):
+        for columns in read_weighted(
+            self.filesystem, unit, list(dict.fromkeys(names)), self.batch_size, self.roles.weight
+        ):
             size, kept = columns.num_rows, self._kept(columns)
             try:
                 batch = self._batch(kept, start if check is not None else None)
@@ -64,7 +68,7 @@ class FileReader:
                 yield batch, kept
 
     def _columns(self) -> list[str]:
-        weight = () if self.roles.weight is None else (self.roles.weight,)
+        weight = (self.roles.weight,) if isinstance(self.roles.weight, str) else ()
         return [*self.features, *self.roles.target, *weight, *(self.only or ())]
 
     def _kept(self, columns: pa.RecordBatch) -> pa.RecordBatch:
@@ -82,7 +86,8 @@ class FileReader:
         table: Any = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
         if check_from is not None and self.reading.preprocess is not None:
             check_raw(Table.of(table), check_from)
-        return self.reading.batch(table, labels_in(columns, self.roles.target), weights_in(columns, self.roles.weight))
+        weights = weights_in(columns, self.roles.weight_column)
+        return self.reading.batch(table, labels_in(columns, self.roles.target), weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +129,6 @@ def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> NDArray[Any]:
 
 def weights_in(columns: pa.RecordBatch, weight: str | None) -> Array | None:
     """Return the weights of some rows."""
-    from seepage.linear._measure import checked_weights
-
     return None if weight is None else checked_weights(_values(columns, weight, "sample_weight"), columns.num_rows)
 
 

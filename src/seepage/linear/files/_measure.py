@@ -15,13 +15,13 @@ from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.linear._estimators import check_supported, class_weight_of, labels_of, read
-from seepage.linear._file_information import FileInformation, FilePeople
-from seepage.linear._file_labels import Tally, Tallying
-from seepage.linear._file_rows import FileReader, FileRows
 from seepage.linear._measure import Fit, Release, affine_of, fitted_columns, split
 from seepage.linear._passes import fingerprint, in_runs
-from seepage.linear._roles import Job, Roles
 from seepage.linear._rows import Reading, batch_rows
+from seepage.linear.files._information import FileInformation, FilePeople
+from seepage.linear.files._labels import Tally, Tallying
+from seepage.linear.files._roles import Job, Roles
+from seepage.linear.files._rows import FileReader, FileRows
 
 
 def measure_files(
@@ -53,6 +53,7 @@ def measure_files(
     information = FileInformation(
         rows=rows,
         geometry=release.geometry,
+        penalty=fit.problem.penalty,
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
@@ -112,6 +113,7 @@ def job_of(fit: Fit, files: Files, roles: Roles) -> dict[str, Any]:
         "model": fingerprint(settings, classes, *numbers),
         "files": fingerprint(listed),
         "columns": {what: list(names) for what, names in roles.named().items()},
+        "weights": repr(roles.weight),
     }
 
 

@@ -15,43 +15,30 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Frame
 from seepage.engines._output import Output
 from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Assurance, Distances, Kind
-from seepage.linear._file_rows import FileRows
-from seepage.linear._file_scores import MOST, Scores, Summary
+from seepage.leakage._information import Distances, Kind
+from seepage.linear._exact import ExactInformation
 from seepage.linear._geometry import Geometry
-from seepage.linear._one_margin import OneMargin
-from seepage.linear._several_margins import SeveralMargins
 from seepage.linear._sums import JointSums, Nothing, joint_sums
-from seepage.meaning import Guarantee
+from seepage.linear.files._facts import Facts, Finding
+from seepage.linear.files._rows import FileRows
+from seepage.linear.files._scores import MOST, Scores, Summary
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class FileInformation:
+class FileInformation(ExactInformation):
     """Exact Fisher information about people in files: written where it was measured, never gathered."""
 
     rows: FileRows
     geometry: Geometry
+    penalty: Array
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
     assumptions: tuple[str, ...]
     noise: GaussianNoise
     _known: dict[tuple[Kind, str | None], Summary] = field(default_factory=dict, repr=False)
     """Summaries that were made already, and by which column they are grouped."""
-
-    @property
-    def assurance(self) -> Assurance:
-        return "exact"
-
-    @property
-    def count(self) -> int:
-        return self.rows.count
-
-    @cached_property
-    def scorer(self) -> OneMargin | SeveralMargins:
-        """The row-local pass: a pure function of a batch."""
-        return OneMargin(self.geometry) if self.geometry.outputs == 1 else SeveralMargins(self.geometry)
 
     def examples(self) -> "StoredColumns":
         return self._stored("examples")
@@ -80,27 +67,33 @@ class FileInformation:
         return top.slice(0, count)
 
     def variances(self) -> Mapping[str, float]:
-        raise UnansweredError(
-            "The variances of columns in files are not computed. Give the prior yourself: a mapping from attribute to "
-            "variance."
-        )
+        facts = self._facts
+        return dict(zip(self._numbers, (facts.squares / facts.count).tolist(), strict=True))
+
+    def extremes(self) -> tuple[float, float]:
+        return self._facts.largest_norm, self._facts.largest_weight
+
+    @property
+    def _numbers(self) -> list[str]:
+        return [name for name in self.attribute_names if name not in self.categorical]
+
+    @cached_property
+    def _facts(self) -> Facts:
+        columns = tuple(name for name in self._numbers if not self.is_label(name))
+        work = Finding(self.rows.reader, columns, len(columns) < len(self._numbers))
+        found: Facts = self.rows.add(work, "variances")
+        return found
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         raise UnansweredError(
             "Refitting with another value is for people in memory: measure them, with everybody else, as a frame."
         )
 
-    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
-        raise UnansweredError("What differential privacy says of a release is computed for rows in memory only.")
-
     def joint(self, people: Any, attribute: str | None) -> float:
         if people is not None and not isinstance(people, Mapping):
             raise InputError('People in files are chosen by values of their columns: joint({"column": value}).')
         self.rows.files.require(list(people or ()), "joint's column")
-        geometry = self.geometry
-        if attribute is not None:
-            index = self.attribute_names.index(attribute)
-            geometry = geometry.of_attribute(index) if index < len(geometry.blocks) else geometry.of_label()
+        geometry = self.geometry_of(attribute)
         of = partial(
             joint_sums,
             loss=geometry.loss,

@@ -7,6 +7,7 @@ from typing import Any
 
 from seepage._errors import InputError
 from seepage.engines import Engine
+from seepage.linear.files._weights import StoredWeights
 
 
 def are_paths(X: Any) -> bool:
@@ -21,7 +22,7 @@ class Roles:
     """The columns of files that are no attributes."""
 
     target: tuple[str, ...]
-    weight: str | None
+    weight: str | StoredWeights | None
     ids: str | None
     groups: str | None
 
@@ -34,7 +35,8 @@ class Roles:
             raise InputError('X names files: say which column holds the labels with target="column".')
         listed = (target,) if isinstance(target, str) else tuple(target)
         for what, name in (("sample_weight", sample_weight), ("ids", ids), ("groups", groups)):
-            if name is not None and not isinstance(name, str):
+            stored = what == "sample_weight" and isinstance(name, StoredWeights)
+            if name is not None and not isinstance(name, str) and not stored:
                 raise InputError(
                     f"X names files, so {what} must be the name of one of their columns, not {type(name).__name__}."
                 )
@@ -42,8 +44,14 @@ class Roles:
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of each role, under the argument that named them."""
-        single = {"sample_weight": self.weight, "ids": self.ids, "groups": self.groups}
+        weight = self.weight if isinstance(self.weight, str) else None
+        single = {"sample_weight": weight, "ids": self.ids, "groups": self.groups}
         return {"target": self.target} | {what: (name,) for what, name in single.items() if name is not None}
+
+    @property
+    def weight_column(self) -> str | None:
+        """The column of a batch that holds the weights."""
+        return self.weight.in_batch if isinstance(self.weight, StoredWeights) else self.weight
 
     def features(self, columns: Sequence[str]) -> list[str]:
         """Return the columns that have no role."""

@@ -1,0 +1,75 @@
+"""How the documentation is built: `sphinx-build -W --keep-going -n docs OUTPUT`."""
+
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+from seepage import __version__
+
+project = "seepage"
+author = "The seepage developers"
+copyright = author  # noqa: A001
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+    "sphinx_copybutton",
+    "author_year",
+    "mathml",
+    "public_names",
+]
+exclude_patterns = ["_build", "examples", "pictures"]
+templates_path: list[str] = []
+nitpicky = True
+
+# Pages are Markdown; equations are $...$ and, with the number that code comments cite, $$...$$ (2.1).
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+math_eqref_format = "({number})"
+
+# Types stand in the docstrings, in words; signatures stay readable without them.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autosummary_generate = False
+numpydoc_show_class_members = False
+default_role = "code"
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "author_year"
+bibtex_reference_style = "author_year"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "download_all_examples": False,
+    "min_reported_time": 0,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
+    "write_computation_times": False,
+}
+# The figures of the gallery are stored as files, never shown.
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+html_theme = "furo"
+html_title = "seepage"
+html_static_path = ["_static"]
+html_css_files = ["seepage.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0b5a86", "color-brand-content": "#0b5a86"},
+    "dark_css_variables": {"color-brand-primary": "#7cc4ee", "color-brand-content": "#7cc4ee"},
+}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

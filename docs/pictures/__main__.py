@@ -1,0 +1,235 @@
+"""Draw the pictures of the documentation, or every picture that there is, from the public data sets.
+
+`python -m docs.pictures` draws those of the documentation anew; `--all --output DIR` all of them, with both editions of
+the report as pages (HTML) and as pictures of pages (PNG, by a headless chromium).
+"""
+
+import argparse
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import matplotlib.pyplot
+import numpy as np
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+
+import seepage
+from seepage.datasets import (
+    adult_features,
+    complete_adult,
+    iwpc_features,
+    load_adult,
+    load_iwpc,
+    load_mnist,
+    unit_ball_components,
+)
+from seepage.report import (
+    AttackDisplay,
+    AttributeDisplay,
+    DistributionDisplay,
+    EqualizedDisplay,
+    FloorDisplay,
+    GalleryDisplay,
+    GroupDisplay,
+    WorstDisplay,
+)
+
+UNITS = {"age": "years", "hours-per-week": "hours", "education-num": "years", "capital-gain": "$", "capital-loss": "$"}
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+@cache
+def adult() -> tuple[Any, Any, Any, seepage.Leakage]:
+    """Return UCI Adult, its labels, a logistic regression, and what it gives away."""
+    raw = load_adult(download=False)
+    people, income = complete_adult(raw.data, raw.target)
+    people = people.drop(columns="fnlwgt")
+    model = make_pipeline(adult_features(people, dropped="first"), LogisticRegression(C=0.1, tol=1e-8, max_iter=1000))
+    model.fit(people, income)
+    leak = seepage.measure(model, people, income, noise_scale=0.02)
+    return people, income, model, leak
+
+
+@cache
+def iwpc() -> tuple[Any, Any, Any, seepage.Leakage]:
+    """Return the warfarin data, its doses, a ridge regression, and what it gives away."""
+    raw = load_iwpc(download=False)
+    model = make_pipeline(
+        iwpc_features(load_iwpc(subset="all", download=False).data, dropped="first"), Ridge(alpha=1.0)
+    )
+    model.fit(raw.data, raw.target)
+    leak = seepage.measure(model, raw.data, raw.target, noise_scale=0.01)
+    return raw.data, raw.target, model, leak
+
+
+@cache
+def mnist() -> tuple[Any, Any, Any]:
+    """Return pictures of zeros and ones, with their principal components and labels."""
+    raw = load_mnist(digits=(0, 1), download=False)
+    (components,) = unit_ball_components(raw.data)
+    return raw.images, components, 2.0 * raw.target - 1
+
+
+def _distribution() -> Any:
+    people, _, _, leak = adult()
+    return DistributionDisplay.from_leakage(leak, groups=people["sex"])
+
+
+def _worst() -> Any:
+    return WorstDisplay.from_leakage(adult()[3])
+
+
+def _attributes() -> Any:
+    return AttributeDisplay.from_leakage(adult()[3])
+
+
+def _attributes_iwpc() -> Any:
+    return AttributeDisplay.from_leakage(iwpc()[3])
+
+
+def _groups() -> Any:
+    people, _, _, leak = adult()
+    return GroupDisplay.from_leakage(leak, people["race"])
+
+
+def _groups_iwpc() -> Any:
+    people, _, _, leak = iwpc()
+    return GroupDisplay.from_leakage(leak, people["vkorc1"], statistic="median")
+
+
+def _floor() -> Any:
+    people, income, model, _ = adult()
+    leak = seepage.measure(model, people, income, noise_scale=0.0005)
+    return FloorDisplay.from_leakage(leak, "age", unit="years")
+
+
+def _equalized() -> Any:
+    _, X, y = mnist()
+    model = LinearRegression(fit_intercept=False)
+    before = seepage.measure(model.fit(X, y), X, y, noise_scale=1.0)
+    return EqualizedDisplay.from_leakages(before, seepage.EqualizedLeakage(model).fit(X, y).leakage_)
+
+
+def _gallery() -> Any:
+    images, X, y = mnist()
+    leak = seepage.measure(LinearRegression(fit_intercept=False).fit(X, y), X, y, noise_scale=1.0)
+    return GalleryDisplay.from_leakage(leak, images)
+
+
+def _attack() -> Any:
+    people, dose, model, _ = iwpc()
+    few, doses = people[:400], dose[:400]
+    leak = seepage.measure(model.fit(few, doses), few, doses, noise_scale=0.002)
+    iwpc.cache_clear()
+    return AttackDisplay.from_verification(seepage.verify(leak, seepage.attacks.AttributeInversion("age"), trials=300))
+
+
+def _frontier() -> Any:
+    people, dose, model, _ = iwpc()
+    test = load_iwpc(subset="test", download=False)
+    scales = np.geomspace(0.003, 0.3, 7)
+    return seepage.frontier(
+        model, people, dose, test.data, test.target, noise_scales=scales, attribute="age", draws=100, quantile=0.99
+    )
+
+
+PICTURES: dict[str, Callable[[], Any]] = {
+    "distribution_adult": _distribution,
+    "worst_adult": _worst,
+    "attributes_adult": _attributes,
+    "attributes_iwpc": _attributes_iwpc,
+    "groups_adult": _groups,
+    "groups_iwpc": _groups_iwpc,
+    "floor_adult": _floor,
+    "equalized_mnist": _equalized,
+    "gallery_mnist": _gallery,
+    "attack_iwpc": _attack,
+    "frontier_iwpc": _frontier,
+}
+
+
+def _adult_report(edition: Any) -> Any:
+    people, _, _, leak = adult()
+    policy = seepage.Policy(error_floor={"age": 5.0, "hours-per-week": 5.0})
+    groups = people[["sex", "race"]]
+    return leak.report(edition, policy=policy, groups=groups, units=UNITS, title="Income model on UCI Adult")
+
+
+def _iwpc_report(edition: Any) -> Any:
+    people, _, _, leak = iwpc()
+    policy = seepage.Policy(success_rate={"vkorc1": 0.6}, error_floor={"age": 0.5}, quantile=0.99)
+    units = dict.fromkeys(("age", "height", "weight"), "standard deviations")
+    return leak.report(edition, policy=policy, groups=people["race"], units=units, title="Warfarin dose on IWPC")
+
+
+REPORTS: dict[str, Callable[[], Any]] = {
+    f"report_{name}_{edition}": lambda make=make, edition=edition: make(edition)
+    for name, make in (("adult", _adult_report), ("iwpc", _iwpc_report))
+    for edition in ("internal", "publishable")
+}
+
+KEPT = ("distribution_adult", "attributes_iwpc", "report_adult_internal")
+
+
+def screenshot(page: Path, picture: Path, *, width: int = 820, height: int = 5200, scale: float = 1.0) -> None:
+    """Render a page with a headless chromium, and cut off what is empty below."""
+    from PIL import Image, ImageChops
+
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        raise SystemExit("chromium is not installed (Debian: apt-get install chromium).")
+    with tempfile.TemporaryDirectory() as profile:
+        command = [browser, *FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"]
+        command += [f"--force-device-scale-factor={scale:g}", f"--screenshot={picture}", page.resolve().as_uri()]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+    with Image.open(picture) as image:
+        shown = image.convert("RGB")
+        empty = Image.new("RGB", shown.size, shown.getpixel((0, shown.height - 1)))
+        bottom = (ImageChops.difference(shown, empty).getbbox() or (0, 0, 0, shown.height))[3]
+        shown.crop((0, 0, shown.width, min(bottom + 24, shown.height))).quantize(128).save(picture, optimize=True)
+
+
+def main() -> None:
+    """Draw what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every picture, not only those of the documentation")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent, metavar="DIR", help="where they go")
+    given = parser.parse_args()
+    matplotlib.use("Agg")
+    given.output.mkdir(parents=True, exist_ok=True)
+    for name in [*PICTURES, *REPORTS] if given.all else KEPT:
+        path = given.output / f"{name}.png"
+        if name in PICTURES:
+            display = PICTURES[name]().plot()
+            display.figure_.savefig(path, dpi=160)
+            matplotlib.pyplot.close(display.figure_)
+        elif given.all:
+            page = path.with_suffix(".html")
+            REPORTS[name]().write_html(page)
+            screenshot(page, path)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                page = Path(folder) / "report.html"
+                REPORTS[name]().write_html(page)
+                screenshot(page, path, height=1120, scale=1.5)
+        print(f"{path} ({path.stat().st_size // 1024} kB)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What must be known of the values in files beside the two passes: their variances and extremes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seepage.engines._files import Unit
+from seepage.linear._passes import WARM
+from seepage.linear._rows import Batch
+from seepage.linear.files._rows import FileReader, labels_in
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Moments of columns and extremes of rows, which add up."""
+
+    count: Array
+    mean: Array
+    squares: Array
+    """Sums of squared distances from the mean."""
+    largest_norm: float
+    largest_weight: float
+
+    def __add__(self, other: "Facts") -> "Facts":
+        # Chan, Golub and LeVeque (1983): nothing cancels however far from zero the values are.
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        return Facts(
+            count,
+            self.mean + gap * other.count / count,
+            self.squares + other.squares + gap**2 * self.count * other.count / count,
+            max(self.largest_norm, other.largest_norm),
+            max(self.largest_weight, other.largest_weight),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """Finds the facts of runs of units."""
+
+    preload: ClassVar[str] = WARM
+
+    reader: FileReader
+    columns: tuple[str, ...]
+    """Of which the moments are wanted."""
+    label: bool
+    """Whether the moments of the labels are wanted as well, last."""
+
+    def __call__(self, run: Sequence[Unit]) -> Facts:
+        return reduce(add, (self._facts(*rows) for unit in run for rows in self.reader.rows(unit)))
+
+    def _facts(self, batch: Batch, columns: pa.RecordBatch) -> Facts:
+        values = [np.asarray(columns.column(name).to_numpy(zero_copy_only=False), np.float64) for name in self.columns]
+        if self.label:
+            values.append(np.asarray(labels_in(columns, self.reader.roles.target), np.float64).ravel())
+        return Facts(
+            np.array([len(each) for each in values], dtype=np.float64),
+            np.array([each.mean() for each in values]),
+            np.array([each.var() * len(each) for each in values]),
+            float(np.linalg.norm(batch.augmented(), axis=1).max()),
+            1.0 if batch.weights is None else float(batch.weights.max()),
+        )

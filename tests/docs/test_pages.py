@@ -1,0 +1,49 @@
+"""Every Python block of README, tutorial and how-to pages runs, and prints what the page says it prints."""
+
+import os
+
+import matplotlib
+import pytest
+from pages import ROOT, blocks, run
+
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs").glob("tutorial/*.md"))]
+PAGES += sorted((ROOT / "docs").glob("how-to/*.md"))
+# Pages that train networks have a test of their own, which also looks at what they computed.
+NETWORKS = {"opacus.md"}
+
+
+@pytest.fixture(autouse=True)
+def _pictures_are_not_shown():
+    matplotlib.use("Agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("path", [page for page in PAGES if page.name not in NETWORKS], ids=lambda page: page.stem)
+def test_a_page_runs_as_it_stands(path, tmp_path, monkeypatch):
+    # What a page writes goes where it does no harm.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
+    run(path)
+
+
+def test_the_pages_for_beginners_show_code():
+    for path in PAGES:
+        if path.parent.name in ("tutorial", "how-to") and path.stem not in ("command-line",):
+            assert any(language == "python" for language, _ in blocks(path)), f"{path.name} has no code."
+
+
+@pytest.mark.torch_heavy
+@pytest.mark.usefixtures("data_home")
+def test_opacus_example_with_three_more_lines():
+    path = ROOT / "docs" / "how-to" / "opacus.md"
+    code = "".join(text for language, text in blocks(path) if language == "python")
+    assert code.count("# seepage") == 3
+    page = run(path)
+    assert "epsilon" in page.printed
+    assert "Opacus's Poisson sampler" in page.printed
+    examples = page.names["leak"].examples
+    assert len(examples) == 3000
+    assert (examples["dfil"] > 0).mean() > 0.9

@@ -1,0 +1,158 @@
+"""Sensitivity of layers, against explicit Jacobians and against the accountant."""
+
+import explicit
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, grad, hessian, jacrev
+from torch.nn import functional as F  # noqa: N812
+from zoo import ZOO, build
+
+import seepage
+from seepage.network import FisherAccountant, layer_sensitivity
+
+NORMS = {
+    "fro": lambda j: j.square().sum().sqrt() / len(j) ** 0.5,
+    "l1": lambda j: j.abs().sum() / len(j),
+    "max": lambda j: j.abs().max(),
+}
+
+
+def jacobians(model, x, y, wrt):
+    """Of each example, by layer: the gradient, and its whole Jacobian in the label, the output or the input."""
+    parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+
+    def loss(theta, one, label):
+        return F.cross_entropy(functional_call(model, theta, (one.unsqueeze(0),)), label.unsqueeze(0))
+
+    for one, label in zip(x, F.one_hot(y, 3).to(x), strict=True):
+        gradient = grad(loss)(parameters, one, label)
+        if wrt == "output":
+            output = model(one.unsqueeze(0)).detach()
+            network = jacrev(lambda theta, at: functional_call(model, theta, (at,))[0])(parameters, one.unsqueeze(0))
+            curvature = hessian(F.cross_entropy)(output, label.unsqueeze(0))[0, :, 0]
+            moved = {k: torch.einsum("c...,cd->...d", j, curvature) for k, j in network.items()}
+        else:
+            moved = jacrev(grad(loss), argnums=2 if wrt == "label" else 1)(parameters, one, label)
+        by_layer: dict[str, list] = {}
+        for name in parameters:
+            pair = gradient[name].flatten(), moved[name].reshape(gradient[name].numel(), -1)
+            by_layer.setdefault(name.rpartition(".")[0], []).append(pair)
+        yield {k: (torch.cat([g for g, _ in v]), torch.cat([j for _, j in v])) for k, v in by_layer.items()}
+
+
+@pytest.mark.parametrize("wrt", ["label", "output", "input"])
+@pytest.mark.parametrize("name", [name for name in ZOO if name != "recurrent"])
+def test_sensitivity_is_that_of_the_explicit_jacobian(name, wrt):
+    model, x, y = build(name, 3)
+    examples = list(jacobians(model, x, y, wrt))
+    for norm, measure in NORMS.items():
+        found = layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, wrt=wrt, norm=norm, batch_size=2)
+        expected: dict[str, list[float]] = {}
+        for example in examples:
+            for layer, (gradient, jacobian) in example.items():
+                value = measure(jacobian) / (gradient.max() - gradient.min())
+                expected.setdefault(layer, []).append(float(value))
+        assert found["name"].tolist() == list(expected)
+        np.testing.assert_allclose(found["sensitivity"], [np.mean(v) for v in expected.values()], rtol=1e-8, atol=1e-8)
+        errors = [np.std(v, ddof=1) / np.sqrt(len(v)) for v in expected.values()]
+        np.testing.assert_allclose(found["standard_error"], errors, rtol=1e-7, atol=1e-8)
+        assert found["parameters"].sum() == sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("norm", list(NORMS))
+@pytest.mark.parametrize("wrt", ["label", "output", "input"])
+def test_the_scale_of_the_loss_does_not_matter(wrt, norm):
+    model, x, y = build("conv2d")
+
+    def scaled(output, target, reduction="mean"):
+        return 1000 * F.cross_entropy(output, target, reduction=reduction)
+
+    once, again = (layer_sensitivity(model, loss, x, y, wrt=wrt, norm=norm) for loss in (F.cross_entropy, scaled))
+    np.testing.assert_allclose(again["sensitivity"], once["sensitivity"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["linear", "conv2d", "shared weights"])
+def test_squared_input_sensitivities_add_up_to_the_trace_of_the_accountant(name):
+    model, x, y = build(name)
+    noise_scale, bound = 2.0, 1e6  # never clipped
+    examples = explicit.published(model, F.cross_entropy, x, y, "hard", bound)
+    accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(len(x)), probes=100, seed=0)
+    accountant.observe(
+        (x, y), range(len(x)), noise_multiplier=noise_scale / bound, max_grad_norm=bound, sample_rate=None
+    )
+    traces = accountant.leakage().examples["dfil"].to_numpy() ** 2 * x[0].numel()
+    for i, example in enumerate(examples):
+        some = slice(i, i + 1)
+        found = layer_sensitivity(model, nn.CrossEntropyLoss(), x[some], y[some], wrt="input", normalized=False)
+        trace = float((found["sensitivity"] ** 2).sum()) / noise_scale**2
+        assert trace == pytest.approx(float(explicit.information(example, noise_scale).trace()), rel=1e-8)
+        assert trace == pytest.approx(traces[i], rel=0.4)  # the accountant's directions are random
+        assert found["standard_error"].isna().all()
+
+
+def test_random_directions_agree_with_all_of_them():
+    model, x, y = build("conv2d", 60)
+    for norm, tolerance in (("fro", 0.05), ("l1", 0.05)):
+        whole = layer_sensitivity(model, F.cross_entropy, x, y, wrt="input", norm=norm)
+        some = layer_sensitivity(model, F.cross_entropy, x, y, wrt="input", norm=norm, directions=20)
+        np.testing.assert_allclose(some["sensitivity"], whole["sensitivity"], rtol=tolerance)
+        assert not np.allclose(some["sensitivity"], whole["sensitivity"], rtol=1e-6)
+    whole, some = (
+        layer_sensitivity(model, F.cross_entropy, x, y, wrt="input", norm="max", directions=d) for d in (50, 20)
+    )
+    assert (some["sensitivity"] <= whole["sensitivity"]).all()
+    assert (some["sensitivity"] > 0.6 * whole["sensitivity"]).all()
+
+
+def test_a_dead_layer_has_no_sensitivity():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    nn.init.zeros_(model[2].weight)
+    x, y = torch.randn(5, 3, dtype=torch.float64), torch.tensor([0, 1, 1, 0, 1])
+    found = layer_sensitivity(model, nn.CrossEntropyLoss(), x, y)
+    assert found["sensitivity"][0] == 0
+    assert found["sensitivity"][1] > 0
+
+
+def test_labels_that_are_numbers_move_as_they_are():
+    model = nn.Linear(3, 1).double()
+    x, y = torch.randn(4, 3, dtype=torch.float64), torch.randn(4, 1, dtype=torch.float64)
+    found = layer_sensitivity(model, nn.MSELoss(), x, y, normalized=False)
+    # g = 2 (prediction - y) (x, 1), so that d g / d y = -2 (x, 1).
+    assert found["sensitivity"][0] == pytest.approx(float((2 * (x.square().sum(1) + 1).sqrt()).mean()))
+    assert found["type"].tolist() == ["Linear"]
+
+
+def test_tokens_move_behind_their_embedding():
+    model = nn.Sequential(nn.Embedding(7, 3), nn.Flatten(), nn.Linear(6, 2)).double()
+    found = layer_sensitivity(
+        model, nn.CrossEntropyLoss(), torch.randint(0, 7, (5, 2)), torch.tensor([0, 1, 0, 1, 1]), wrt="input"
+    )
+    assert (found["sensitivity"] > 0).all()
+
+
+def test_the_network_is_left_as_it_was():
+    model, x, y = build("conv2d")
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, wrt="input")
+    assert all(p.grad is None and p.requires_grad and torch.equal(p, before[k]) for k, p in model.named_parameters())
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"wrt": "weights"}, "'weights'"), ({"norm": "l2"}, "'l2'"), ({"directions": 0}, "positive number of passes")],
+)
+def test_wrong_choices_are_refused(options, message):
+    model, x, y = build("linear")
+    with pytest.raises(seepage.InputError, match=message):
+        layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, **options)
+
+
+def test_kinks_are_warned_of_only_where_the_input_moves():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    x, y = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
+    layer_sensitivity(model, nn.CrossEntropyLoss(), x, y)
+    with pytest.warns(UserWarning, match="kinks"):
+        layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, wrt="input")

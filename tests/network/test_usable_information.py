@@ -1,0 +1,194 @@
+"""Usable information, against closed forms; collected gradients, against autograd; the display of both."""
+
+import matplotlib
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+from scipy.stats import norm
+from sklearn.naive_bayes import GaussianNB
+from torch import nn
+from zoo import build
+
+import seepage
+from seepage.network import LayerDisplay, Update, collect_gradients, layer_sensitivity, usable_information
+
+
+def gaussian_information(distance, share=0.5):
+    """Bits about which of two unit Gaussians a number comes from, by integration."""
+    other = 1 - share
+    entropy = -share * np.log2(share) - other * np.log2(other)
+
+    def lost(t):
+        a, b = share * norm.pdf(t), other * norm.pdf(t - distance)
+        return sum(w * np.log2((a + b) / w) for w in (a, b) if w > 0)
+
+    return entropy - quad(lost, -12, 12 + distance, limit=200)[0]
+
+
+def toy(distance, count=1600, dimensions=3, seed=0, share=0.5):
+    random = np.random.default_rng(seed)
+    has = (np.arange(count) >= share * count).astype(int)
+    direction = np.ones(dimensions) / np.sqrt(dimensions)
+    return random.normal(size=(count, dimensions)) + distance * has[:, None] * direction, has
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+@pytest.mark.parametrize("distance", [0.5, 1.5, 3.0])
+def test_logistic_regression_finds_what_two_gaussians_tell(distance, share):
+    """For equal covariances the true posterior is logistic: the family holds the best predictor there is."""
+    rows, has = toy(distance, share=share)
+    found = usable_information({"layer": rows}, has).iloc[0]
+    truth = gaussian_information(distance, share)
+    assert found["usable_information"] == pytest.approx(truth, abs=3 * found["standard_error"] + 0.005)
+    assert found["standard_error"] < 0.03
+
+
+@pytest.mark.parametrize("family", ["logistic", "forest", "network", GaussianNB()])
+def test_an_independent_property_has_none_and_a_plain_one_at_most_its_entropy(family):
+    rows, has = toy(8.0, 300)
+    other = np.random.default_rng(5).normal(size=(300, 3))
+    found = usable_information({"plain": rows, "independent": other}, has, family=family)
+    plain, independent = found["usable_information"]
+    assert 0.85 < plain <= found["entropy"][0]
+    assert found["entropy"][0] == pytest.approx(1.0, abs=1e-3)
+    # A predictor that has learnt nothing may lose bits; it cannot find any.
+    assert independent < 3 * found["standard_error"][1]
+    if family == "logistic":
+        assert independent > -3 * found["standard_error"][1] - 0.01
+
+
+def test_several_values_and_names_are_properties_too():
+    random = np.random.default_rng(0)
+    names = np.repeat(["a", "b", "c"], 60)
+    rows = random.normal(size=(180, 2)) + 6 * np.array([[0, 0], [1, 0], [0, 1]])[np.repeat(range(3), 60)]
+    found = usable_information({"layer": rows}, names)
+    assert 1.4 < found["usable_information"][0] <= found["entropy"][0] == pytest.approx(np.log2(3), abs=1e-3)
+
+
+def test_a_wide_layer_is_sketched_and_the_effect_reported():
+    random = np.random.default_rng(0)
+    has = np.repeat([0, 1], 150)
+    rows = random.normal(size=(300, 20_000)) + 0.03 * has[:, None]
+    found = usable_information({"layer": rows}, has, width=256, seed=1)
+    assert found["width"][0] == 256
+    # Squared lengths after a count sketch: variance 2 |x|^4 / width.
+    assert found["distortion"][0] == pytest.approx(np.sqrt(2 / 256), rel=0.3)
+    again = usable_information({"layer": rows}, has, width=256, seed=1)
+    np.testing.assert_array_equal(found["usable_information"], again["usable_information"])
+    whole = usable_information({"layer": rows[:, :50]}, has)
+    assert (whole["width"][0], whole["distortion"][0]) == (50, 0.0)
+
+
+def test_collected_gradients_are_those_of_autograd(tmp_path):
+    model, x, y = build("conv2d", 12)
+    model.float()
+    x = x.float()
+    batches = [(x[i : i + 4], y[i : i + 4]) for i in (0, 4, 8)]
+    stored = collect_gradients(model, nn.CrossEntropyLoss(), iter(batches), output=tmp_path / "gradients")
+    assert stored.count == 3
+    assert sum(stored.sizes) == sum(p.numel() for p in model.parameters())
+    for row, (inputs, labels) in enumerate(batches):
+        model.zero_grad()
+        nn.CrossEntropyLoss()(model(inputs), labels).backward()
+        for name in stored.names:
+            expected = torch.cat([p.grad.flatten() for p in model.get_submodule(name).parameters()])
+            np.testing.assert_allclose(np.concatenate(list(stored.rows(name)))[row], expected, rtol=1e-5, atol=1e-7)
+    with pytest.raises(seepage.InputError, match="not an empty folder"):
+        collect_gradients(model, nn.CrossEntropyLoss(), batches, output=tmp_path / "gradients")
+    assert repr(seepage._gradients.Gradients.of(str(tmp_path / "gradients"))) == repr(stored)
+
+
+def test_a_folder_that_was_not_finished_is_not_read(tmp_path):
+    model, x, y = build("linear")
+    with pytest.raises(seepage.InputError, match="pair"):
+        collect_gradients(model, nn.CrossEntropyLoss(), [(x, y), 3], output=tmp_path)
+    with pytest.raises(seepage.InputError, match="no collected gradients"):
+        usable_information(tmp_path, [0, 1])
+
+
+def descended(model, x, y, steps, rate):
+    """Several steps of plain gradient descent by PyTorch's own optimizer."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for _ in range(steps):
+        optimizer.zero_grad()
+        nn.CrossEntropyLoss()(model(x), y).backward()
+        optimizer.step()
+    return {name: (before[name] - p.detach()) / rate for name, p in model.named_parameters()}
+
+
+def test_several_local_steps_send_how_far_the_parameters_moved():
+    model, x, y = build("group norm")
+    sent = Update(local_steps=3, learning_rate=0.1).of(model, nn.CrossEntropyLoss(), x, y)
+    for name, moved in descended(model, x, y, 3, 0.1).items():
+        torch.testing.assert_close(sent[name], moved, rtol=1e-9, atol=1e-12)
+
+
+def test_clipped_and_noised_updates_are_what_private_training_sends():
+    model, x, y = build("linear")
+    loss = nn.CrossEntropyLoss()
+    clipped = Update(max_grad_norm=0.2).of(model, loss, x, y)
+    expected = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+    for i in range(len(x)):
+        model.zero_grad()
+        loss(model(x[i : i + 1]), y[i : i + 1]).backward()
+        whole = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
+        for name, p in model.named_parameters():
+            expected[name] += p.grad * min(1.0, 0.2 / (float(whole) + 1e-6)) / len(x)
+    for name, value in expected.items():
+        torch.testing.assert_close(clipped[name], value)
+    update = Update(max_grad_norm=0.2, noise_multiplier=3.0)
+    random = torch.Generator().manual_seed(0)
+    noise = [update.of(model, loss, x, y, generator=random)["0.weight"] - clipped["0.weight"] for _ in range(300)]
+    assert float(torch.stack(noise).std()) == pytest.approx(3.0 * 0.2 / len(x), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"local_steps": 0}, "at least 1"),
+        ({"local_steps": 2}, "learning_rate"),
+        ({"noise_multiplier": 1.0}, "Give both"),
+        ({"max_grad_norm": -1.0}, "positive"),
+    ],
+)
+def test_updates_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(seepage.InputError, match=message):
+        Update(**options)
+
+
+@pytest.mark.parametrize(
+    ("gradients", "values", "options", "message"),
+    [
+        ([1, 2], [0, 1], {}, "must be what collect_gradients returned"),
+        ({"a": np.ones((4, 2)), "b": np.ones((3, 2))}, [0, 1, 0, 1], {}, "one row for each batch"),
+        ({"a": np.ones((4, 2))}, [0, 1], {}, "each of the 4 batches"),
+        ({"a": np.ones((4, 2))}, [0, 0, 0, 1], {"folds": 2}, "at least 2 batches"),
+        ({"a": np.ones((8, 2))}, [0, 1] * 4, {"folds": 2, "family": "boosting"}, "'boosting'"),
+        ({"a": np.ones((8, 2))}, [0, 1] * 4, {"folds": 1}, "at least 2"),
+    ],
+)
+def test_wrong_inputs_are_quoted(gradients, values, options, message):
+    with pytest.raises(seepage.InputError, match=message):
+        usable_information(gradients, values, **options)
+
+
+def test_the_display_puts_layers_side_by_side():
+    matplotlib.use("Agg")
+    model, x, y = build("conv2d")
+    sensitivity = layer_sensitivity(model, nn.CrossEntropyLoss(), x, y)
+    rows, has = toy(1.0, 60)
+    gradients = dict.fromkeys(sensitivity["name"], rows)
+    information = usable_information(gradients, has)
+    attack = seepage.attacks.PropertyInference("logistic").fit(gradients, has).evaluate()
+    display = LayerDisplay.from_frames(sensitivity=sensitivity, usable_information=information, attack=attack).plot()
+    assert [axis.get_xlabel() for axis in display.axes_] == [
+        "sensitivity", "usable information (bits)", "AUC of the attack",
+    ]  # fmt: skip
+    assert [label.get_text() for label in display.axes_[0].get_yticklabels()] == [*sensitivity["name"], "all layers"]
+    assert display.plot(display.axes_).figure_ is display.figure_
+    with pytest.raises(seepage.InputError, match="at least one"):
+        LayerDisplay.from_frames()
+    with pytest.raises(seepage.InputError, match="same layers"):
+        LayerDisplay.from_frames(sensitivity=sensitivity, attack=information.assign(name="x"))

@@ -1,0 +1,51 @@
+"""Reports on what private training gives away."""
+
+import numpy as np
+import pytest
+
+import seepage
+from seepage._tables import People
+from seepage.leakage import Leakage
+
+pytest.importorskip("opacus")
+COUNT = 120
+
+
+@pytest.fixture(scope="module")
+def leak():
+    from seepage.network._information import NetworkInformation
+
+    random = np.random.default_rng(0)
+    traces = random.gamma(2.0, 1e-3, (COUNT, 2))
+    traces[3] = 0.0
+    information = NetworkInformation(
+        attribute_names=("input", "label"),
+        sizes=np.array([64.0, 1.0]),
+        steps=np.full(COUNT, 20.0),
+        traces=traces,
+        uncertainty=(0.05 * traces) ** 2,
+        unamplified=traces * 3,
+        spectrum=None,
+        mechanisms=((1.0, 0.01, 20),),
+        assumptions=("Each step publishes the sum of gradients plus Gaussian noise of standard deviation 0.123456.",),
+    )
+    return Leakage(information, People(None, "pandas"))
+
+
+@pytest.mark.parametrize("edition", ["internal", "publishable"])
+def test_estimates_say_that_they_are(leak, edition):
+    report = leak.report(edition, groups=np.arange(COUNT) % 2, policy=seepage.Policy(error_floor={"input": 1.0}))
+    assert report.content["assurance"] == "estimated"
+    error = leak.examples["dfil_standard_error"] / leak.examples["dfil"]
+    assert report.content["standard_error"] == pytest.approx(np.nanmedian(error), rel=0.06)
+    assert "estimated, not exact" in report.markdown()
+    assert report.content["noise"]["scale"] is None
+    # Another noise would have led training another way.
+    assert all(target["factor"] is None for target in report.content["verdict"]["targets"])
+    assert ("0.123456" in report.html()) == (edition == "internal")
+    report.json()
+
+
+def test_values_are_those_of_the_frames(leak):
+    entry = next(e for e in leak.report("internal").content["attributes"] if e["name"] == "input")
+    assert entry["values"][-1]["floor"] == pytest.approx(1 / leak.attributes["input"].max(), rel=0.011)

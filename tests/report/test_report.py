@@ -1,0 +1,325 @@
+"""The report: what it says, in every form, and where it may be written."""
+
+import json
+import stat
+import time
+import webbrowser
+from html import unescape
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from people import write_people
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import OneHotEncoder
+
+import seepage
+from seepage.report import Report
+from seepage.report._findings import findings
+from seepage.report._report import SCHEMA_FILE
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
+SCHEMA = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
+EDITIONS = ("internal", "publishable")
+
+
+def _checked(report):
+    """Every form of a report, and its JSON against the schema that ships with the package."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    SCHEMA.validate(json.loads(report.json(), parse_constant=refuse))
+    assert report.html().startswith("<!DOCTYPE html>")
+    assert report.markdown().startswith("# ")
+    return report
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA.schema)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_verdict_first(edition):
+    policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
+    report = _checked(LEAK.report(edition, policy=policy, groups=X["sex"], units={"age": "years"}))
+    page = report.html()
+    assert page.index("Does not meet the policy") < page.index("In short") < page.index("Attributes")
+    assert [t["met"] for t in report.content["verdict"]["targets"]] == [True, False]
+    assert "no unbiased guess of age is better than" in page.replace("No", "no")
+
+
+def test_the_internal_edition_says_what_the_frames_say():
+    content = LEAK.report("internal", groups=X["sex"]).content
+    floors = LEAK.error_floor()
+    for entry in content["attributes"]:
+        half, _, everyone = entry["values"]
+        assert everyone["floor"] == pytest.approx(floors[entry["name"]].min(), rel=0.011)
+        assert half["floor"] == pytest.approx(floors[entry["name"]].median(), rel=0.03)
+        assert entry["deviation"] == pytest.approx(X.join(Y)[entry["name"]].std(ddof=0), rel=6e-3)
+    groups = {group["name"]: group for group in content["groups"][0]["groups"]}
+    for name, eta in LEAK.examples["eta"].groupby(X["sex"]):
+        assert groups[str(name)]["largest"] == pytest.approx(eta.max(), rel=0.011)
+        assert groups[str(name)]["mean"] == pytest.approx(eta.mean(), rel=6e-3)
+        assert groups[str(name)]["median"] == pytest.approx(eta.median(), rel=0.02)
+        assert groups[str(name)]["count"] == len(eta)
+    exposed = LEAK.most_exposed(10)["eta"].to_numpy()
+    assert [person["eta"] for person in content["exposed"]] == pytest.approx(exposed.tolist(), rel=0.011)
+
+
+def test_the_interval_of_a_median_is_that_of_resampling():
+    eta = LEAK.examples["eta"].to_numpy()
+    random = np.random.default_rng(0)
+    medians = np.median(eta[random.integers(len(eta), size=(4000, len(eta)))], axis=1)
+    low, high = LEAK.report("internal").content["everyone"]["interval"]
+    assert [low, high] == pytest.approx(np.quantile(medians, [0.025, 0.975]), rel=0.03)
+
+
+def test_factors_of_the_noise_are_those_of_calibration():
+    policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
+    found = LEAK.report("internal", policy=policy).content["verdict"]
+    needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}) / 2.0
+    assert max(target["factor"] for target in found["targets"]) == pytest.approx(needed, rel=0.011)
+    assert LEAK.report("internal", policy=seepage.Policy()).content["verdict"]["status"] == "none"
+
+
+def test_categories_are_told_by_their_success_rates():
+    frame = X.assign(sex=np.where(X["sex"] > 1, "f", "m"))
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+
+    columns = make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder="passthrough")
+    leak = seepage.measure(make_pipeline(columns, Ridge()).fit(frame, Y), frame, Y, noise_scale=3.0)
+    report = _checked(leak.report("internal", policy=seepage.Policy(success_rate={"sex": 0.9})))
+    entry = next(entry for entry in report.content["attributes"] if entry["name"] == "sex")
+    best = leak.success_rate("sex")["success_rate"].max()
+    assert best <= entry["values"][-1]["success_rate"] <= best + 0.0101
+    assert "No attacker tells anyone's sex" in report.content["findings"][0]
+
+
+def test_pseudonyms_are_resolved_by_the_file_of_people(tmp_path):
+    report = LEAK.report("internal")
+    path = tmp_path / "people.parquet"
+    path.write_text("open to all")
+    path.chmod(0o644)
+    report.write_people(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    people = pq.read_table(path).to_pandas()
+    assert len(people) == len(X) == people["pseudonym"].nunique()
+    first = report.content["exposed"][0]
+    row = people.set_index("pseudonym").loc[first["pseudonym"]]
+    assert row["eta"] == people["eta"].max()
+    assert row["id"] == str(LEAK.examples["eta"].argmax())
+    np.testing.assert_array_equal(people["eta of age"], LEAK.attributes["age"])
+    assert LEAK.report("internal").content["exposed"][0]["pseudonym"] != first["pseudonym"]
+    same = [LEAK.report("internal", key=b"one key").content["exposed"] for _ in range(2)]
+    assert same[0] == same[1]
+
+
+def test_ids_of_people_are_in_no_report():
+    ids = [f"patient {i}" for i in range(len(X))]
+    leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0, ids=ids)
+    report = leak.report("internal")
+    assert "patient " not in report.html() + report.json() + report.markdown()
+
+
+def test_files_are_closed_to_others_where_they_hold_people(tmp_path):
+    for edition, mode in (("internal", 0o600), ("publishable", None)):
+        report = LEAK.report(edition)
+        for name, write in (("page.html", report.write_html), ("twin.json", report.write_json)):
+            write(tmp_path / name)
+            found = stat.S_IMODE((tmp_path / name).stat().st_mode)
+            assert found == mode if mode else found & 0o400
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "twin.json"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_report_can_be_read_from_its_json(tmp_path, edition):
+    report = LEAK.report(edition, groups=X["sex"])
+    report.write_json(tmp_path / "report.json")
+    again = Report.read(tmp_path / "report.json")
+    for form in ("html", "markdown", "json", "__repr__"):
+        assert getattr(again, form)() == getattr(report, form)()
+    with pytest.raises(seepage.SeepageError, match="Make it anew" if edition == "internal" else "nothing about single"):
+        again.write_people(tmp_path / "people.parquet")
+    assert not (tmp_path / "people.parquet").exists()
+
+
+def test_what_is_no_report_is_refused(tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text("<html>")
+    with pytest.raises(seepage.InputError, match="is not JSON"):
+        Report.read(path)
+    path.write_text('{"schema": "urn:seepage:report:99"}')
+    with pytest.raises(seepage.InputError, match=r"'urn:seepage:report:99'; this version of seepage reads"):
+        Report.read(path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(seepage.InputError, match=r"no folder '.*reports' to write 'page.html' into"):
+        LEAK.report("internal").write_html(tmp_path / "reports" / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("rates", "sentence"),
+    [
+        (
+            (0.55, 0.7),
+            "No attacker tells anyone's gene from another value more than 70% of the time; for half the people",
+        ),
+        ((0.55, 1.0), "can tell gene of some people almost for certain; for half the people at most 55% of the time"),
+        ((1.0, 1.0), "can tell gene of half the people almost for certain"),
+    ],
+)
+def test_success_rates_are_put_into_words(rates, sentence):
+    values = [{"share": share, "success_rate": rate} for share, rate in zip((0.5, 1.0), rates, strict=True)]
+    entry = {"name": "gene", "kind": "category", "unit": None, "deviation": None, "values": values, "reason": None}
+    content = dict(LEAK.report("internal").content) | {"attributes": [entry]}
+    assert sentence in findings(content, ())[0]
+
+
+def test_the_page_opens_from_a_file_of_its_owner(monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    path = LEAK.report("internal").open()
+    assert opened == [path.as_uri()]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o600, 0o700]
+    path.unlink()
+    path.parent.rmdir()
+
+
+def test_people_in_files(tmp_path):
+    people = write_people(tmp_path / "data", rows=3000)
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    leak = seepage.measure(model, people.pattern, target="outcome", noise_scale=0.05, ids="person", groups="region")
+    memory = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.05)
+    policy = seepage.Policy(error_floor={"x0": 0.5}, eta=1.0, quantile=0.99)
+    for edition in EDITIONS:
+        report = _checked(leak.report(edition, policy=policy))
+        other = memory.report(edition, policy=policy, groups=people.frame["region"], prior=None)
+        assert [group["name"] for group in report.content["groups"][0]["groups"]] == [
+            group["name"] for group in other.content["groups"][0]["groups"]
+        ]
+        assert report.content["everyone"] == other.content["everyone"]
+        floors = [
+            {e["name"]: [v["floor"] for v in e["values"]] for e in r.content["attributes"]} for r in (report, other)
+        ]
+        assert floors[0] == floors[1]
+        assert report.content["verdict"]["status"] == other.content["verdict"]["status"]
+    internal = leak.report("internal")
+    assert len(internal.content["exposed"]) == 10
+    with pytest.raises(seepage.UnansweredError, match="in files already"):
+        internal.write_people(tmp_path / "people.parquet")
+    assert _checked(leak.report("internal", groups="kind")).content["groups"][0]["name"] == "kind"
+
+
+def test_policies_over_files_agree_with_those_in_memory(tmp_path):
+    people = write_people(tmp_path / "data", rows=2000)
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    leak = seepage.measure(model, people.pattern, target="outcome", noise_scale=0.05)
+    memory = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.05)
+    for quantile in (0.5, 0.9, 1.0):
+        policy = seepage.Policy(error_floor={"x0": 0.5, "x3": 1.0}, eta=1.0, quantile=quantile)
+        exact, found = policy.factors(memory), policy.factors(leak)
+        for target, factor in exact.items():
+            # Never less noise than needed, and hardly more.
+            assert factor * (1 - 1e-9) <= found[target] <= factor * 1.0025
+
+
+def test_groups_are_given_in_many_ways():
+    one = LEAK.report("internal", groups=X["sex"]).content["groups"]
+    assert [grouping["name"] for grouping in one] == ["sex"]
+    assert LEAK.report("internal", groups={"sex": X["sex"].to_numpy()}).content["groups"] == one
+    assert LEAK.report("internal", groups=X[["sex"]]).content["groups"] == one
+    assert LEAK.report("internal", groups=X["sex"].to_list()).content["groups"][0]["groups"] == one[0]["groups"]
+
+
+def test_a_model_card_gets_a_section():
+    from skops.card import Card
+
+    card = Card(Ridge().fit(X, Y), template=None)
+    assert LEAK.to_model_card(card, policy=seepage.Policy(error_floor={"age": 5.0})) is card
+    text = card.render()
+    assert "# Privacy of the training data" in text
+    assert "Meets the policy for 95% of people" in text
+    assert "most exposed people\n" not in text
+    with pytest.raises(seepage.InputError, match=r"needs a skops\.card\.Card, not dict"):
+        LEAK.to_model_card({})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": {"eta": 1.0}}, "must be a seepage.Policy, not {'eta': 1.0}"),
+        ({"units": {"height": "cm"}}, "no private attribute 'height'"),
+        ({"categories": ["height"]}, "no private attribute 'height'"),
+        ({"prior": "public"}, 'prior must be "data"'),
+        ({"prior": {"age": -1.0}}, "must be positive, not -1.0"),
+        ({"prior": {"height": 1.0}}, "no private attribute 'height'"),
+        ({"groups": "sex"}, "give the column itself"),
+        ({"groups": X["sex"][:3]}, "a group label for each of the 442 people"),
+        ({"smallest_group": 1}, "at least 2, not 1"),
+    ],
+)
+def test_wrong_arguments_are_answered(options, message):
+    with pytest.raises(seepage.InputError, match=message):
+        LEAK.report("publishable", **options)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_extreme_data_is_reported(edition):
+    """Nobody is exposed, or only one person is there."""
+    flat = np.ones((60, 2))
+    leak = seepage.measure(Ridge().fit(flat, np.zeros(60)), flat, np.zeros(60), noise_scale=1.0)
+    _checked(leak.report(edition, groups=np.zeros(60)))
+    one = seepage.measure(Ridge().fit(X[:1], Y[:1]), X[:1], Y[:1], noise_scale=1.0)
+    _checked(one.report(edition, groups=["a"]))
+
+
+def test_the_report_needs_no_matplotlib(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    _checked(LEAK.report("internal", groups=X["sex"]))
+
+
+def test_a_million_people_take_seconds_and_little_room():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(1_000_000, 4))
+    labels = rows.sum(axis=1) + random.normal(size=len(rows))
+    leak = seepage.measure(Ridge().fit(rows, labels), rows, labels, noise_scale=1e-3)
+    leak.information.examples(), leak.information.attributes(), leak.information.variances()
+    groups = random.choice(["north", "south", "east"], len(rows))
+    for edition in EDITIONS:
+        start = time.process_time()
+        report = leak.report(edition, groups=groups, policy=seepage.Policy(eta=1.0))
+        assert len(report.html().encode()) < 1e6
+        assert len(report.json()) < 1e6
+        assert time.process_time() - start < 5
+
+
+def test_the_schema_ships_with_the_package():
+    assert SCHEMA_FILE.parent == Path(seepage.report.__file__).parent
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_what_cannot_be_found_is_said(edition):
+    """Three flowers tell a label apart so well that refits do not settle."""
+    features, kind = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, kind)
+    leak = seepage.measure(model, features, kind, noise_scale=0.5)
+    report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"label": 0.6})))
+    entry = next(entry for entry in report.content["attributes"] if entry["kind"] == "category")
+    assert ("did not settle" in entry["reason"]) == (edition == "internal")
+    assert report.content["verdict"]["status"] == "withheld"
+    assert entry["reason"] in unescape(report.html())
+
+
+def test_composed_releases_are_reported():
+    both = seepage.compose([LEAK, LEAK])
+    for edition in EDITIONS:
+        _checked(both.report(edition, groups=X["sex"]))
