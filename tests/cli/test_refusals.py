@@ -114,6 +114,14 @@ CASES = {
         f"check {MODEL} {DATA} -t progression -n 1 --policy policy.toml -o out.json",
         ["--format"],
     ),
+    "a rate of streamed rows": (
+        f"check {MODEL} parts -t progression -n 1 --policy rates.toml --stream",
+        ["people in memory", "--in-memory"],
+    ),
+    "people of a publishable report": (
+        f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --people p.parquet",
+        ["nothing about single people"],
+    ),
     "streamed text": (f"measure {MODEL} {DATA} -t progression -n 1 --stream", ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),
     "not a document": (f"show {DATA}", ["not JSON"]),

@@ -119,8 +119,9 @@ class Question:
     def rows(self) -> InMemory:
         """All rows, in memory."""
         roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
+        columns = [*self.features, *roles]
         with self.waiting.doing(f"reading {self.source.name}"):
-            return self.in_memory(self.source.table([*self.features, *roles]))
+            return self.in_memory(self.source.table(columns))
 
     def in_memory(self, table: pa.Table) -> InMemory:
         """Take a table apart."""
