@@ -13,7 +13,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from terminal import Answer, Terminal
+
+from cli.terminal import Answer, Terminal
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,14 @@ CASES = {
     "a format without a place": (
         f"check {MODEL} {DATA} -t progression -n 1 --policy policy.toml -o out.json",
         ["--format"],
+    ),
+    "a rate of streamed rows": (
+        f"check {MODEL} parts -t progression -n 1 --policy rates.toml --stream",
+        ["people in memory", "--in-memory"],
+    ),
+    "people of a publishable report": (
+        f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --people p.parquet",
+        ["nothing about single people"],
     ),
     "streamed text": (f"measure {MODEL} {DATA} -t progression -n 1 --stream", ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),

@@ -9,13 +9,14 @@ import click
 import typer
 from typer.core import TyperGroup
 
-from seepage._errors import PolicyError, SeepageError
+from seepage._errors import PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
 from seepage.cli._calibrate import calibrate
 from seepage.cli._check import check
 from seepage.cli._console import aside, note, refuse
 from seepage.cli._explain import explain
 from seepage.cli._measure import measure
+from seepage.cli._options import ARGUMENTS
 from seepage.cli._plan import plan
 from seepage.cli._publish import publish
 from seepage.cli._show import show
@@ -24,10 +25,18 @@ _MISSED, _UNUSABLE, _STOPPED = 1, 2, 130
 
 
 class _Commands(TyperGroup):
-    """Keeps the order of the commands, and tells a stopped command from a missed policy."""
+    """The commands in their order; a command that was stopped is no missed policy."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = super().get_command(ctx, cmd_name)
+        for parameter in [] if command is None else command.params:
+            # Since click 8.5 an argument loses the help that older versions of typer gave it.
+            if isinstance(parameter, click.Argument) and not getattr(parameter, "help", None):
+                parameter.help = ARGUMENTS.get(parameter.name or "")
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -42,7 +51,7 @@ app = typer.Typer(
     no_args_is_help=True,
     suggest_commands=False,  # click does
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit code: 0 done, 1 a policy is missed, 2 the input cannot be used.",
 )
@@ -70,7 +79,7 @@ def _seepage(
 ) -> None:
     """Measure what a trained model gives away about each person in its training data.
 
-    Start with [bold]seepage measure model.skops people.csv --target outcome --noise-scale 0.1[/bold]
+    Start with `seepage measure model.skops people.csv --target outcome --noise-scale 0.1`
     """
 
 
@@ -89,6 +98,9 @@ def run() -> None:
     except PolicyError as reason:
         refuse(str(reason), title="The policy is missed")
         sys.exit(_MISSED)
+    except UnansweredError as reason:
+        refuse(f"{reason}\n\nRows that are streamed cannot answer everything: --in-memory reads them at once.")
+        sys.exit(_UNUSABLE)
     except SeepageError as reason:
         refuse(str(reason))
         sys.exit(_UNUSABLE)

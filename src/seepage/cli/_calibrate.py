@@ -1,6 +1,5 @@
 """`seepage calibrate`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,9 +11,7 @@ def calibrate(
     model: options.Model,
     data: options.Data,
     target: options.Target,
-    policy: Annotated[
-        Path, typer.Option(help="The targets, in TOML.", show_default=False, rich_help_panel="What is measured")
-    ],
+    policy: options.Policy,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     sample_weight: options.SampleWeight = None,

@@ -14,9 +14,7 @@ def check(
     data: options.Data,
     target: options.Target,
     noise_scale: options.NoiseScale,
-    policy: Annotated[
-        Path, typer.Option(help="The targets, in TOML.", show_default=False, rich_help_panel="What is measured")
-    ],
+    policy: options.Policy,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     sample_weight: options.SampleWeight = None,
@@ -27,7 +25,9 @@ def check(
     ] = Format.text,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A file instead of standard output.", rich_help_panel=options.OUT),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A file instead of standard output.", rich_help_panel=options.OUT
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from seepage.cli._options import ARGUMENTS
+
 
 def _names(incomplete: str) -> list[str]:
     from seepage.cli._words import MEANINGS
@@ -15,7 +17,8 @@ def explain(
     quantity: Annotated[
         str | None,
         typer.Argument(
-            help="For example eta, error_floor, success_rate, epsilon; all names if left out.",
+            metavar="[QUANTITY]",
+            help=ARGUMENTS["quantity"],
             show_default=False,
             autocompletion=_names,
         ),

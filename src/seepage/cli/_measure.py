@@ -30,11 +30,14 @@ def measure(
     trust: options.Trust = None,
     stream: options.Stream = None,
     report: Annotated[
-        Path | None, typer.Option("--report", "-r", help="Write a report as HTML.", rich_help_panel=options.OUT)
+        Path | None,
+        typer.Option("--report", "-r", metavar="FILE", help="Write a report as HTML.", rich_help_panel=options.OUT),
     ] = None,
     json: Annotated[
         Path | None,
-        typer.Option("--json", help="Write the report as JSON; see it with show.", rich_help_panel=options.OUT),
+        typer.Option(
+            "--json", metavar="FILE", help="Write the report as JSON; see it with show.", rich_help_panel=options.OUT
+        ),
     ] = None,
     edition: Annotated[
         Edition,
@@ -44,6 +47,7 @@ def measure(
         Path | None,
         typer.Option(
             "--people",
+            metavar="FILE",
             help="Write the values of every person as Parquet, readable by you alone; a new folder if streamed.",
             rich_help_panel=options.OUT,
         ),

@@ -5,26 +5,28 @@ from typing import Annotated
 
 import typer
 
-_ROWS = "What is measured"
-_OUT = "What comes out"
+MEASURED = "What is measured"
+READ = "How files are read"
+OUT = "What comes out"
 
-Model = Annotated[
-    Path,
-    typer.Argument(
-        help="The fitted model: a scikit-learn estimator or Pipeline, written with skops.", show_default=False
-    ),
-]
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        help="The rows it was fitted on: CSV, Parquet (a file, a folder, a pattern in quotes, or a URI) or Arrow.",
-        show_default=False,
-    ),
-]
+ARGUMENTS = {
+    "model": "The fitted model: a scikit-learn estimator or Pipeline, written with skops.",
+    "data": "The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.",
+    "quantity": "For example eta, error_floor, success_rate, epsilon; all names if left out.",
+    "file": "A report or a certificate, as JSON.",
+}
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help=ARGUMENTS["model"], show_default=False)]
+Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=ARGUMENTS["data"], show_default=False)]
 Target = Annotated[
     list[str],
     typer.Option(
-        "--target", "-t", help="The column that the model predicts.", show_default=False, rich_help_panel=_ROWS
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        help="The column that the model predicts.",
+        show_default=False,
+        rich_help_panel=MEASURED,
     ),
 ]
 NoiseScale = Annotated[
@@ -32,9 +34,10 @@ NoiseScale = Annotated[
     typer.Option(
         "--noise-scale",
         "-n",
+        metavar="NUMBER",
         help="Standard deviation of the noise on the published coefficients.",
         show_default=False,
-        rich_help_panel=_ROWS,
+        rich_help_panel=MEASURED,
     ),
 ]
 Private = Annotated[
@@ -42,46 +45,57 @@ Private = Annotated[
     typer.Option(
         "--private",
         "-p",
+        metavar="COLUMNS",
         help="The private columns, separated by commas; all by default. The others count as known to the attacker.",
         show_default=False,
-        rich_help_panel=_ROWS,
+        rich_help_panel=MEASURED,
     ),
 ]
 PublicLabel = Annotated[
-    bool, typer.Option("--public-label", help="The attacker knows the target column.", rich_help_panel=_ROWS)
+    bool, typer.Option("--public-label", help="The attacker knows the target column.", rich_help_panel=MEASURED)
 ]
 Groups = Annotated[
     str | None,
-    typer.Option("--groups", "-g", help="Compare the groups of this column.", rich_help_panel=_ROWS),
+    typer.Option("--groups", "-g", metavar="COLUMN", help="Compare its groups.", rich_help_panel=MEASURED),
 ]
 Ids = Annotated[
-    str | None, typer.Option("--ids", help="The column that names people on the screen.", rich_help_panel=_ROWS)
+    str | None,
+    typer.Option("--ids", metavar="COLUMN", help="Names people on the screen.", rich_help_panel=MEASURED),
 ]
 SampleWeight = Annotated[
     str | None,
     typer.Option(
-        "--sample-weight", help="The column of weights that the model was fitted with.", rich_help_panel=_ROWS
+        "--sample-weight", metavar="COLUMN", help="The weights that it was fitted with.", rich_help_panel=MEASURED
     ),
 ]
 PolicyOption = Annotated[
     Path | None,
-    typer.Option("--policy", help="Targets to hold the release against, in TOML.", rich_help_panel=_ROWS),
-]
-Trust = Annotated[
-    list[str] | None,
     typer.Option(
-        "--trust", metavar="MODULE.CLASS", help="A type in the model file to read all the same.", rich_help_panel=_ROWS
+        "--policy", metavar="FILE", help="Targets to hold the release against, in TOML.", rich_help_panel=MEASURED
+    ),
+]
+Policy = Annotated[
+    Path,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="The targets to hold the release against, in TOML.",
+        show_default=False,
+        rich_help_panel=MEASURED,
     ),
 ]
 Stream = Annotated[
     bool | None,
     typer.Option(
         "--stream/--in-memory",
-        help="Read Parquet a batch at a time, or at once. By default at once up to 500 MB (uncompressed).",
+        help="Parquet a batch at a time, or at once. By default at once up to 500 MB.",
         show_default=False,
-        rich_help_panel=_ROWS,
+        rich_help_panel=READ,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=_OUT)]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.", rich_help_panel=_OUT)]
-OUT = _OUT
+Trust = Annotated[
+    list[str] | None,
+    typer.Option("--trust", metavar="TYPE", help="Read this type in the model file too.", rich_help_panel=READ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUT)]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.", rich_help_panel=OUT)]

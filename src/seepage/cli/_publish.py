@@ -16,7 +16,12 @@ def publish(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", help="Where to write the noisy model.", show_default=False, rich_help_panel=options.OUT
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where to write the noisy model.",
+            show_default=False,
+            rich_help_panel=options.OUT,
         ),
     ],
     policy: options.PolicyOption = None,
@@ -25,7 +30,7 @@ def publish(
         typer.Option(
             "--without-policy",
             help="Publish without any target; the certificate says so.",
-            rich_help_panel="What is measured",
+            rich_help_panel=options.MEASURED,
         ),
     ] = False,
     private: options.Private = None,
@@ -35,6 +40,7 @@ def publish(
     certificate: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="Where to write the certificate; beside the model by default.",
             show_default=False,
             rich_help_panel=options.OUT,
@@ -43,6 +49,7 @@ def publish(
     key: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="Where to keep the owner's key to the certificate, readable by you alone; thrown away by default.",
             show_default=False,
             rich_help_panel=options.OUT,

@@ -85,7 +85,7 @@ class Question:
     @cached_property
     def features(self) -> list[str]:
         """The columns that the model takes: by the names it was fitted on, or all that have no other use."""
-        from seepage.linear._measure import fitted_columns, split
+        from seepage.linear._fitted import fitted_columns, split
 
         names = fitted_columns(*split(self.model))
         known = self.source.names
@@ -119,8 +119,9 @@ class Question:
     def rows(self) -> InMemory:
         """All rows, in memory."""
         roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
+        columns = [*self.features, *roles]
         with self.waiting.doing(f"reading {self.source.name}"):
-            return self.in_memory(self.source.table([*self.features, *roles]))
+            return self.in_memory(self.source.table(columns))
 
     def in_memory(self, table: pa.Table) -> InMemory:
         """Take a table apart."""

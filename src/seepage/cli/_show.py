@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from seepage.cli._options import ARGUMENTS
+
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A report or a certificate, as JSON.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=ARGUMENTS["file"], show_default=False)],
 ) -> None:
     """Show a report or a certificate that was written earlier."""
     from seepage.cli._documents import show_document

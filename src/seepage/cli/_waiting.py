@@ -5,13 +5,31 @@ from contextlib import contextmanager
 from threading import Timer
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Column
+from rich.text import Text
 
-from seepage.cli._console import aside
+from seepage.cli._console import aside, printable
 from seepage.engines._engine import Watch
 from seepage.engines._progress import shown_on
 
 _SECONDS = 2.0
+
+
+class _Times(ProgressColumn):
+    """How long it took so far, and how long it will take."""
+
+    def render(self, task: Task) -> Text:
+        passed = Text(f"{_clock(task.elapsed or 0.0)} passed", style="dim")
+        if task.total is None or task.time_remaining is None:
+            return passed
+        return passed + Text(f", {_clock(task.time_remaining)} left", style="default not dim")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class Waiting:
@@ -30,12 +48,9 @@ class Waiting:
         self._quiet = quiet or not self._console.is_terminal
         self._bars = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", max_width=40)),
             BarColumn(bar_width=None),
-            TimeElapsedColumn(),
-            TextColumn("passed,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
+            _Times(table_column=Column(no_wrap=True, justify="right", min_width=22)),
             console=self._console,
             transient=True,
             expand=True,
@@ -62,7 +77,7 @@ class Waiting:
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
         """Show something whose end cannot be foreseen."""
-        task = self._bars.add_task(what, total=None)
+        task = self._bars.add_task(printable(what), total=None)
         try:
             yield
         finally:
@@ -71,7 +86,7 @@ class Waiting:
     @contextmanager
     def passing(self, what: str, units: int) -> Iterator[Watch | None]:
         """Show a pass over the rows."""
-        task = self._bars.add_task(what, total=units)
+        task = self._bars.add_task(printable(what), total=units)
         try:
             yield lambda more: self._bars.advance(task, more)
         finally:

@@ -1,0 +1,66 @@
+"""Reports from the command line: written for the right eyes, and shown again."""
+
+import json
+import stat
+from pathlib import Path
+
+import jsonschema
+import pandas as pd
+import pyarrow.dataset
+import pytest
+
+from cli.terminal import Terminal
+from seepage.report._report import SCHEMA_FILE
+
+ASK = "--target progression --noise-scale 2 --policy policy.toml --groups sex"
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(("data", "how"), [("people.csv", "memory"), ("parts --stream", "stream")])
+def test_an_internal_report_is_for_its_owner_alone(terminal: Terminal, data: str, how: str) -> None:
+    files = f"--report {how}.html --json {how}.json --people {how}.people"
+    answer = terminal.run(f"seepage measure model.skops {data} {ASK} {files}")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"Written: {how}.html (internal edition)" in answer.out
+    page, document, people = (terminal.folder / f"{how}.{part}" for part in ("html", "json", "people"))
+    assert _mode(page) == _mode(document) == 0o600
+    assert _mode(people) == (0o700 if how == "stream" else 0o600)
+    found = json.loads(document.read_text())
+    jsonschema.validate(found, json.loads(SCHEMA_FILE.read_text()))
+    assert found["verdict"]["status"] == "missed"
+    assert [entry["name"] for entry in found["groups"]] == ["sex"]
+    assert "bmi" in page.read_text()
+    rows = (
+        pd.read_parquet(people)
+        if how == "memory"
+        else pyarrow.dataset.dataset(people / "examples", format="parquet").to_table().to_pandas()
+    )
+    assert len(rows) == 442
+    assert rows["eta"].max() == pytest.approx(found["everyone"]["largest"], rel=5e-3)
+
+
+def test_a_publishable_report_names_nobody_and_is_shown(terminal: Terminal) -> None:
+    files = "--report public.html --json public.json --edition publishable"
+    answer = terminal.run(f"seepage measure model.skops people.csv {ASK} {files}")
+    assert answer.code == 0
+    found = json.loads((terminal.folder / "public.json").read_text())
+    assert found["edition"] == "publishable"
+    assert found["exposed"] is None
+    shown = terminal.run("seepage show public.json")
+    assert (shown.code, shown.err) == (0, "")
+    assert max(map(len, shown.out.splitlines())) <= 80
+    for finding in found["findings"]:
+        assert " ".join(finding.split()) in " ".join(shown.out.replace("•", " ").split())
+
+
+def test_escape_sequences_in_a_report_do_not_reach_the_terminal(terminal: Terminal) -> None:
+    assert terminal.run(f"seepage measure model.skops people.csv {ASK} --json tame.json -q").code == 0
+    wild = (terminal.folder / "tame.json").read_text().replace("bmi", "\\u001b[31mbmi\\u0007")
+    (terminal.folder / "wild.json").write_text(wild)
+    shown = terminal.run("seepage show wild.json")
+    assert shown.code == 0
+    assert "\x1b" not in shown.out
+    assert "\x07" not in shown.out
