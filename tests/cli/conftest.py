@@ -4,7 +4,8 @@ import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
-from terminal import Terminal
+
+from cli.terminal import Terminal
 
 POLICY = "[error_floor]\nage = 5\nbmi = 2\n"
 

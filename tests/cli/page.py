@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from terminal import Terminal
+from cli.terminal import Terminal
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "command-line.md"
 _BLOCK = re.compile(r"^```(console|python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from terminal import Terminal
 
 import seepage
+from cli.terminal import Terminal
 
 ASK = "model.skops people.csv --target progression"
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from terminal import Terminal
 
+from cli.terminal import Terminal
 from seepage.cli._formats import as_junit, as_sarif
 from seepage.cli._verdict import Target, Verdict, rounded_up
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from page import PAGE, replayed
-from terminal import Terminal
+from cli.page import PAGE, replayed
+from cli.terminal import Terminal
 
 # What differs between runs and machines.
 _VARYING = {

@@ -13,7 +13,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from terminal import Answer, Terminal
+
+from cli.terminal import Answer, Terminal
 
 
 @pytest.fixture(scope="module")

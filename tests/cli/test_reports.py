@@ -8,8 +8,8 @@ import jsonschema
 import pandas as pd
 import pyarrow.dataset
 import pytest
-from terminal import Terminal
 
+from cli.terminal import Terminal
 from seepage.report._report import SCHEMA_FILE
 
 ASK = "--target progression --noise-scale 2 --policy policy.toml --groups sex"

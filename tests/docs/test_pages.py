@@ -1,6 +1,7 @@
 """Every Python block of README, tutorial and how-to pages runs, and prints what the page says it prints."""
 
 import os
+import re
 
 import matplotlib
 import pytest
@@ -47,3 +48,11 @@ def test_opacus_example_with_three_more_lines():
     examples = page.names["leak"].examples
     assert len(examples) == 3000
     assert (examples["dfil"] > 0).mean() > 0.9
+
+
+def test_the_files_that_readme_links_to_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", text)
+    files = [one or other for one, other in links if not (one or other).startswith("http")]
+    assert len(files) > 5
+    assert all((ROOT / file).exists() for file in files)

@@ -85,7 +85,7 @@ class Question:
     @cached_property
     def features(self) -> list[str]:
         """The columns that the model takes: by the names it was fitted on, or all that have no other use."""
-        from seepage.linear._measure import fitted_columns, split
+        from seepage.linear._fitted import fitted_columns, split
 
         names = fitted_columns(*split(self.model))
         known = self.source.names

@@ -13,7 +13,7 @@ from seepage.engines import Engine, Local
 from seepage.engines._files import Files
 from seepage.linear._estimators import check_supported, labels_of
 from seepage.linear._estimators import read as read_objective
-from seepage.linear._measure import Fit, affine_of, fitted_columns, split
+from seepage.linear._fitted import Fit, affine_of, fitted_columns, split
 from seepage.linear._rows import Batch, Reading, batch_rows
 from seepage.linear._spectrum import top_eigenvalues
 from seepage.linear._threads import one_threaded_blas

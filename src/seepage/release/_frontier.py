@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, People, Table, column_values, frame
 from seepage.leakage import Leakage
-from seepage.linear._measure import Fit, measure
+from seepage.linear._fitted import Fit
+from seepage.linear._measure import measure
 from seepage.meaning import distance_for, success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._picture import draw

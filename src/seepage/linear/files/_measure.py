@@ -15,7 +15,7 @@ from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.linear._estimators import check_supported, class_weight_of, labels_of, read
-from seepage.linear._measure import Fit, Release, affine_of, fitted_columns, split
+from seepage.linear._fitted import Fit, Release, affine_of, fitted_columns, split
 from seepage.linear._passes import fingerprint, in_runs
 from seepage.linear._rows import Reading, batch_rows
 from seepage.linear.files._information import FileInformation, FilePeople
