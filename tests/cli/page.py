@@ -1,4 +1,4 @@
-"""The page of the documentation about the command line; `PYTHONPATH=tests python -m cli.page` captures its blocks anew."""
+"""The page about the command line; `PYTHONPATH=tests python -m cli.page` captures its blocks anew."""
 
 import contextlib
 import re
