@@ -1,7 +1,6 @@
-"""The page of the documentation about the command line; `python tests/cli/page.py` captures its blocks anew."""
+"""The page about the command line; `PYTHONPATH=tests python -m cli.page` captures its blocks anew."""
 
 import contextlib
-import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -41,5 +40,4 @@ def _capture() -> None:
 
 
 if __name__ == "__main__":
-    os.environ.pop("PYTHONPATH", None)
     _capture()

@@ -1,6 +1,7 @@
 """What takes more than two seconds shows how far it is; what does not, shows nothing."""
 
 import io
+import re
 import time
 
 from rich.console import Console
@@ -21,8 +22,7 @@ def test_a_long_pass_shows_a_bar_with_the_time_left() -> None:
             watch(1)
     shown = console.file.getvalue()
     assert "scoring" in shown
-    assert "0:02 passed, 0:0" in shown
-    assert " left" in shown
+    assert re.search(r"0:0\d passed, 0:\d\d left", shown)
 
 
 def test_a_short_pass_shows_nothing() -> None:

@@ -91,6 +91,9 @@ def run() -> None:
     warnings.showwarning = lambda message, *_, **__: note(str(message))
     # Rows are given with their names also to models that were fitted without.
     warnings.filterwarnings("ignore", message="X has feature names")
+    # Workers that are stopped in the middle leave semaphores behind, which are cleaned up without a word.
+    others = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [others, "ignore:resource_tracker:UserWarning"]))
     if os.environ.get("SEEPAGE_DEBUG"):
         app(prog_name="seepage")
     try:

@@ -2,9 +2,11 @@
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -18,6 +20,17 @@ _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods(
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _start_server() -> None:
+    """Start the process that workers are forked from, deaf to Ctrl-C: it is the parent who acts on that."""
+    # Starting the server starts the tracker, which would lift the mask: so it comes first.
+    resource_tracker.ensure_running()
+    known = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, known)
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,7 @@ class Local(Engine):
         context = multiprocessing.get_context(_METHOD)
         if _METHOD == "forkserver":
             context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
+            _start_server()
         work = packed(Guarded(function))
         waiting = deque(range(len(units)))
         busy: dict[Any, Worker] = {}

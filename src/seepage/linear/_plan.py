@@ -143,7 +143,9 @@ def plan(
     )
 
 
-def plan_in_memory(model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, attributes: int | None) -> Plan:
+def plan_in_memory(
+    model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, attributes: int | None, base_bytes: int = _BASE_BYTES
+) -> Plan:
     """Say what measuring rows in memory will take, from the first of them.
 
     Parameters
@@ -158,6 +160,8 @@ def plan_in_memory(model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, at
         What all of them take in memory.
     attributes : int, optional
         How many attributes are private; all columns by default.
+    base_bytes : int, optional
+        What the process takes already.
     """
     fit = Fit.of(model, X, y, None)
     held, workers = fit.rows, numba.get_num_threads()
@@ -174,7 +178,7 @@ def plan_in_memory(model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, at
         workers=workers,
         passes=passes,
         bytes_read=passes * data_bytes,
-        memory_per_worker=_BASE_BYTES + matrices_bytes(width) + batches + data_bytes + results,
+        memory_per_worker=base_bytes + matrices_bytes(width) + batches + data_bytes + results,
         core_hours=rows * (passes * each.read + (passes - 1) * each.summed + each.scored) / 3600,
     )
 
