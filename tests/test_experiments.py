@@ -96,3 +96,22 @@ def test_reconstruction_stays_above_the_floor_and_follows_it(numbers):
     assert found["smallest_error_over_floor_below_prior"] > 1
     assert found["spearman"] > 0.9
     assert found["error_without_noise"] < 1e-15
+
+
+def test_every_layer_of_every_client_is_measured_in_three_ways(numbers):
+    found = numbers("m21")
+    assert {name: len(found[name]["layers"]) for name in ("lfw", "mnist", "adult")} == {
+        "lfw": 8, "mnist": 8, "adult": 9,
+    }  # fmt: skip
+    for name in ("lfw", "mnist", "adult"):
+        assert 0 <= found[name]["auc_of_all_layers"] <= 1
+        for layer in found[name]["layers"].values():
+            assert layer["auc_interval"][0] <= layer["auc"] <= layer["auc_interval"][1]
+            assert layer["usable_information"] <= 1.01
+            assert layer["sensitivity"] > 0
+
+
+def test_noise_keeps_x_rays_from_being_reconstructed(numbers):
+    found = numbers("plis_inversion")
+    best = {key: max(each["ssim_mean"] for each in found[key].values()) for key in ("bare", "private")}
+    assert best["private"] < 0.5 * best["bare"]

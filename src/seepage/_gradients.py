@@ -117,8 +117,8 @@ class Gradients:
             for start in range(0, self.count, step):
                 yield source[start : start + step]
             return
-        with pq.ParquetFile(source) as file:
-            for batch in file.iter_batches(step, columns=[COLUMN]):
+        with pq.ParquetFile(source, pre_buffer=False) as file:
+            for batch in file.iter_batches(step, columns=[COLUMN], use_threads=False):
                 yield batch.column(0).flatten().to_numpy().reshape(len(batch), -1)
 
     def sketch(self, name: str, width: int, seed: int) -> Sketched:

@@ -1,4 +1,4 @@
-"""Reconstruct inputs from what a client sent about them (Geiping et al. 2020)."""
+"""Reconstruct inputs from what a client sent about them (eq. 11.4; Geiping et al. 2020)."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self

@@ -101,7 +101,9 @@ class LayerDisplay:
             axis.errorbar(
                 panel.values, place, xerr=reach, fmt="o", color=color, markersize=4.5, elinewidth=1.1, capsize=2
             )
-            if panel.reference is not None:
+            if panel.reference is None:
+                axis.set_xlim(left=0)
+            else:
                 axis.axvline(panel.reference, color="#666666", linewidth=0.8, linestyle=":")
             axis.set_xlabel(panel.title)
             axis.grid(axis="y", alpha=0.25, linewidth=0.6)

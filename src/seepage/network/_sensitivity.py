@@ -1,7 +1,7 @@
 """How much the gradient of each layer moves with the label, the output or the input (Mo, Borovykh et al. 2021).
 
-With g the gradient of one layer for one example and J = d g / d target, the layer's sensitivity is the mean over
-examples of
+With g the gradient of one layer for one example and J = d g / d target, the layer's sensitivity (eq. 11.1) is the mean
+over examples of
 
     | J |_p / (range(g) psi),     range(g) = max g - min g,
 

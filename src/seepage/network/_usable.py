@@ -1,7 +1,7 @@
 """Usable information: what predictors of a family can tell about a property from a layer's gradient.
 
 I_V = H_V(property) - H_V(property | gradient), both the mean surprise in bits of predictors that were fitted on other
-batches (Xu et al. 2020; Mo, Borovykh et al. 2021).
+batches (eq. 11.3; Xu et al. 2020; Mo, Borovykh et al. 2021).
 """
 
 import math
