@@ -112,11 +112,12 @@ class Output:
         paths.sort(key=lambda path: path.rpartition("/")[2])
         return pa.dataset.dataset(paths, filesystem=self.filesystem, format="parquet")
 
-    def forget(self, kind: str) -> None:
-        """Delete what was kept for continuing, and what dead workers left."""
+    def forget(self, kind: str | None = None) -> None:
+        """Delete what dead workers left, and what was kept for continuing if a kind is named."""
         selector = pa.fs.FileSelector(f"{self.path}/{_KEPT}", recursive=True)
         for info in self.filesystem.get_file_info(selector):
-            if info.type == pa.fs.FileType.File and (f"/{kind}/" in info.path or info.path.endswith(".unfinished")):
+            kept = kind is not None and f"/{kind}/" in info.path
+            if info.type == pa.fs.FileType.File and (kept or info.path.endswith(".unfinished")):
                 self.filesystem.delete_file(info.path)
 
     def kept(self, name: str) -> str:

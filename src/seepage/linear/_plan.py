@@ -22,7 +22,7 @@ from seepage.linear.files._roles import Roles, are_paths
 from seepage.linear.files._rows import FileReader
 
 # What Python and the libraries take before any row is read.
-_BASE_BYTES = 200 * 2**20
+_BASE_BYTES = 280 * 2**20
 # Newton steps from a solver's tolerance to the exact minimizer of a loss that is not quadratic.
 _POLISHING = 3
 

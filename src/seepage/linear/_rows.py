@@ -62,8 +62,8 @@ class Batch:
         """The number of coefficients, with the intercept."""
         return int(self.features.shape[1]) + self.intercept
 
-    def take(self, rows: NDArray[Any]) -> "Batch":
-        """Return some of the rows, by index or mask."""
+    def take(self, rows: NDArray[Any] | slice) -> "Batch":
+        """Return some of the rows, by index, mask or range."""
         weights = None if self.weights is None else self.weights[rows]
         return Batch(self.features[rows], self.labels[rows], weights, self.intercept)
 

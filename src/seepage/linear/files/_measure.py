@@ -60,7 +60,13 @@ def measure_files(
         noise=noise,
     )
     _check_names(roles, release.attribute_names)
-    information.distributions("examples")
+    try:
+        information.distributions("examples")
+    except BaseException:
+        # Workers that were stopped in the midst of a file could not tidy up after themselves.
+        if rows.output is not None:
+            rows.output.forget()
+        raise
     if rows.output is not None:
         rows.output.forget("sums")
     return Leakage(information, FilePeople(roles.ids, information.examples))  # type: ignore[arg-type]

@@ -25,6 +25,9 @@ from seepage.linear.files._weights import read_weighted
 
 Array = NDArray[np.float64]
 
+_READ_ROWS = 2**12
+_READ_NUMBERS = 2**22
+
 
 @dataclass(frozen=True, eq=False)
 class FileReader:
@@ -54,7 +57,7 @@ class FileReader:
     ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         start = unit.start
         for columns in read_weighted(
-            self.filesystem, unit, list(dict.fromkeys(names)), self.batch_size, self.roles.weight
+            self.filesystem, unit, list(dict.fromkeys(names)), self._read_at_once, self.roles.weight
         ):
             size, kept = columns.num_rows, self._kept(columns)
             try:
@@ -64,8 +67,13 @@ class FileReader:
             except InputError as error:
                 raise InputError(f"{unit.path}: {error}") from error
             start += size
-            if len(batch):
-                yield batch, kept
+            for at in range(0, len(batch), self.batch_size):
+                yield batch.take(slice(at, at + self.batch_size)), kept.slice(at, self.batch_size)
+
+    @property
+    def _read_at_once(self) -> int:
+        # Decoding a few rows of many columns costs several times what decoding many does.
+        return max(self.batch_size, min(_READ_ROWS, _READ_NUMBERS // max(len(self.features), 1)))
 
     def _columns(self) -> list[str]:
         weight = (self.roles.weight,) if isinstance(self.roles.weight, str) else ()
