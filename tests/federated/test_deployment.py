@@ -20,6 +20,10 @@ def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
         log = flower.run(app, tmp_path / "output")
         processes = set(psutil.Process().children(recursive=True)) - before
         refusals = "\n".join(re.findall(r".*seepage refused.*", log))
+        bare = write_app(tmp_path / "bare")
+        client = bare / "digits" / "client_app.py"
+        client.write_text(client.read_text().replace("mods=[mod]", "mods=[]"))
+        unmeasured = flower.run(bare, tmp_path / "bare output")
     assert len(processes) >= 3
     assert not [process for process in processes if process.is_running()]
 
@@ -51,9 +55,9 @@ def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
 
     seconds = frame.drop_duplicates(["round", "client"])[["training_seconds", "measuring_seconds"]].dropna()
     ratio = (seconds.sum(axis=1) / seconds["training_seconds"]).median()
-    whole = float(re.search(r"finished in ([\d.]+)s", log).group(1))
+    whole, alone = (float(re.search(r"finished in ([\d.]+)s", text).group(1)) for text in (log, unmeasured))
     with capsys.disabled():
         print(
             f"\na client takes {ratio:.2f} times its training with the mod on (median); "
-            f"a round takes {whole / 3:.0f} s, most of it for starting processes"
+            f"a round takes {whole / 3:.1f} s, {whole / alone:.2f} times as long as without the mod"
         )
