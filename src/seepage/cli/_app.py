@@ -5,9 +5,8 @@ import sys
 import warnings
 from typing import Annotated, Any
 
-import click
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
 from seepage._errors import PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
@@ -27,18 +26,18 @@ _MISSED, _UNUSABLE, _STOPPED = 1, 2, 130
 class _Commands(TyperGroup):
     """The commands in their order; a command that was stopped is no missed policy."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
         for parameter in [] if command is None else command.params:
             # Since click 8.5 an argument loses the help that older versions of typer gave it.
-            if isinstance(parameter, click.Argument) and not getattr(parameter, "help", None):
+            if isinstance(parameter, TyperArgument) and not getattr(parameter, "help", None):
                 parameter.help = ARGUMENTS.get(parameter.name or "")
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
