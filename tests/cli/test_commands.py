@@ -53,7 +53,8 @@ def test_help_of_every_command_fits_80_columns(terminal: Terminal) -> None:
         answer = terminal.run(f"seepage {command} --help")
         assert answer.code == 0
         assert max(map(len, answer.out.splitlines())) <= 80
-        assert "..." not in answer.out.replace("DATA...", "")
+        # Versions of typer write the many files of DATA in two ways.
+        assert "..." not in answer.out.replace("{DATA...}...", "").replace("DATA...", "")
 
 
 def test_version(terminal: Terminal) -> None:

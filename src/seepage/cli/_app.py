@@ -48,7 +48,8 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    suggest_commands=False,  # click does
+    # Where typer has no click of its own, click makes suggestions already.
+    suggest_commands=hasattr(typer, "_click"),
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
