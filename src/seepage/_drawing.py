@@ -35,18 +35,24 @@ _STYLE: Any = {
 }
 
 
-@contextmanager
-def drawing(ax: Any, size: tuple[float, float]) -> Iterator[Any]:
-    """Give axes to draw on, new ones of some size in inches if there are none, in the style of all pictures."""
+def pyplot() -> Any:
+    """Return matplotlib's pyplot, or say what to install."""
     try:
-        from matplotlib import pyplot, rc_context
+        from matplotlib import pyplot
     except ImportError:
         raise MissingExtraError(
             'Drawing needs matplotlib, which is not installed. Install it with: pip install "seepage[report]"'
         ) from None
-    with rc_context(_STYLE):
+    return pyplot
+
+
+@contextmanager
+def drawing(ax: Any, size: tuple[float, float]) -> Iterator[Any]:
+    """Give axes to draw on, new ones of some size in inches if there are none, in the style of all pictures."""
+    plt = pyplot()
+    with plt.rc_context(_STYLE):
         if ax is None:
-            _, ax = pyplot.subplots(figsize=size, layout="constrained")
+            _, ax = plt.subplots(figsize=size, layout="constrained")
         yield ax
         ax.spines[["top", "right"]].set_visible(False)
 

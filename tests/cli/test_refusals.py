@@ -93,7 +93,7 @@ CASES = {
     "other data": (f"measure {MODEL} others.csv -t progression -n 1", ["not the minimizer", "other rows"]),
     "no noise": (f"measure {MODEL} {DATA} -t progression -n 0", ["infinite information"]),
     "noise left out": (f"measure {MODEL} {DATA} -t progression", ["--noise-scale"]),
-    "noise in words": (f"measure {MODEL} {DATA} -t progression -n some", ["--noise-scale"]),
+    "noise in words": (f"measure {MODEL} {DATA} -t progression -n some", ["'some'"]),
     "no such command": (f"mesure {MODEL} {DATA}", ["measure"]),
     "no such option": (f"measure {MODEL} {DATA} -t progression -n 1 --privat age", ["--private"]),
     "no policy file": (

@@ -62,11 +62,11 @@ def calibrate(
             quantile=targets.quantile,
         )
     assert isinstance(scale, float)
+    digits = repr(scale) if exact else f"{rounded_up(scale):g}"
     if quiet:
-        typer.echo(repr(scale) if exact else f"{rounded_up(scale):g}")
+        typer.echo(digits)
         return
     console = screen()
-    digits = repr(scale) if exact else f"{rounded_up(scale):g}"
     console.print(Text.assemble("A noise scale of ", (digits, "bold"), " meets:"))
     for sentence in targets.sentences():
         console.print(Text(f"- {sentence}"))

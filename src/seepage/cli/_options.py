@@ -29,12 +29,23 @@ Target = Annotated[
         rich_help_panel=MEASURED,
     ),
 ]
+
+
+def _number(text: str) -> float:
+    """Read a number; not every version of typer quotes what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+
+
 NoiseScale = Annotated[
     float,
     typer.Option(
         "--noise-scale",
         "-n",
         metavar="NUMBER",
+        parser=_number,
         help="Standard deviation of the noise on the published coefficients.",
         show_default=False,
         rich_help_panel=MEASURED,

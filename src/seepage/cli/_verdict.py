@@ -56,14 +56,9 @@ class Verdict:
     def of(cls, leak: Leakage, noise_scale: float, file: PolicyFile, model: Path) -> "Verdict":
         """Compare a release with a policy."""
         policy = file.policy
-        keys: list[tuple[str, str | None, float]] = [
-            *(("error_floor", name, limit) for name, limit in policy.error_floor.items()),
-            *(("success_rate", name, limit) for name, limit in policy.success_rate.items()),
-            *([] if policy.eta is None else [("eta", None, policy.eta)]),
-        ]
         missed = {one.target: one.factor for one in policy.shortfalls(leak)}
         targets = []
-        for (kind, name, limit), sentence in zip(keys, policy.sentences(), strict=True):
+        for sentence, kind, name, limit in policy.targets():
             factor = rounded_up(missed[sentence]) if sentence in missed else None
             line = file.line_of(kind, name)
             targets.append(Target(kind, name, float(limit), sentence, sentence not in missed, factor, line))

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, MissingExtraError
+from seepage import _drawing
+from seepage._errors import InputError
 from seepage.network._susceptibility import Susceptibility
 
 
@@ -76,10 +77,7 @@ class SusceptibilityDisplay:
         axes : array of matplotlib axes of shape (2, number of images), optional
             Where to draw; a new figure by default.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingExtraError('Plots need matplotlib: pip install "seepage[report]"') from error
+        plt = _drawing.pyplot()
         count = len(self.images)
         if axes is None:
             _, axes = plt.subplots(2, count, figsize=(1.4 * count, 3.0), squeeze=False, layout="constrained")

@@ -7,12 +7,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, MissingExtraError
+from seepage import _drawing
+from seepage._errors import InputError
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito (2008): told apart with every kind of color vision.
-_COLORS = ("#0072B2", "#009E73", "#D55E00")
+_COLORS = (_drawing.BLUE, _drawing.GREEN, _drawing.RED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +85,7 @@ class LayerDisplay:
         axes : array of matplotlib axes, one a panel, optional
             Where to draw; a new figure by default.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise MissingExtraError('Plots need matplotlib: pip install "seepage[report]"') from error
+        plt = _drawing.pyplot()
         count = len(self.panels)
         if axes is None:
             size = (1.2 + 2.4 * count, 0.9 + 0.24 * len(self.names))
@@ -104,7 +101,7 @@ class LayerDisplay:
             if panel.reference is None:
                 axis.set_xlim(left=0)
             else:
-                axis.axvline(panel.reference, color="#666666", linewidth=0.8, linestyle=":")
+                axis.axvline(panel.reference, color=_drawing.GRAY, linewidth=0.8, linestyle=":")
             axis.set_xlabel(panel.title)
             axis.grid(axis="y", alpha=0.25, linewidth=0.6)
             axis.spines[["top", "right"]].set_visible(False)

@@ -34,14 +34,14 @@ def _draw(frame: Frame, ax: Any, attribute: str | None, metric: str, quantile: f
     sign = -1.0 if metric.startswith("neg_") else 1.0
     for (penalty, at), color, marker in zip(curves.items(), colors, _MARKERS * len(curves), strict=False):
         score, low, high, exact = (sign * at[name] for name in ("score", "score_low", "score_high", "exact_score"))
-        name = f"penalty {_short(penalty)}" if several else "mean of draws"
+        name = f"penalty {_drawing.short(penalty, 2)}" if several else "mean of draws"
         ax.fill_between(at[quantity], low, high, color=color, alpha=0.15, linewidth=0)
         ax.axhline(exact[0], color=color, linewidth=0.9, linestyle=_DOTS, zorder=1)
         ax.plot(at[quantity], score, color=color, marker=marker, markersize=4, linewidth=1.2, label=name)
         if not several:
             below = {"xytext": (-2, -10), "textcoords": "offset points", "ha": "center", "fontsize": 7, "color": "0.3"}
             for x, y, scale in zip(at[quantity], score, at["noise_scale"], strict=True):
-                ax.annotate(_short(scale), (x, y), **below)
+                ax.annotate(_drawing.short(scale, 2), (x, y), **below)
     _label_leakage(ax, quantity, attribute, quantile)
     _label_score(ax, metric, max(at["score_high"].max() for at in curves.values()))
     _explain(ax, confidence, numbers=not several)
@@ -71,7 +71,7 @@ def _label_leakage(ax: Any, quantity: str, attribute: str | None, quantile: floa
     ax.set_xscale("log")
     # A decade or less is common, and would have one label.
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(lambda x, _: _short(x))
+    ax.xaxis.set_major_formatter(lambda x, _: _drawing.short(x, 2))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -93,7 +93,3 @@ def _explain(ax: Any, confidence: float, *, numbers: bool) -> None:
     if numbers:
         handles.append(Line2D([], [], linestyle="none", label="numbers: noise scale"))
     ax.legend(handles=handles)
-
-
-def _short(value: float) -> str:
-    return f"{float(f'{value:.2g}'):g}"

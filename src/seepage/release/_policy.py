@@ -92,21 +92,22 @@ class Policy:
 
     def sentences(self) -> list[str]:
         """Return the targets in words."""
-        return [sentence for sentence, _ in self._words()]
+        return [sentence for sentence, *_ in self.targets()]
 
-    def _words(self) -> Iterator[tuple[str, tuple[str, str | None]]]:
+    def targets(self) -> Iterator[tuple[str, str, str | None, float]]:
+        """Yield each target in words, its kind, its attribute (None for eta) and its limit."""
         who = "Everyone's" if self.quantile == 1 else f"At least {100 * self.quantile:.4g}% of people's"
         for name, floor in self.error_floor.items():
-            yield f"{who} {name}: no unbiased guess has a standard error below {floor:g}.", ("error_floor", name)
+            yield f"{who} {name}: no unbiased guess has a standard error below {floor:g}.", "error_floor", name, floor
         for name, rate in self.success_rate.items():
             limit = f"no attacker tells it from another value more than {100 * rate:.4g}% of the time at equal odds"
-            yield f"{who} {name}: {limit}.", ("success_rate", name)
+            yield f"{who} {name}: {limit}.", "success_rate", name, rate
         if self.eta is not None:
-            yield f"{who} values: eta is at most {self.eta:g}.", ("eta", None)
+            yield f"{who} values: eta is at most {self.eta:g}.", "eta", None, self.eta
 
     def factors(self, leak: Leakage) -> dict[str, float]:
         """Return, for each target in words, the smallest factor on the noise scale that meets it."""
-        return {words: self._needed(leak, *key) for words, key in self._words()}
+        return {words: self._needed(leak, kind, name) for words, kind, name, _ in self.targets()}
 
     def shortfalls(self, leak: Leakage) -> list[Shortfall]:
         """Return the targets that a release misses."""

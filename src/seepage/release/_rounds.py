@@ -21,6 +21,7 @@ from seepage.leakage import Leakage
 from seepage.leakage._information import Information, Kind
 from seepage.linear import fit, measure
 from seepage.linear._passes import in_runs
+from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import Reweighting, StoredWeights
 
 Array = NDArray[np.float64]
@@ -157,8 +158,7 @@ class InFiles:
         settings: dict[str, Any],
     ) -> "InFiles":
         """Open the files and the folder for the rounds."""
-        if target is None:
-            raise InputError('X names files: say which column holds the labels with target="column".')
+        Roles.of(None, target=target, sample_weight=None, ids=ids, groups=None)
         if output is None:
             raise InputError("X names files, so the weights go to files as well: name a new folder with output=.")
         files = Files.of(source, filesystem)
@@ -171,7 +171,7 @@ class InFiles:
             "files": [[unit.path, *unit.groups, unit.rows, unit.size] for unit in files.units],
             "columns": [target, features, ids],
         }
-        home = Output.of(output, json.loads(json.dumps(job)), resume=resume, filesystem=filesystem)
+        home = Output.of(output, job, resume=resume, filesystem=filesystem)
         return cls(
             estimator, files, source, target, features, ids, engine, home, filesystem, progress, quantity, settings
         )
@@ -209,8 +209,7 @@ class InFiles:
             )
         found = leak.information.distributions(kind)[self.quantity]  # type: ignore[attr-defined]
         _refuse_silence(self.quantity, found.zeros)
-        mean = found.total / found.count
-        return float(np.sqrt(max(found.squares / found.count / mean**2 - 1.0, 0.0)))
+        return float(found.deviation / found.mean)
 
     def reweighted(self, state: Progression, weights: StoredWeights | None, leak: Leakage) -> StoredWeights:
         number = len(state.history)

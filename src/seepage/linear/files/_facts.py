@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from seepage.engines._files import Unit
 from seepage.linear._passes import WARM
 from seepage.linear._rows import Batch
-from seepage.linear.files._rows import FileReader, labels_in
+from seepage.linear.files._rows import FileReader, labels_in, values_in
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Finding:
         return reduce(add, (self._facts(*rows) for unit in run for rows in self.reader.rows(unit)))
 
     def _facts(self, batch: Batch, columns: pa.RecordBatch) -> Facts:
-        values = [np.asarray(columns.column(name).to_numpy(zero_copy_only=False), np.float64) for name in self.columns]
+        values = [np.asarray(values_in(columns, name, "X"), np.float64) for name in self.columns]
         if self.label:
             values.append(np.asarray(labels_in(columns, self.reader.roles.target), np.float64).ravel())
         return Facts(

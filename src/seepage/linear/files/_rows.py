@@ -131,13 +131,13 @@ class FileRows:
 
 def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> NDArray[Any]:
     """Return the labels of some rows."""
-    found = [plain(_values(columns, name, "y")) for name in target]
+    found = [plain(values_in(columns, name, "y")) for name in target]
     return found[0] if len(found) == 1 else np.column_stack(found)
 
 
 def weights_in(columns: pa.RecordBatch, weight: str | None) -> Array | None:
     """Return the weights of some rows."""
-    return None if weight is None else checked_weights(_values(columns, weight, "sample_weight"), columns.num_rows)
+    return None if weight is None else checked_weights(values_in(columns, weight, "sample_weight"), columns.num_rows)
 
 
 def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
@@ -148,7 +148,7 @@ def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
         if held[name].type == pa.float64() and not held[name].null_count:
             whole[:, i] = held[name].to_numpy()
             continue
-        values = _values(columns, name, "X")
+        values = values_in(columns, name, "X")
         if values.dtype.kind not in "biuf":
             raise InputError(
                 f"The column {name!r} of X holds {columns.column(name).type}, not numbers, and no step of the model "
@@ -158,7 +158,8 @@ def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
     return whole
 
 
-def _values(columns: pa.RecordBatch, name: str, what: str) -> NDArray[Any]:
+def values_in(columns: pa.RecordBatch, name: str, what: str) -> NDArray[Any]:
+    """Return one column of some rows; `what` it is for is told when a value is missing."""
     column = columns.column(name)
     if column.null_count:
         raise InputError(
