@@ -220,6 +220,20 @@ def test_only_the_best_round_is_kept_and_a_cut_off_job_goes_on_at_its_round(file
     assert best.leakage_.information.count == len(people.frame)
 
 
+def test_a_job_with_other_noise_is_not_continued(filed):
+    people, _, _, folder = filed
+    other = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=seepage.GaussianNoise(0.2))
+    with pytest.raises(seepage.InputError, match="differs from this one in its noise"):
+        other.fit(
+            people.pattern,
+            target="outcome",
+            features=people.features,
+            ids="person",
+            output=folder / "equalized",
+            resume=True,
+        )
+
+
 def test_files_say_what_they_need(filed, tmp_path):
     people, *_ = filed
     model = seepage.EqualizedLeakage(Ridge())

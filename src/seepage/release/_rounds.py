@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
-from seepage._noise import GaussianNoise
+from seepage._noise import as_noise
 from seepage.engines import Engine
 from seepage.engines._files import Files
 from seepage.engines._output import Output
@@ -21,6 +21,7 @@ from seepage.leakage import Leakage
 from seepage.leakage._information import Information, Kind
 from seepage.linear import fit, measure
 from seepage.linear._passes import in_runs
+from seepage.linear.files._measure import noted
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import Reweighting, StoredWeights
 
@@ -162,12 +163,11 @@ class InFiles:
         if output is None:
             raise InputError("X names files, so the weights go to files as well: name a new folder with output=.")
         files = Files.of(source, filesystem)
-        noise = settings["noise_scale"]
         job = {
             "model": repr(estimator),
             "quantity": quantity,
             "settings": {name: repr(value) for name, value in settings.items() if name != "noise_scale"},
-            "noise": np.asarray(noise.covariance).tolist() if isinstance(noise, GaussianNoise) else noise,
+            "noise": noted(as_noise(settings["noise_scale"])),
             "files": [[unit.path, *unit.groups, unit.rows, unit.size] for unit in files.units],
             "columns": [target, features, ids],
         }

@@ -42,7 +42,7 @@ def measure_files(
     if job.output is not None:
         note = {
             **job_of(fit, rows.files, roles),
-            "noise": repr(noise) if noise.scale is not None else fingerprint(np.asarray(noise.covariance)),
+            "noise": noted(noise),
             "public_label": public_label,
             "attributes": None if attributes is None else list(attributes),
         }
@@ -70,6 +70,11 @@ def measure_files(
     if rows.output is not None:
         rows.output.forget("sums")
     return Leakage(information, FilePeople(roles.ids, information.examples))  # type: ignore[arg-type]
+
+
+def noted(noise: GaussianNoise) -> str:
+    """Return what tells a noise from another in the note of a job."""
+    return repr(noise) if noise.scale is not None else fingerprint(np.asarray(noise.covariance))
 
 
 def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
