@@ -22,7 +22,7 @@ import seepage
 from benchmarks.people import FEATURES, people
 from seepage.engines import Engine
 from seepage.engines._files import Files, Unit, read
-from seepage.linear._passes import in_runs
+from seepage.linear.information._passes import in_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from engines.clusters import ENGINES, started

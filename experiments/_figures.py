@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from experiments._networks import mnist
 from experiments._style import BLUE, ORANGE, SERIES
-from seepage.network import SusceptibilityDisplay
+from seepage.display import SusceptibilityDisplay
 
 
 def draw_guo(done: dict[str, Any]) -> dict[str, Figure]:

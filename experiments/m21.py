@@ -15,7 +15,8 @@ from experiments import _style  # noqa: F401
 from experiments._layers import Setting, setting
 from experiments._result import Result
 from seepage.attacks import PropertyInference
-from seepage.network import Gradients, LayerDisplay, collect_gradients, layer_sensitivity, usable_information
+from seepage.display import LayerDisplay
+from seepage.network import Gradients, collect_gradients, layer_sensitivity, usable_information
 
 LOSS = nn.CrossEntropyLoss()
 NAMES = ("lfw", "mnist", "adult")

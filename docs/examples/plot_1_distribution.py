@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.report import AttributeDisplay, DistributionDisplay, FloorDisplay
+from seepage.display import AttributeDisplay, DistributionDisplay, FloorDisplay
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X = X.rename(columns={"s1": "cholesterol", "s5": "triglycerides", "s6": "glucose"})

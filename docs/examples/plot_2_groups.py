@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.report import DistributionDisplay, GroupDisplay
+from seepage.display import DistributionDisplay, GroupDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness", "mean symmetry"]]

@@ -10,7 +10,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.report import EqualizedDisplay
+from seepage.display import EqualizedDisplay
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 model = Ridge(alpha=1.0).fit(X, y)

@@ -29,7 +29,7 @@ from seepage.datasets import (
     load_mnist,
     unit_ball_components,
 )
-from seepage.report import (
+from seepage.display import (
     AttackDisplay,
     AttributeDisplay,
     DistributionDisplay,

@@ -19,6 +19,7 @@ from seepage.leakage import Leakage as Leakage
 if _TYPE_CHECKING:
     from seepage import attacks as attacks
     from seepage import datasets as datasets
+    from seepage import display as display
     from seepage import engines as engines
     from seepage import federated as federated
     from seepage import network as network
@@ -53,7 +54,18 @@ _LATER = {
     "plan": "seepage.linear",
     "verify": "seepage.attacks",
 }
-_PACKAGES = ("attacks", "datasets", "engines", "federated", "linear", "meaning", "network", "release", "report")
+_PACKAGES = (
+    "attacks",
+    "datasets",
+    "display",
+    "engines",
+    "federated",
+    "linear",
+    "meaning",
+    "network",
+    "release",
+    "report",
+)
 
 
 def __getattr__(name: str) -> _Any:

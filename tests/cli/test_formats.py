@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 
 from cli.terminal import Terminal
-from seepage.cli._formats import as_junit, as_sarif
-from seepage.cli._verdict import Target, Verdict, rounded_up
+from seepage.cli.terminal._formats import as_junit, as_sarif
+from seepage.cli.terminal._verdict import Target, Verdict, rounded_up
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
 

@@ -6,7 +6,7 @@ import time
 
 from rich.console import Console
 
-from seepage.cli._waiting import Waiting
+from seepage.cli.terminal._waiting import Waiting
 from seepage.engines._progress import Progress, followed
 
 

@@ -10,7 +10,8 @@ from torch.nn import functional as F  # noqa: N812
 from zoo import ZOO, build
 
 import seepage
-from seepage.network import Susceptibility, SusceptibilityDisplay, susceptibility
+from seepage.display import SusceptibilityDisplay
+from seepage.network import Susceptibility, susceptibility
 
 SINGLE = [name for name in ZOO if name not in ("shared weights", "recurrent")]
 

@@ -11,7 +11,8 @@ from torch import nn
 from zoo import build
 
 import seepage
-from seepage.network import LayerDisplay, Update, collect_gradients, layer_sensitivity, usable_information
+from seepage.display import LayerDisplay
+from seepage.network import Update, collect_gradients, layer_sensitivity, usable_information
 
 
 def gaussian_information(distance, share=0.5):

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import seepage
 from seepage.leakage._distribution import Distribution
 from seepage.report._edition import Edition
-from seepage.report._histogram import grid, histogram
+from seepage.report.build._histogram import grid, histogram
 
 SIZE = 10
 PUBLIC, INTERNAL = Edition("publishable", SIZE), Edition("internal", SIZE)

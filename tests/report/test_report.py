@@ -18,8 +18,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage.report import Report
-from seepage.report._findings import findings
 from seepage.report._report import SCHEMA_FILE
+from seepage.report.build._findings import findings
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)

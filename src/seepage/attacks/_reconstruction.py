@@ -18,8 +18,8 @@ from seepage._tables import Frame
 from seepage.attacks._release import attackable, check_fitted, noise_scale, observed
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
-from seepage.linear._information import LinearInformation
-from seepage.linear._losses import Logistic, Squared
+from seepage.linear.information._information import LinearInformation
+from seepage.linear.objective._losses import Logistic, Squared
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from seepage.leakage import Leakage
 from seepage.meaning import success_rate
 
 if TYPE_CHECKING:
-    from seepage.report import AttackDisplay
+    from seepage.display import AttackDisplay
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class Verification:
             Where to draw; a new figure by default.
         """
         # Imported here: pictures are for those who ask for them.
-        from seepage.report import AttackDisplay
+        from seepage.display import AttackDisplay
 
         return AttackDisplay.from_verification(self).plot(ax)
 

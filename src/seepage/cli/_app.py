@@ -10,15 +10,15 @@ from typer.core import TyperArgument, TyperGroup
 
 from seepage._errors import PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
-from seepage.cli._calibrate import calibrate
-from seepage.cli._check import check
-from seepage.cli._console import aside, note, refuse
-from seepage.cli._explain import explain
-from seepage.cli._measure import measure
-from seepage.cli._options import ARGUMENTS
-from seepage.cli._plan import plan
-from seepage.cli._publish import publish
-from seepage.cli._show import show
+from seepage.cli.commands._calibrate import calibrate
+from seepage.cli.commands._check import check
+from seepage.cli.commands._explain import explain
+from seepage.cli.commands._measure import measure
+from seepage.cli.commands._plan import plan
+from seepage.cli.commands._publish import publish
+from seepage.cli.commands._show import show
+from seepage.cli.input._options import ARGUMENTS
+from seepage.cli.terminal._console import aside, note, refuse
 
 _MISSED, _UNUSABLE, _STOPPED = 1, 2, 130
 

@@ -16,12 +16,12 @@ from seepage._errors import InputError
 from seepage._tables import Table, column_values, plain
 from seepage.engines import Engine, Local
 from seepage.engines._files import Files
-from seepage.linear._estimators import check_known
-from seepage.linear._fitted import Fit, features_of, fitted_columns, split
-from seepage.linear._losses import TweedieIdentity
-from seepage.linear._minimizer import Minimizer
 from seepage.linear.files._measure import fit_of, tally_of
 from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
+from seepage.linear.objective._estimators import check_known
+from seepage.linear.objective._fitted import Fit, features_of, fitted_columns, split
+from seepage.linear.objective._losses import TweedieIdentity
+from seepage.linear.objective._minimizer import Minimizer
 
 
 def fit(

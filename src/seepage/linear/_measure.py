@@ -7,10 +7,10 @@ from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import People, column_name
 from seepage.engines import Engine, Local
 from seepage.leakage import Leakage
-from seepage.linear._fitted import Fit, Release
-from seepage.linear._information import LinearInformation
 from seepage.linear.files._measure import measure_files
 from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
+from seepage.linear.information._information import LinearInformation
+from seepage.linear.objective._fitted import Fit, Release
 
 
 def measure(

@@ -11,15 +11,15 @@ import numpy as np
 from seepage._errors import InputError
 from seepage.engines import Engine, Local
 from seepage.engines._files import Files
-from seepage.linear._estimators import check_supported, labels_of
-from seepage.linear._estimators import read as read_objective
-from seepage.linear._fitted import Fit, affine_of, fitted_columns, split
-from seepage.linear._rows import Batch, Reading, batch_rows
-from seepage.linear._spectrum import top_eigenvalues
-from seepage.linear._threads import one_threaded_blas
-from seepage.linear._width import matrices_bytes
 from seepage.linear.files._roles import Roles, are_paths
 from seepage.linear.files._rows import FileReader
+from seepage.linear.information._spectrum import top_eigenvalues
+from seepage.linear.objective._estimators import check_supported, labels_of
+from seepage.linear.objective._estimators import read as read_objective
+from seepage.linear.objective._fitted import Fit, affine_of, fitted_columns, split
+from seepage.linear.rows._rows import Batch, Reading, batch_rows
+from seepage.linear.rows._threads import one_threaded_blas
+from seepage.linear.rows._width import matrices_bytes
 
 # What Python and the libraries take before any row is read.
 _BASE_BYTES = 280 * 2**20

@@ -16,9 +16,7 @@ from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
 from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
-from seepage.network._display import SusceptibilityDisplay as SusceptibilityDisplay
 from seepage.network._information import NetworkInformation as NetworkInformation
-from seepage.network._layer_display import LayerDisplay as LayerDisplay
 from seepage.network._plan import Plan as Plan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
 from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
-from seepage.linear._fitted import Fit
+from seepage.linear.objective._fitted import Fit
 from seepage.release._copy import last_step
 
 SCHEMA = "urn:seepage:certificate:1"

@@ -13,12 +13,12 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, People, Table, column_values, frame
+from seepage.display._frontier import draw
 from seepage.leakage import Leakage
-from seepage.linear._fitted import Fit
 from seepage.linear._measure import measure
+from seepage.linear.objective._fitted import Fit
 from seepage.meaning import distance_for, success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
-from seepage.release._picture import draw
 from seepage.release._policy import Policy
 from seepage.release._publish import exact_parameters
 

@@ -17,9 +17,9 @@ from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._version import __version__
 from seepage.leakage import Leakage
-from seepage.linear._fitted import Fit, feature_names
-from seepage.linear._information import LinearInformation
 from seepage.linear._measure import measure
+from seepage.linear.information._information import LinearInformation
+from seepage.linear.objective._fitted import Fit, feature_names
 from seepage.release._certificate import SCHEMA, Certificate, fingerprints
 from seepage.release._copy import copy_with, last_step
 from seepage.release._mechanism import drawn, mechanism

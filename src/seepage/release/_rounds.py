@@ -20,10 +20,10 @@ from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
 from seepage.leakage._information import Information, Kind
 from seepage.linear import fit, measure
-from seepage.linear._passes import in_runs
 from seepage.linear.files._measure import noted
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import Reweighting, StoredWeights
+from seepage.linear.information._passes import in_runs
 
 Array = NDArray[np.float64]
 Weights = TypeVar("Weights")

@@ -15,15 +15,15 @@ import numpy as np
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.leakage._information import Summarized
-from seepage.report._content import SCHEMA, content
 from seepage.report._edition import Edition, EditionName
-from seepage.report._markdown import markdown
-from seepage.report._page import page, snippet
-from seepage.report._people import pseudonym
-from seepage.report._sources import identifiers
-from seepage.report._verdict import Targets
-from seepage.report._words import verdict_words
-from seepage.report._writing import write_file
+from seepage.report.build._content import SCHEMA, content
+from seepage.report.build._people import pseudonym
+from seepage.report.build._sources import identifiers
+from seepage.report.build._verdict import Targets
+from seepage.report.write._markdown import markdown
+from seepage.report.write._page import page, snippet
+from seepage.report.write._words import verdict_words
+from seepage.report.write._writing import write_file
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage.engines._files import Unit
-from seepage.linear._passes import WARM
-from seepage.linear._rows import Batch
 from seepage.linear.files._rows import FileReader, labels_in, values_in
+from seepage.linear.information._passes import WARM
+from seepage.linear.rows._rows import Batch
 
 Array = NDArray[np.float64]
 

@@ -16,12 +16,12 @@ from seepage._tables import Frame
 from seepage.engines._output import Output
 from seepage.leakage._distribution import Distribution
 from seepage.leakage._information import Distances, Kind
-from seepage.linear._exact import ExactInformation
-from seepage.linear._geometry import Geometry
-from seepage.linear._sums import JointSums, Nothing, joint_sums
 from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
+from seepage.linear.information._exact import ExactInformation
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.rows._sums import JointSums, Nothing, joint_sums
 
 Array = NDArray[np.float64]
 

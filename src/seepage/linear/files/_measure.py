@@ -14,14 +14,14 @@ from seepage.engines._files import Files
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
-from seepage.linear._estimators import check_supported, class_weight_of, labels_of, read
-from seepage.linear._fitted import Fit, Release, affine_of, fitted_columns, split
-from seepage.linear._passes import fingerprint, in_runs
-from seepage.linear._rows import Reading, batch_rows
 from seepage.linear.files._information import FileInformation, FilePeople
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Job, Roles
 from seepage.linear.files._rows import FileReader, FileRows
+from seepage.linear.information._passes import fingerprint, in_runs
+from seepage.linear.objective._estimators import check_supported, class_weight_of, labels_of, read
+from seepage.linear.objective._fitted import Fit, Release, affine_of, fitted_columns, split
+from seepage.linear.rows._rows import Reading, batch_rows
 
 
 def measure_files(

@@ -16,11 +16,11 @@ from seepage.engines._files import Unit
 from seepage.engines._output import Output
 from seepage.leakage._distribution import Distribution
 from seepage.leakage._information import Kind
-from seepage.linear._one_margin import OneMargin
-from seepage.linear._passes import WARM
-from seepage.linear._rows import Batch
-from seepage.linear._several_margins import SeveralMargins
 from seepage.linear.files._rows import FileReader
+from seepage.linear.information._one_margin import OneMargin
+from seepage.linear.information._passes import WARM
+from seepage.linear.information._several_margins import SeveralMargins
+from seepage.linear.rows._rows import Batch
 
 Array = NDArray[np.float64]
 

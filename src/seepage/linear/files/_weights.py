@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seepage.engines._files import Unit, read
 from seepage.engines._output import Output
-from seepage.linear._passes import WARM
+from seepage.linear.information._passes import WARM
 
 Array = NDArray[np.float64]
 

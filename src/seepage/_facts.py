@@ -1,0 +1,74 @@
+"""Facts as data: a number that knows what it is, and an assumption whose sentence is made last.
+
+Every number that anybody is shown is one of four things: *given* by the user or the policy, *public* (declared so, or
+known to everybody, such as a version), *noised* and its information counted, or *personal*: a function of the private
+rows. What may leave the house holds none of the last kind, and asks the type, not the text.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Origin(Enum):
+    """Where a number comes from, and so who may see it."""
+
+    GIVEN = "given"
+    PUBLIC = "public"
+    NOISED = "noised"
+    PERSONAL = "personal"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, and where it comes from."""
+
+    value: float
+    origin: Origin
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether a document for everybody may hold it."""
+        return self.origin is not Origin.PERSONAL
+
+
+def given(value: float) -> Number:
+    """Return a number that the user or the policy gave."""
+    return Number(value, Origin.GIVEN)
+
+
+def public(value: float) -> Number:
+    """Return a number that everybody knows or may know."""
+    return Number(value, Origin.PUBLIC)
+
+
+def personal(value: float) -> Number:
+    """Return a number that was computed from private rows."""
+    return Number(value, Origin.PERSONAL)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something that a result takes for granted.
+
+    Attributes
+    ----------
+    kind : str
+        What it is about, in one word: whoever prints or leaves out assumptions asks for this, never for words of the
+        sentence.
+    template : str
+        The sentence, with a place in braces for each number and name.
+    numbers : mapping from str to Number
+        The numbers in it.
+    names : mapping from str to str
+        The names in it: of columns, estimators, steps.
+    """
+
+    kind: str
+    template: str
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def sentence(self, show: Callable[[Number], str] = lambda number: f"{number.value:.4g}") -> str:
+        """Return the sentence, each number written as `show` says."""
+        return self.template.format(**{name: show(number) for name, number in self.numbers.items()}, **self.names)

@@ -1,0 +1,74 @@
+"""`seepage calibrate`."""
+
+from typing import Annotated
+
+import typer
+
+from seepage.cli.input import _options as options
+
+
+def calibrate(
+    model: options.Model,
+    data: options.Data,
+    target: options.Target,
+    policy: options.Policy,
+    private: options.Private = None,
+    public_label: options.PublicLabel = False,
+    sample_weight: options.SampleWeight = None,
+    trust: options.Trust = None,
+    stream: options.Stream = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Print all digits, which depend on one person.", rich_help_panel=options.OUT),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the number alone.", rich_help_panel=options.OUT)
+    ] = False,
+) -> None:
+    """Find the smallest noise with which a model meets a policy.
+
+    The answer is rounded up to two digits: the most exposed person decides the others.
+    """
+    from rich.text import Text
+
+    from seepage.cli.input._policies import PolicyFile
+    from seepage.cli.input._question import Question
+    from seepage.cli.terminal._console import screen
+    from seepage.cli.terminal._verdict import rounded_up
+    from seepage.cli.terminal._waiting import Waiting
+
+    with Waiting(quiet=quiet).shown() as waiting:
+        file = PolicyFile.read(policy)
+        question = Question.of(
+            waiting,
+            model,
+            data,
+            target,
+            private=private,
+            trust=trust,
+            public_label=public_label,
+            weight=sample_weight,
+            stream=stream,
+        )
+        leak = question.measured(1.0)
+        from seepage.release import calibrate as smallest
+
+        targets = file.policy
+        scale = smallest(
+            leak,
+            error_floor=targets.error_floor,
+            success_rate=targets.success_rate,
+            eta=targets.eta,
+            quantile=targets.quantile,
+        )
+    assert isinstance(scale, float)
+    digits = repr(scale) if exact else f"{rounded_up(scale):g}"
+    if quiet:
+        typer.echo(digits)
+        return
+    console = screen()
+    console.print(Text.assemble("A noise scale of ", (digits, "bold"), " meets:"))
+    for sentence in targets.sentences():
+        console.print(Text(f"- {sentence}"))
+    if exact:
+        console.print(Text("All digits together tell how exposed the most exposed person is: keep them to yourself."))

@@ -1,0 +1,73 @@
+"""`seepage check`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seepage.cli.input import _options as options
+from seepage.cli.terminal._formats import Format
+
+
+def check(
+    model: options.Model,
+    data: options.Data,
+    target: options.Target,
+    noise_scale: options.NoiseScale,
+    policy: options.Policy,
+    private: options.Private = None,
+    public_label: options.PublicLabel = False,
+    sample_weight: options.SampleWeight = None,
+    trust: options.Trust = None,
+    stream: options.Stream = None,
+    format: Annotated[  # noqa: A002
+        Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)
+    ] = Format.text,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A file instead of standard output.", rich_help_panel=options.OUT
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Hold a release against a policy: exit code 0 if it is met, 1 if not.
+
+    Reasons are on the screen. With another format than text they go to standard error, and the document to standard
+    output or the file given. What is told of missed targets is rounded, and nothing names a person.
+    """
+    from seepage.cli.input._policies import PolicyFile
+    from seepage.cli.input._question import Question
+    from seepage.cli.terminal._console import aside, screen
+    from seepage.cli.terminal._files import check_new
+    from seepage.cli.terminal._formats import WRITERS
+    from seepage.cli.terminal._screen import show_verdict
+    from seepage.cli.terminal._verdict import Verdict
+    from seepage.cli.terminal._waiting import Waiting
+
+    if output is not None and format is Format.text:
+        raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
+    check_new(output, force=True)
+    with Waiting(quiet=quiet).shown() as waiting:
+        file = PolicyFile.read(policy)
+        question = Question.of(
+            waiting,
+            model,
+            data,
+            target,
+            private=private,
+            trust=trust,
+            public_label=public_label,
+            weight=sample_weight,
+            stream=stream,
+        )
+        verdict = Verdict.of(question.measured(noise_scale), noise_scale, file, model)
+    if format is not Format.text:
+        document = WRITERS[format](verdict)
+        if output is None:
+            typer.echo(document)
+        else:
+            output.write_text(document + "\n", encoding="utf-8")
+    if not quiet:
+        show_verdict(screen() if format is Format.text else aside(), verdict)
+    raise typer.Exit(0 if verdict.passed else 1)

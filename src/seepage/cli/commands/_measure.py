@@ -1,0 +1,110 @@
+"""`seepage measure`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seepage.cli.input import _options as options
+
+
+class Edition(StrEnum):
+    """Who may read a report."""
+
+    internal = "internal"
+    publishable = "publishable"
+
+
+def measure(
+    model: options.Model,
+    data: options.Data,
+    target: options.Target,
+    noise_scale: options.NoiseScale,
+    private: options.Private = None,
+    public_label: options.PublicLabel = False,
+    groups: options.Groups = None,
+    ids: options.Ids = None,
+    sample_weight: options.SampleWeight = None,
+    policy: options.PolicyOption = None,
+    trust: options.Trust = None,
+    stream: options.Stream = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", "-r", metavar="FILE", help="Write a report as HTML.", rich_help_panel=options.OUT),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Write the report as JSON; see it with show.", rich_help_panel=options.OUT
+        ),
+    ] = None,
+    edition: Annotated[
+        Edition,
+        typer.Option(help="Whether reports may hold values about single people.", rich_help_panel=options.OUT),
+    ] = Edition.internal,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--people",
+            metavar="FILE",
+            help="Write the values of every person as Parquet, readable by you alone; a new folder if streamed.",
+            rich_help_panel=options.OUT,
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure what publishing a model gives away about each person.
+
+    Parquet is read at once when it holds at most 500 MB (uncompressed), and a batch at a time by all cores otherwise;
+    what needs every row at once, such as the success rate of categories, is answered only in memory.
+    """
+    from seepage.cli.input._policies import PolicyFile
+    from seepage.cli.input._question import Question
+    from seepage.cli.terminal._console import screen
+    from seepage.cli.terminal._digest import Digest
+    from seepage.cli.terminal._files import check_new
+    from seepage.cli.terminal._screen import show_digest
+    from seepage.cli.terminal._verdict import Verdict
+    from seepage.cli.terminal._waiting import Waiting
+
+    check_new(report, json, force=True)
+    if people is not None and edition is Edition.publishable:
+        raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
+    with Waiting(quiet=quiet).shown() as waiting:
+        file = None if policy is None else PolicyFile.read(policy)
+        question = Question.of(
+            waiting,
+            model,
+            data,
+            target,
+            private=private,
+            trust=trust,
+            public_label=public_label,
+            ids=ids,
+            groups=groups,
+            weight=sample_weight,
+            stream=stream,
+        )
+        leak = question.measured(noise_scale, output=people)
+        verdict = None if file is None else Verdict.of(leak, noise_scale, file, model)
+        if report is not None or json is not None or people is not None:
+            with waiting.doing("writing the report"):
+                found = leak.report(
+                    edition=edition.value, policy=None if file is None else file.policy, groups=question.named_grouping
+                )
+                if report is not None:
+                    found.write_html(report)
+                if json is not None:
+                    found.write_json(json)
+                if people is not None and not question.source.stream:
+                    found.write_people(people)
+        digest = None if quiet else Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
+    if digest is not None:
+        console = screen()
+        show_digest(console, digest, verdict)
+        for written in (report, json):
+            if written is not None:
+                console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)
+        if people is not None:
+            console.print(f"Written: {people} (personal data)", style="bold", markup=False)

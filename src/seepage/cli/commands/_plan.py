@@ -1,0 +1,96 @@
+"""`seepage plan`."""
+
+from typing import TYPE_CHECKING
+
+from seepage.cli.input import _options as options
+
+if TYPE_CHECKING:
+    from seepage.cli.input._question import Question
+    from seepage.linear._plan import Plan
+
+
+def plan(
+    model: options.Model,
+    data: options.Data,
+    target: options.Target,
+    private: options.Private = None,
+    sample_weight: options.SampleWeight = None,
+    trust: options.Trust = None,
+    stream: options.Stream = None,
+) -> None:
+    """Say how many rows there are, and what measuring them takes, without doing it."""
+    from seepage.cli.input._question import Question
+    from seepage.cli.terminal._console import screen
+    from seepage.cli.terminal._screen import item
+    from seepage.cli.terminal._waiting import Waiting
+
+    with Waiting(quiet=False).shown() as waiting:
+        question = Question.of(
+            waiting, model, data, target, private=private, trust=trust, weight=sample_weight, stream=stream
+        )
+        found, exact = _planned(question)
+    minutes = 60 * found.core_hours / max(min(found.workers, found.units), 1)
+    about = "" if exact else "about "
+    how = "a batch at a time, by processes" if question.source.stream else "at once, into memory"
+    lines = {
+        "rows": f"{about}{found.rows:,}",
+        "features": f"{found.features:,}",
+        "read": f"{how}; {found.passes} passes over them",
+        "memory": f"{_size(found.memory_per_worker)}{' for each worker' if question.source.stream else ''}",
+        "time": f"{_clock(60 * minutes)} on {found.workers} cores, after the start of Python",
+    }
+    console = screen()
+    for name, words in lines.items():
+        console.print(item(f"{name:<10}", words))
+
+
+def _planned(question: "Question") -> "tuple[Plan, bool]":
+    from seepage.linear import plan as plan_files
+    from seepage.linear._plan import plan_in_memory
+
+    source = question.source
+    if source.stream:
+        question.features  # noqa: B018  Refuses columns that are missing, with a suggestion.
+        paths = list(source.paths)
+        return plan_files(question.model, paths, target=question.target, sample_weight=question.weight), True
+    columns = [*question.features, *question.target]
+    base = _resident()
+    with question.waiting.doing(f"reading {source.name}"):
+        head = source.head(columns)
+    rows = question.in_memory(head.table)
+    attributes = None if question.attributes is None else len(question.attributes) + 1
+    return plan_in_memory(
+        question.model,
+        rows.X,
+        rows.y,
+        rows=head.rows,
+        data_bytes=head.bytes,
+        attributes=attributes,
+        base_bytes=base,
+    ), head.exact
+
+
+def _resident() -> int:
+    """Return the memory that the process has taken: with the libraries that reading a model imports, not little."""
+    import resource
+    import sys
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            break
+        count /= 1000
+    return f"{count:.2g} {unit}" if count < 100 else f"{count:.0f} {unit}"
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 2:
+        return "less than two seconds"
+    if seconds < 90:
+        return f"about {seconds:.0f} seconds"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} minutes"
+    return f"about {seconds / 3600:.1f} hours"

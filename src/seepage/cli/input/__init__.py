@@ -1,0 +1,1 @@
+"""What a user names on the command line: models, rows, policies."""

@@ -1,0 +1,109 @@
+"""Fitted models from skops files, which run no code when they are read."""
+
+import json
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seepage._errors import InputError, MissingExtraError, UnsupportedError
+from seepage.cli.terminal._console import listing, note, shortened
+
+# What supported models hold besides the types that skops trusts by itself: losses, selectors and plain functions of
+# scikit-learn and numpy, none of which does anything when it is made.
+_HARMLESS = frozenset(
+    {
+        "builtins.object",
+        "numpy.dtype",
+        "sklearn._loss.loss.HalfTweedieLoss",
+        "sklearn._loss.loss.HalfTweedieLossIdentity",
+        "sklearn.compose._column_transformer.make_column_selector",
+        "sklearn.feature_selection._univariate_selection.chi2",
+        "sklearn.feature_selection._univariate_selection.f_classif",
+        "sklearn.feature_selection._univariate_selection.f_regression",
+        "sklearn.feature_selection._univariate_selection.r_regression",
+    }
+)
+_HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
+_PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
+
+
+def read_model(path: Path, trust: Sequence[str] = ()) -> Any:
+    """Return the model in a skops file; types that nobody vouched for are refused by name."""
+    _refuse_others(path)
+    _check_known(path)
+    try:
+        from skops import io
+    except ImportError:
+        raise MissingExtraError(
+            'Models are read with skops, which is not installed. Install it with: pip install "seepage[cli]"'
+        ) from None
+    try:
+        unknown = [name for name in io.get_untrusted_types(file=path) if name not in _HARMLESS]
+    except Exception as reason:
+        raise _damaged(path, reason) from None
+    refused = [name for name in unknown if name not in trust]
+    if refused:
+        flags = " ".join(f"--trust {name}" for name in refused)
+        raise UnsupportedError(
+            f"{path} holds types that are not known to be harmless: {listing(refused)}. Reading them could run code. "
+            f"If you know where this file comes from and trust it, add: {flags}"
+        )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            model = io.load(path, trusted=sorted({*unknown, *_HARMLESS}))
+        except Exception as reason:
+            raise _damaged(path, reason) from None
+    for one in dict.fromkeys(str(warning.message).partition("\n")[0] for warning in told):
+        note(one)
+    return model
+
+
+def write_model(model: Any, path: Path) -> None:
+    """Write a model as a skops file."""
+    from skops import io
+
+    io.dump(model, path)
+
+
+def _refuse_others(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"There is no file {path}. The first argument is the fitted model, written by {_HOW_TO_WRITE}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. The first argument is the fitted model, written by {_HOW_TO_WRITE}")
+    if zipfile.is_zipfile(path):
+        return
+    with path.open("rb") as file:
+        start = file.read(2)
+    if path.suffix.lower() in _PICKLES or start[:1] == b"\x80":
+        raise UnsupportedError(
+            f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Where the "
+            f"model was trained, write it with skops instead: {_HOW_TO_WRITE}"
+        )
+    raise InputError(f"{path} is no skops file. Write the fitted model with: {_HOW_TO_WRITE}")
+
+
+def _check_known(path: Path) -> None:
+    """Refuse a model that cannot be measured by the name of its class, before anything in it is trusted."""
+    from seepage.linear.objective._estimators import supported_names
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            outermost = json.loads(archive.read("schema.json"))
+        name = str(outermost["__class__"])
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as reason:
+        raise _damaged(path, reason) from None
+    if name not in (*supported_names(), "Pipeline"):
+        raise UnsupportedError(
+            f"{path} holds a {shortened(name)}, which cannot be measured exactly. What can: "
+            f"{listing(list(supported_names()))}, alone or at the end of a Pipeline."
+        )
+
+
+def _damaged(path: Path, reason: Exception) -> InputError:
+    return InputError(
+        f"{path} cannot be read as a skops file ({type(reason).__name__}: {reason}). Write the model again, with the "
+        f"same version of scikit-learn that is installed here: {_HOW_TO_WRITE}"
+    )

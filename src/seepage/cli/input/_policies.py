@@ -1,0 +1,94 @@
+"""Policies in TOML files."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seepage._errors import InputError
+from seepage.cli.input._near import did_you_mean
+
+if TYPE_CHECKING:
+    from seepage.release import Policy
+
+_TABLES = ("error_floor", "success_rate")
+_NUMBERS = ("eta", "quantile")
+EXAMPLE = """\
+quantile = 1.0    # the share of people for whom each target must hold
+
+[error_floor]     # no unbiased guess may be nearer, in the column's unit
+age = 5
+
+[success_rate]    # no attacker may tell two categories apart more often
+diagnosis = 0.6
+"""
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy, and where it is written."""
+
+    path: Path
+    policy: "Policy"
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> "PolicyFile":
+        """Read a policy, refusing whatever it could not mean."""
+        from seepage.release import Policy
+
+        try:
+            text = path.read_text(encoding="utf-8")
+            found = tomllib.loads(text)
+        except FileNotFoundError:
+            raise InputError(f"There is no policy file {path}. A policy looks like this:\n\n{EXAMPLE}") from None
+        except OSError as reason:
+            raise InputError(f"The policy {path} cannot be read: {reason.strerror}.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+            raise InputError(
+                f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
+            ) from None
+        for name, value in found.items():
+            _check(path, name, value)
+        try:
+            policy = Policy(**found)
+        except InputError as reason:
+            raise InputError(f"The policy {path} cannot be used: {reason}") from None
+        if policy.is_empty:
+            raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
+        return cls(path, policy, text)
+
+    def line_of(self, kind: str, name: str | None) -> int:
+        """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""
+        table = ""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            bare = line.strip()
+            if bare.startswith("["):
+                table = bare.partition("]")[0].strip("[ ")
+                continue
+            key = bare.partition("=")[0].strip().strip("\"'")
+            if "=" in bare and (table, key) == (("", "eta") if name is None else (kind, name)):
+                return number
+        return 1
+
+
+def _check(path: Path, name: str, value: Any) -> None:
+    known = (*_TABLES, *_NUMBERS)
+    if name not in known:
+        raise InputError(
+            f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
+            "error_floor, success_rate, eta and quantile."
+        )
+    if name in _NUMBERS:
+        if not _is_number(value):
+            raise InputError(f"{name} in the policy {path} must be a number, not {value!r}.")
+        return
+    if not isinstance(value, dict):
+        raise InputError(f"{name} in the policy {path} needs a column for each number:\n\n[{name}]\nage = {value!r}")
+    for column, number in value.items():
+        if not _is_number(number):
+            raise InputError(f"{name} of {column!r} in the policy {path} must be a number, not {number!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,204 @@
+"""What is asked about: a model, the rows it was fitted on, and what their columns are for."""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seepage._errors import InputError
+from seepage.cli.input._models import read_model
+from seepage.cli.input._near import did_you_mean
+from seepage.cli.input._sources import Source
+from seepage.cli.terminal._console import listing, shortened
+from seepage.cli.terminal._waiting import Waiting
+from seepage.leakage import Leakage
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows as the library takes them."""
+
+    X: Any
+    y: Any
+    ids: Any
+    groups: Any
+    weights: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A model and its rows, as the command line names them."""
+
+    model_file: Path
+    data: tuple[str, ...]
+    target: tuple[str, ...]
+    waiting: Waiting
+    private: tuple[str, ...] | None = None
+    public_label: bool = False
+    ids: str | None = None
+    groups: str | None = None
+    weight: str | None = None
+    trust: tuple[str, ...] = ()
+    stream: bool | None = None
+
+    @classmethod
+    def of(
+        cls,
+        waiting: Waiting,
+        model: Path,
+        data: Sequence[str],
+        target: Sequence[str],
+        *,
+        private: str | None,
+        trust: Sequence[str] | None,
+        public_label: bool = False,
+        **others: Any,
+    ) -> "Question":
+        """Take the options apart that hold several names."""
+        labels, columns = separate(target), listed(private)
+        if public_label and columns is not None and set(columns) & set(labels):
+            raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
+        return cls(
+            model, tuple(data), labels, waiting, columns, public_label=public_label, trust=tuple(trust or ()), **others
+        )
+
+    @cached_property
+    def source(self) -> Source:
+        """The files of rows."""
+        source = Source.of(self.data, self.stream)
+        self._check_roles(source)
+        return source
+
+    @cached_property
+    def model(self) -> Any:
+        """The fitted model."""
+        # The files are looked at first: they tell of a mistake sooner.
+        self.source  # noqa: B018
+        with self.waiting.doing("reading the model"):
+            return read_model(self.model_file, self.trust)
+
+    @cached_property
+    def features(self) -> list[str]:
+        """The columns that the model takes: by the names it was fitted on, or all that have no other use."""
+        from seepage.linear.objective._fitted import fitted_columns, split
+
+        names = fitted_columns(*split(self.model))
+        known = self.source.names
+        if names is None:
+            roles = {*self.target, self.ids, self.groups, self.weight}
+            return [name for name in known if name not in roles]
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"The model was fitted on a column {shortened(name)!r}, which {self.source.name} does not have. "
+                    f"{did_you_mean(name, known)}Its columns are: {listing(known)}."
+                )
+        return names
+
+    @cached_property
+    def attributes(self) -> list[str] | None:
+        """The private columns besides the label; None for all."""
+        if self.private is None:
+            return None
+        known = self.features
+        wanted = [name for name in self.private if name not in self.target]
+        for name in wanted:
+            if name not in known:
+                raise InputError(
+                    f"--private names {shortened(name)!r}, which is no column that the model takes. "
+                    f"{did_you_mean(name, known)}It takes: {listing(known)}."
+                )
+        return wanted
+
+    @cached_property
+    def rows(self) -> InMemory:
+        """All rows, in memory."""
+        roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
+        columns = [*self.features, *roles]
+        with self.waiting.doing(f"reading {self.source.name}"):
+            return self.in_memory(self.source.table(columns))
+
+    def in_memory(self, table: pa.Table) -> InMemory:
+        """Take a table apart."""
+        frame = table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table
+        target = self.target[0] if len(self.target) == 1 else list(self.target)
+        y = frame[target] if isinstance(target, str) else frame[target] if frame is not table else table.select(target)
+        X = frame[self.features] if frame is not table else table.select(self.features)
+        extra = [None if name is None else _labels(table, name) for name in (self.ids, self.groups, self.weight)]
+        return InMemory(X, y, *extra)
+
+    def measured(self, noise_scale: float, *, output: Path | None = None) -> Leakage:
+        """Measure the release with some noise."""
+        from seepage.linear import measure
+
+        common: dict[str, Any] = {
+            "noise_scale": noise_scale,
+            "public_label": self.public_label,
+            "attributes": self.attributes,
+        }
+        if not self.source.stream:
+            rows = self.rows
+            return measure(self.model, rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, **common)
+        if output is not None:
+            output.mkdir(mode=0o700, exist_ok=True)
+        return measure(
+            self.model,
+            list(self.source.paths),
+            target=self.target,
+            sample_weight=self.weight,
+            ids=self.ids,
+            # The results of a column and its groups cannot stand in one file: groups of one are counted afterward.
+            groups=None if self.groups in self.features else self.groups,
+            output=output,
+            **common,
+        )
+
+    @property
+    def grouping(self) -> Any:
+        """What `by_group` is asked for: labels of rows in memory, the column of streamed ones, or nothing."""
+        if self.groups is None:
+            return None
+        return self.groups if self.source.stream else self.rows.groups
+
+    @property
+    def named_grouping(self) -> Any:
+        """The same with the name of the column, as a report takes it."""
+        if self.groups is None or self.source.stream:
+            return self.groups
+        return {self.groups: self.rows.groups}
+
+    def _check_roles(self, source: Source) -> None:
+        options = {"--target": self.target, "--ids": (self.ids,), "--groups": (self.groups,)}
+        options["--sample-weight"] = (self.weight,)
+        for option, names in options.items():
+            for name in names:
+                if name is not None and name not in source.names:
+                    raise InputError(
+                        f"{option} is {shortened(name)!r}, which is no column of {source.name}. "
+                        f"{did_you_mean(name, source.names)}Its columns are: {listing(source.names)}."
+                    )
+
+
+def _labels(table: pa.Table, name: str) -> Any:
+    column = table.column(name)
+    return np.array(column.to_pylist()) if column.null_count == 0 else np.array(column.to_pylist(), dtype=object)
+
+
+def listed(names: str | None) -> tuple[str, ...] | None:
+    """Split an option at its commas."""
+    if names is None:
+        return None
+    found = tuple(part.strip() for part in names.split(",") if part.strip())
+    if not found:
+        raise InputError("A list of columns was given that names none. Separate their names by commas: age,income")
+    return found
+
+
+def separate(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of an option that may be repeated or hold commas."""
+    return tuple(part for name in names for part in listed(name) or ())

@@ -1,0 +1,202 @@
+"""Rows in files: which format they are in, and whether they are read at once or a batch at a time."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from seepage._errors import InputError
+from seepage.cli.terminal._console import shortened
+from seepage.engines._files import Files, naming, resolve
+
+Kind = Literal["parquet", "csv", "arrow"]
+
+# Parquet files beyond this many bytes, uncompressed, are read a batch at a time by all cores.
+MOST_IN_MEMORY = 500_000_000
+_SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".arrow": "arrow", ".feather": "arrow"}
+_SUFFIXES |= {".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet"}
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+_HEAD_BYTES = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The first rows of a source, and how many there are in all."""
+
+    table: pa.Table
+    rows: int
+    bytes: int
+    """What all rows take in memory."""
+    exact: bool
+    """Whether the rows were counted, and not estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Files of rows.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        As they were given.
+    kind : str
+        Their format.
+    stream : bool
+        Whether they are read a batch at a time.
+    """
+
+    paths: tuple[str, ...]
+    kind: Kind
+    stream: bool
+
+    @classmethod
+    def of(cls, paths: Sequence[str], stream: bool | None = None) -> "Source":
+        """Find out what the files are; `stream` overrides the rule of size."""
+        kinds = {_kind(path) for path in paths}
+        if len(kinds) > 1 or (len(paths) > 1 and kinds != {"parquet"}):
+            raise InputError(
+                f"Several files are read together if all of them are Parquet; {paths[0]} and others are not."
+            )
+        source = cls(tuple(paths), kinds.pop(), False)
+        if source.kind != "parquet":
+            if stream:
+                raise InputError(f"{source.name} is {_called(source.kind)}; only Parquet files can be streamed.")
+            source.names  # noqa: B018  A file that is not there should be known before a model is read.
+            return source
+        held = sum(unit.bytes for unit in source.files.units)
+        return replace(source, stream=held > MOST_IN_MEMORY if stream is None else stream)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        first = shortened(self.paths[0], 60)
+        return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} more files"
+
+    @cached_property
+    def files(self) -> Files:
+        """The Parquet files, with their footers read."""
+        try:
+            return Files.of(list(self.paths))
+        except InputError as reason:
+            raise InputError(str(reason).replace(" and continue with resume=True", "")) from reason
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns, without those in which pandas keeps an unnamed index."""
+        if self.kind == "parquet":
+            columns = self.files.schema.names
+        elif self.kind == "csv":
+            with self._opened() as (file, _):
+                columns = self._csv(file).schema.names
+        else:
+            with self._opened() as (file, _):
+                columns = _arrow(file).schema.names
+        twice = [name for name in columns if columns.count(name) > 1] if len(columns) < 10_000 else []
+        if twice:
+            raise InputError(f"{self.name} has two columns {twice[0]!r}. Rename one of them.")
+        return [name for name in columns if not name.startswith("__index_level_")]
+
+    def table(self, columns: Sequence[str]) -> pa.Table:
+        """Read some columns of all rows."""
+        listed = list(dict.fromkeys(columns))
+        if self.kind == "parquet":
+            files = self.files
+            parts = []
+            for path in files.paths:
+                with naming(path), files.filesystem.open_input_file(path) as file:
+                    parts.append(pq.ParquetFile(file, pre_buffer=False).read(columns=listed))
+            found = pa.concat_tables(parts, promote_options="permissive")
+        elif self.kind == "csv":
+            with self._opened() as (file, _):
+                found = pa.csv.read_csv(file, **self._options(listed))
+        else:
+            with self._opened() as (file, _):
+                found = _arrow(file).read_all().select(listed)
+        if found.num_rows == 0:
+            raise InputError(f"{self.name} has no rows: nobody's leakage can be measured.")
+        return found.select(listed)
+
+    def head(self, columns: Sequence[str]) -> Head:
+        """Read the first rows only."""
+        listed = list(dict.fromkeys(columns))
+        if self.kind != "csv":
+            table = self.table(listed)
+            return Head(table, table.num_rows, table.nbytes, True)
+        with self._opened() as (file, size):
+            batch = self._csv(file, listed).read_next_batch()
+        table = pa.Table.from_batches([batch])
+        if size <= _HEAD_BYTES and not self._is_compressed:
+            return Head(table, table.num_rows, table.nbytes, True)
+        # A text file says how many rows it has only to those who read it all.
+        times = size / _HEAD_BYTES * (4 if self._is_compressed else 1)
+        return Head(table, round(times * table.num_rows), round(times * table.nbytes), False)
+
+    @property
+    def _is_compressed(self) -> bool:
+        return self.paths[0].lower().endswith(_COMPRESSED)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, int]]:
+        filesystem, path = resolve(self.paths[0], None)
+        try:
+            with filesystem.open_input_stream(path) if self.kind == "csv" else filesystem.open_input_file(path) as file:
+                yield file, filesystem.get_file_info(path).size
+        except FileNotFoundError:
+            raise InputError(f"There is no file {self.paths[0]}.") from None
+        except (pa.ArrowException, OSError) as reason:
+            words = str(reason).partition("\n")[0]
+            raise InputError(
+                f"{self.paths[0]} cannot be read as {_called(self.kind)}: {words}. Is it complete, and does its name "
+                "end in what it is (.csv, .parquet, .arrow, .feather)?"
+            ) from None
+
+    def _csv(self, file: Any, columns: Sequence[str] | None = None) -> Any:
+        return pa.csv.open_csv(file, **self._options(columns))
+
+    def _options(self, columns: Sequence[str] | None) -> dict[str, Any]:
+        tabs = any(part in self.paths[0].lower() for part in (".tsv", ".txt"))
+        return {
+            "read_options": pa.csv.ReadOptions(block_size=_HEAD_BYTES),
+            "parse_options": pa.csv.ParseOptions(delimiter="\t" if tabs else ","),
+            "convert_options": pa.csv.ConvertOptions(include_columns=columns),
+        }
+
+
+def _kind(path: str) -> Kind:
+    plain = path.partition("?")[0] if "://" in path else path
+    stem = plain.lower()
+    for suffix in _COMPRESSED:
+        stem = stem.removesuffix(suffix)
+    suffix = os.path.splitext(stem)[1]
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    # A folder, a pattern or a URI without a suffix.
+    if "://" in path or any(letter in path for letter in "*?[") or os.path.isdir(path):
+        return "parquet"
+    if not os.path.exists(path):
+        raise InputError(f"There is no file {path}.")
+    raise InputError(
+        f"{path} is in no format that can be read here. Rows come as CSV (.csv), Parquet (.parquet, or a folder of "
+        "them) or Arrow (.arrow, .feather)."
+    )
+
+
+def _called(kind: Kind) -> str:
+    return {"parquet": "Parquet", "csv": "CSV", "arrow": "Arrow"}[kind]
+
+
+def _arrow(file: Any) -> Any:
+    """Return a reader of either of Arrow's two formats."""
+    try:
+        return pa.ipc.open_file(file)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return pa.ipc.open_stream(file)

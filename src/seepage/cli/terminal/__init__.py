@@ -1,0 +1,1 @@
+"""What a user sees: screens, documents, progress."""

@@ -1,0 +1,94 @@
+"""A verdict as pipelines read it: JSON, SARIF 2.1.0, JUnit's XML."""
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from xml.etree import ElementTree
+
+from seepage._version import __version__
+from seepage.cli.terminal._verdict import Target, Verdict
+
+_RULES = {
+    "error_floor": "An unbiased guess of somebody's value can be nearer than the policy allows.",
+    "success_rate": "An attacker can tell somebody's category more often than the policy allows.",
+    "eta": "A release carries more information about somebody than the policy allows.",
+}
+
+
+class Format(StrEnum):
+    """How a verdict is told."""
+
+    text = "text"
+    json = "json"
+    sarif = "sarif"
+    junit = "junit"
+
+
+def as_json(verdict: Verdict) -> str:
+    """Return the verdict as JSON of our own."""
+    return json.dumps(verdict.as_json(), indent=2, allow_nan=False)
+
+
+def as_sarif(verdict: Verdict) -> str:
+    """Return a log of the Static Analysis Results Interchange Format: one result for each missed target."""
+    rules = [{"id": f"seepage/{kind}", "shortDescription": {"text": words}} for kind, words in _RULES.items()]
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "seepage", "semanticVersion": __version__, "rules": rules}},
+                "invocations": [{"executionSuccessful": True}],
+                "results": [_result(verdict, target) for target in verdict.missed],
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, allow_nan=False)
+
+
+def _result(verdict: Verdict, target: Target) -> dict[str, object]:
+    # The line of the policy is what a reader can act on; the model is one file of no lines.
+    written = {"artifactLocation": {"uri": _uri(verdict.policy)}, "region": {"startLine": target.line}}
+    return {
+        "ruleId": f"seepage/{target.kind}",
+        "ruleIndex": list(_RULES).index(target.kind),
+        "level": "error",
+        "message": {"text": target.reason},
+        "locations": [{"physicalLocation": written}],
+        "relatedLocations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(verdict.model)}}}],
+        "partialFingerprints": {"target/v1": target.name},
+    }
+
+
+def _uri(path: Path) -> str:
+    from urllib.parse import quote
+
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def as_junit(verdict: Verdict) -> str:
+    """Return the verdict as JUnit's XML: one test case for each target."""
+    counts = {"tests": str(len(verdict.targets)), "failures": str(len(verdict.missed)), "errors": "0"}
+    root = ElementTree.Element("testsuites", {"name": "seepage", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _xml(str(verdict.policy)), "skipped": "0", **counts})
+    for target in verdict.targets:
+        where = {"classname": f"seepage.{target.kind}", "name": _xml(target.name), "file": _xml(str(verdict.policy))}
+        case = ElementTree.SubElement(suite, "testcase", {**where, "line": str(target.line)})
+        if not target.met:
+            failure = ElementTree.SubElement(case, "failure", {"type": target.kind, "message": _xml(target.sentence)})
+            failure.text = _xml(target.reason)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _xml(text: str) -> str:
+    """Leave out what XML 1.0 cannot hold."""
+    return "".join(letter if letter >= " " or letter in "\t\n\r" else "?" for letter in text)
+
+
+WRITERS: dict[Format, Callable[[Verdict], str]] = {
+    Format.json: as_json,
+    Format.sarif: as_sarif,
+    Format.junit: as_junit,
+}

@@ -1,0 +1,103 @@
+"""A measurement on a screen of 80 columns."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from seepage.cli.terminal._console import printable, shortened
+from seepage.cli.terminal._digest import Digest, Spread
+from seepage.cli.terminal._verdict import Verdict
+
+_MOST_ROWS = 12
+_NAMES = 26
+
+
+def show_digest(console: Console, digest: Digest, verdict: Verdict | None) -> None:
+    """Print a measurement: the verdict first, then what it rests on."""
+    noise = "" if digest.noise_scale is None else f", noise scale {digest.noise_scale:g}"
+    attributes = len(digest.floors) + len(digest.categories)
+    console.print(
+        Text(f"{digest.people:,} people, {attributes} private attributes ({digest.assurance}{noise})", style="bold")
+    )
+    if verdict is not None:
+        console.print()
+        show_verdict(console, verdict)
+    _titled(console, "Information about a person", _spreads(digest.examples, ("median", "95th pct", "largest"), ""))
+    if digest.floors:
+        title = "Smallest error of any unbiased guess, in the column's own unit"
+        _titled(console, title, _spreads(digest.floors[:_MOST_ROWS], ("median", "5th pct", "smallest"), "± "))
+    if len(digest.floors) > _MOST_ROWS:
+        console.print(f"... and {len(digest.floors) - _MOST_ROWS:,} more columns", style="dim")
+    if digest.categories:
+        names = ", ".join(shortened(name) for name in digest.categories[:_MOST_ROWS])
+        console.print(Padding(Text(f"Categories, which have no unit: {names}"), (1, 0, 0, 0)))
+    if digest.groups:
+        _titled(console, f"Mean eta by {shortened(digest.grouped_by or 'group')}, with 95% intervals", _groups(digest))
+    if digest.most_exposed:
+        _titled(console, "Most exposed: treat these lines like the records themselves", _most_exposed(digest))
+    console.print()
+    console.print(Text("What this assumes", style="bold"))
+    for sentence in digest.assumptions:
+        console.print(item("-", sentence))
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Print what became of each target."""
+    console.print(Text(verdict.headline, style="bold green" if verdict.passed else "bold red"))
+    for target in verdict.targets:
+        console.print(item("met   " if target.met else "MISSED", target.reason, "green" if target.met else "red"))
+    if not verdict.passed:
+        console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
+
+
+def item(mark: str, sentence: str, style: str = "") -> Table:
+    """Return a sentence behind a mark."""
+    line = Table.grid(padding=(0, 1))
+    line.add_column(no_wrap=True)
+    line.add_column()
+    line.add_row(Text(f"  {mark}", style=style), Text(printable(sentence)))
+    return line
+
+
+def _titled(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
+def _spreads(spreads: Iterable[Spread], heads: tuple[str, str, str], sign: str) -> Table:
+    table = _table(*heads)
+    for one in spreads:
+        numbers = (f"{sign}{value:.4g}" for value in (one.median, one.tail, one.worst))
+        table.add_row(Text(shortened(one.name, _NAMES)), *numbers)
+    return table
+
+
+def _groups(digest: Digest) -> Table:
+    table = _table("people", "mean eta", "from", "to")
+    for row in digest.groups[:_MOST_ROWS]:
+        numbers = (f"{row.count:,}", f"{row.mean:.4g}", f"{row.low:.4g}", f"{row.high:.4g}")
+        table.add_row(Text(shortened(row.name, _NAMES)), *numbers)
+    if len(digest.groups) > _MOST_ROWS:
+        table.add_row(Text(f"... and {len(digest.groups) - _MOST_ROWS:,} more"), *[""] * 4)
+    return table
+
+
+def _most_exposed(digest: Digest) -> Table:
+    median = digest.examples[0].median
+    table = _table("eta", "x median")
+    for who, eta in digest.most_exposed:
+        table.add_row(Text(shortened(who, _NAMES)), f"{eta:.4g}", f"{eta / median:.1f}" if median > 0 else "")
+    return table
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=0)
+    table.add_column("", width=_NAMES + 2, no_wrap=True)
+    for head in heads:
+        # Wide enough for any number, and all tables alike.
+        table.add_column(head, justify="right", header_style="dim", width=12, no_wrap=True)
+    return table

@@ -1,0 +1,108 @@
+"""Groups of people compared."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage.display import _drawing
+from seepage.leakage import GroupLeakage, Leakage
+
+
+@dataclass(eq=False)
+class GroupDisplay:
+    """A statistic of eta in each group, with its bootstrap interval, the most exposed group on top.
+
+    Attributes
+    ----------
+    ax_, figure_
+        What `plot` drew on.
+
+    Examples
+    --------
+    >>> import seepage
+    >>> from seepage.display import GroupDisplay
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
+    >>> GroupDisplay.from_leakage(leak, X["sex"]).plot().names
+    [1.0, 2.0]
+    """
+
+    names: list[Any]
+    counts: NDArray[Any]
+    values: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+    statistic: str
+    confidence: float
+    ax_: Any = field(init=False, default=None)
+    figure_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_leakage(
+        cls, leak: Leakage, groups: Any = None, *, statistic: str = "mean", confidence: float = 0.95
+    ) -> "GroupDisplay":
+        """Compare groups of people.
+
+        Parameters
+        ----------
+        leak : Leakage
+            What was measured.
+        groups : array-like of shape (n,), or str
+            As for `Leakage.by_group`.
+        statistic : {"mean", "median", "max"}, default="mean"
+            What to compare.
+        confidence : float, default=0.95
+            The share of resamples that an interval covers.
+        """
+        return cls.from_groups(leak.by_group(groups, confidence=confidence), statistic=statistic)
+
+    @classmethod
+    def from_groups(cls, groups: GroupLeakage, *, statistic: str = "mean") -> "GroupDisplay":
+        """Take what `Leakage.by_group` returned.
+
+        Parameters
+        ----------
+        groups : GroupLeakage
+            The groups.
+        statistic : {"mean", "median", "max"}, default="mean"
+            What to compare.
+        """
+        if statistic not in ("mean", "median", "max"):
+            raise InputError(f"statistic must be 'mean', 'median' or 'max', not {statistic!r}.")
+        table = nw.from_native(groups.frame, eager_only=True)
+        values = table[statistic].to_numpy()
+        order = np.argsort(-values, kind="stable")
+        low, high = (table[f"{statistic}_{end}"].to_numpy()[order] for end in ("low", "high"))
+        names, counts = table["group"].to_list(), table["count"].to_numpy()[order]
+        return cls([names[i] for i in order], counts, values[order], low, high, statistic, groups.confidence)
+
+    def plot(self, ax: Any = None) -> "GroupDisplay":
+        """Draw one row a group.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        with _drawing.drawing(ax, (4.8, 0.9 + 0.28 * len(self.names))) as ax:
+            rows = np.arange(len(self.names))
+            # A bootstrap interval of a maximum may leave the maximum itself out.
+            reach = np.maximum([self.values - self.low, self.high - self.values], 0.0)
+            ax.errorbar(self.values, rows, xerr=reach, fmt="o", color=_drawing.BLUE, capsize=2.5, markersize=5)
+            labels = [
+                f"{_drawing.clipped(name)} ({count:,})" for name, count in zip(self.names, self.counts, strict=True)
+            ]
+            ax.set_yticks(rows, labels)
+            ax.set_ylim(len(rows) - 0.5, -0.5)
+            ax.set_xlabel(f"{self.statistic} eta, with {100 * self.confidence:.4g}% interval")
+            ax.grid(axis="x", color="0.9", linewidth=0.6)
+            ax.set_axisbelow(True)
+            ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,192 @@
+"""Preprocessing steps of scikit-learn as affine maps.
+
+`through(step, incoming, path)` continues an affine map through one fitted step. To support another step, register one
+function for its class:
+
+    @through.register
+    def _(step: MyScaler, incoming: Affine, path: str) -> Affine:
+        return incoming.shifted(-step.center_).scaled(1 / step.width_)
+"""
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from seepage._errors import UnsupportedError
+from seepage.linear.columns._affine import Affine
+
+
+@singledispatch
+def through(step: Any, incoming: Affine, path: str) -> Affine:
+    """Return the features after `step`, as an affine map of the raw columns.
+
+    Parameters
+    ----------
+    step : object
+        A fitted transformer.
+    incoming : Affine
+        The features before it.
+    path : str
+        Where the step stands, for error messages.
+    """
+    if step == "passthrough":
+        return incoming
+    raise _not_affine(path, step, "it is not known to be affine")
+
+
+def _not_affine(path: str, step: Any, reason: str) -> UnsupportedError:
+    name = type(step).__name__
+    return UnsupportedError(
+        f"The step {path!r} ({name}) cannot be measured through: {reason}. Way out: measure after it, on its output, "
+        "with seepage.measure(model[-1], model[:-1].transform(X), y, ...); its attributes are the transformed columns."
+    )
+
+
+@through.register
+def _(step: Pipeline, incoming: Affine, path: str) -> Affine:
+    for name, inner in step.steps:
+        if inner is not None:
+            incoming = through(inner, incoming, f"{path}.{name}" if path else name)
+    return incoming
+
+
+@through.register
+def _(step: FeatureUnion, incoming: Affine, path: str) -> Affine:
+    parts = []
+    for name, inner in step.transformer_list:
+        if inner != "drop":
+            weight = (step.transformer_weights or {}).get(name, 1.0)
+            parts.append(through(inner, incoming, f"{path}.{name}").scaled(weight))
+    return Affine.stacked(parts)
+
+
+@through.register
+def _(step: ColumnTransformer, incoming: Affine, path: str) -> Affine:
+    parts = []
+    for name, inner, columns in step.transformers_:
+        index = _positions(columns, step)
+        if len(index) and not (isinstance(inner, str) and inner == "drop"):
+            weight = (step.transformer_weights or {}).get(name, 1.0)
+            part = through(inner, incoming.take(index), f"{path}.{name}")
+            parts.append(part if weight == 1.0 else part.scaled(weight))
+    return Affine.stacked(parts)
+
+
+def _positions(columns: Any, step: ColumnTransformer) -> NDArray[np.intp]:
+    every = np.arange(step.n_features_in_)
+    if isinstance(columns, str):
+        columns = [columns]
+    if isinstance(columns, slice) and isinstance(columns.start or columns.stop, str):
+        names = list(step.feature_names_in_)
+        start = names.index(columns.start) if columns.start is not None else 0
+        stop = names.index(columns.stop) + 1 if columns.stop is not None else len(names)
+        return every[start:stop]
+    if isinstance(columns, slice):
+        return every[columns]
+    listed = np.atleast_1d(np.asarray(columns))
+    if listed.size and listed.dtype.kind in "OUT":
+        names = list(step.feature_names_in_)
+        return np.array([names.index(str(column)) for column in listed], dtype=np.intp)
+    return every[listed] if listed.size else every[:0]
+
+
+@through.register
+def _(step: StandardScaler, incoming: Affine, path: str) -> Affine:
+    if step.with_mean:
+        incoming = incoming.shifted(-step.mean_)
+    return incoming.scaled(1 / step.scale_) if step.with_std else incoming
+
+
+@through.register
+def _(step: MinMaxScaler, incoming: Affine, path: str) -> Affine:
+    if step.clip:
+        raise _not_affine(path, step, "clip=True cuts values off")
+    return incoming.scaled(step.scale_).shifted(step.min_)
+
+
+@through.register
+def _(step: MaxAbsScaler, incoming: Affine, path: str) -> Affine:
+    if getattr(step, "clip", False):
+        raise _not_affine(path, step, "clip=True cuts values off")
+    return incoming.scaled(1 / step.scale_)
+
+
+@through.register
+def _(step: RobustScaler, incoming: Affine, path: str) -> Affine:
+    if step.with_centering:
+        incoming = incoming.shifted(-step.center_)
+    return incoming.scaled(1 / step.scale_) if step.with_scaling else incoming
+
+
+@through.register
+def _(step: PCA, incoming: Affine, path: str) -> Affine:
+    turned = incoming.shifted(-step.mean_).mapped(step.components_)
+    if step.whiten:
+        # The floor on the scale is scikit-learn's own, for components without variance.
+        scale = np.sqrt(step.explained_variance_)
+        turned = turned.scaled(1 / np.maximum(scale, np.finfo(scale.dtype).eps))
+    return turned
+
+
+@through.register
+def _(step: TruncatedSVD, incoming: Affine, path: str) -> Affine:
+    return incoming.mapped(step.components_)
+
+
+@through.register
+def _(step: SelectorMixin, incoming: Affine, path: str) -> Affine:
+    return incoming.take(step.get_support(indices=True))
+
+
+@through.register
+def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
+    if step.func is not None:
+        raise _not_affine(path, step, "its function may do anything")
+    return incoming
+
+
+@through.register
+def _(step: SimpleImputer, incoming: Affine, path: str) -> Affine:
+    # Missing values are refused when rows are read, so imputing is the identity.
+    if step.add_indicator and step.indicator_.features_.size:
+        raise _not_affine(path, step, "add_indicator=True makes features of missing values")
+    statistics = np.asarray(step.statistics_)
+    kept = np.array([not (isinstance(s, float) and np.isnan(s)) for s in statistics.tolist()])
+    return incoming if kept.all() or step.keep_empty_features else incoming.take(np.flatnonzero(kept))
+
+
+@through.register
+def _(step: OneHotEncoder, incoming: Affine, path: str) -> Affine:
+    columns = []
+    for feature in range(incoming.features):
+        column = incoming.raw_column(feature)
+        if column is None:
+            raise _not_affine(path, step, "a one-hot encoder must come before any step that changes its columns")
+        columns.append(column)
+    return Affine.indicators(columns, _level_counts(step))
+
+
+def _level_counts(step: OneHotEncoder) -> Sequence[int]:
+    counts = [len(levels) for levels in step.categories_]
+    if step._infrequent_enabled:
+        rare = [0 if levels is None else len(levels) for levels in step.infrequent_categories_]
+        counts = [count - max(few - 1, 0) for count, few in zip(counts, rare, strict=True)]
+    if step.drop_idx_ is not None:
+        counts = [count - (index is not None) for count, index in zip(counts, step.drop_idx_, strict=True)]
+    return counts

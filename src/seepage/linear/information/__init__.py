@@ -1,0 +1,1 @@
+"""The information of a linear release, row by row and jointly."""

@@ -1,0 +1,88 @@
+"""What the exact information of a linear model is, wherever its rows are."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, UnansweredError
+from seepage._noise import GaussianNoise
+from seepage.leakage._information import Assurance
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._one_margin import OneMargin
+from seepage.linear.information._several_margins import SeveralMargins
+from seepage.meaning import Guarantee, output_perturbation
+
+Array = NDArray[np.float64]
+
+
+class ExactInformation:
+    """The part of an exact measurement that does not depend on where its rows are."""
+
+    rows: Any
+    geometry: Geometry
+    penalty: Array
+    noise: GaussianNoise
+    attribute_names: tuple[str, ...]
+
+    @property
+    def assurance(self) -> Assurance:
+        return "exact"
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.count)
+
+    @cached_property
+    def scorer(self) -> OneMargin | SeveralMargins:
+        """The row-local pass: a pure function of a batch."""
+        return OneMargin(self.geometry) if self.geometry.outputs == 1 else SeveralMargins(self.geometry)
+
+    def is_label(self, attribute: str) -> bool:
+        """Return whether an attribute is the label."""
+        return not self.geometry.public_label and attribute == self.attribute_names[-1]
+
+    def geometry_of(self, attribute: str | None) -> Geometry:
+        """Return the geometry of all values, or of one attribute alone."""
+        if attribute is None:
+            return self.geometry
+        if self.is_label(attribute):
+            return self.geometry.of_label()
+        return self.geometry.of_attribute(self.attribute_names.index(attribute))
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the largest norm of a feature vector and the largest weight."""
+        raise NotImplementedError
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        loss, scale = self.geometry.loss, self.noise.scale
+        if loss.largest_slope is None:
+            raise UnansweredError(
+                f"Differential privacy needs a loss whose slope is bounded; that of the {type(loss).__name__} loss is "
+                "not, so one record can move the parameters without limit."
+            )
+        weakest = float(self.penalty.min())
+        if weakest == 0:
+            raise UnansweredError(
+                "Differential privacy needs a penalty on every parameter, also on the intercept; without it one record "
+                "can move the parameters without limit. Fit with fit_intercept=False and a penalty."
+            )
+        if scale is None:
+            raise UnansweredError("Differential privacy is translated for independent noise of one scale only.")
+        largest, weight = self.extremes()
+        norm = largest if input_norm is None else input_norm
+        if norm < largest * (1 - 1e-12):
+            raise InputError(f"input_norm is {norm:g}, but a row of the data has norm {largest:g}.")
+        origin = "the largest in the data, which itself is not private" if input_norm is None else "as stated"
+        return output_perturbation(
+            sensitivity=2 * loss.largest_slope * norm * weight / weakest,
+            noise_scale=scale,
+            delta=delta,
+            assumptions=(
+                f"Feature vectors have a norm of at most {norm:g} ({origin}).",
+                f"The slope of the loss is at most {loss.largest_slope:g}, and the penalty on every parameter at least "
+                f"{weakest:g}.",
+                "One record may be replaced by any other, whatever the rest of the data is.",
+            ),
+        )

@@ -1,0 +1,1 @@
+"""What a model minimized, and where its minimum is."""

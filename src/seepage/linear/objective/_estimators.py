@@ -1,0 +1,336 @@
+"""What a fitted scikit-learn estimator minimized, in one notation.
+
+Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2  (eq. 2.1). `read` finds
+loss, P, how labels and class weights enter, and how near to the minimizer the solver promises to come.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDRegressor,
+    TweedieRegressor,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from seepage._errors import InputError, UnsupportedError
+from seepage.linear.objective._losses import (
+    Logistic,
+    Loss,
+    Separate,
+    Softmax,
+    Squared,
+    Tweedie,
+    TweedieIdentity,
+    VectorLoss,
+)
+
+Array = NDArray[np.float64]
+Precision = Literal["direct", "iterative", "stochastic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """How labels become the numbers that the loss sees."""
+
+    classes: NDArray[Any] | None
+    """The classes of a classifier; None for a regression."""
+    codes: Array | None
+    """One row of numbers for each class."""
+    outputs: int
+
+    def encode(self, labels: NDArray[Any]) -> Array:
+        """Return labels as numbers, shape (n, outputs)."""
+        if self.classes is None or self.codes is None:
+            try:
+                numbers = np.asarray(labels, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InputError(f"The target of a regression must be numbers, not {labels[:1].tolist()!r}.") from None
+            numbers = numbers.reshape(len(numbers), -1)
+            if numbers.shape[1] != self.outputs:
+                raise InputError(f"y has {numbers.shape[1]} columns; the model was fitted on {self.outputs}.")
+            return numbers
+        return self.codes[self.positions(labels)]
+
+    def positions(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the index of each label among the classes."""
+        assert self.classes is not None
+        try:
+            index = np.searchsorted(self.classes, labels).clip(0, len(self.classes) - 1)
+            strange = self.classes[index] != labels
+        except TypeError:
+            strange = np.ones(len(labels), dtype=bool)
+        if np.any(strange):
+            raise InputError(
+                f"y holds {labels[np.argmax(strange)]!r}, which is none of the model's classes {self.classes.tolist()}."
+            )
+        return np.asarray(index)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The objective that an estimator minimized, and the parameters it came to."""
+
+    estimator: str
+    loss: VectorLoss
+    parameters: Array
+    """theta, shape (p, outputs), the intercept last."""
+    penalty: Array
+    """P, shape (p, outputs)."""
+    intercept: bool
+    labels: Labels
+    class_weight: Array | None
+    """A factor for each class on the weight of its rows."""
+    basis: Array
+    """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
+    precision: Precision
+    gradient_promise: float
+    """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
+
+    @property
+    def size(self) -> int:
+        """The number of coefficients of one output, with its intercept."""
+        return int(self.parameters.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    loss: VectorLoss
+    penalty: float | Array
+    """Of the coefficients, for the objective as a sum over rows."""
+    precision: Precision
+    classifier: bool = False
+    intercept_penalty: float = 0.0
+    margin_codes: tuple[float, float] = (0.0, 1.0)
+    gradient_promise: float = 0.0
+
+
+Reader = Callable[[Any, float, int, int], _Read]
+
+
+def _linear_regression(model: Any, total: float, count: int, outputs: int) -> _Read:
+    _refuse_positive(model)
+    return _Read(_of_outputs(Squared(), outputs), 0.0, "direct")
+
+
+def _ridge(model: Any, total: float, count: int, outputs: int) -> _Read:
+    _refuse_positive(model)
+    alpha = np.asarray(model.alpha, dtype=np.float64)
+    return _Read(_of_outputs(Squared(), outputs), alpha, _ridge_precision(model))
+
+
+def _ridge_classifier(model: Any, total: float, count: int, outputs: int) -> _Read:
+    _refuse_positive(model)
+    loss = _of_outputs(Squared(), outputs)
+    return _Read(loss, float(model.alpha), _ridge_precision(model), classifier=True, margin_codes=(-1.0, 1.0))
+
+
+def _ridge_precision(model: Any) -> Precision:
+    if model.solver in ("auto", "svd", "cholesky"):
+        return "direct"
+    return "iterative" if model.solver in ("lsqr", "sparse_cg", "lbfgs") else "stochastic"
+
+
+def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> _Read:
+    if not np.isfinite(model.C):
+        strength = 0.0
+    elif getattr(model, "penalty", None) in ("l1", "elasticnet") or (model.l1_ratio or 0) != 0:
+        raise _bad_penalty(model, "l1_ratio=0")
+    else:
+        strength = 0.0 if getattr(model, "penalty", "l2") is None else 1.0 / float(model.C)
+    loss: VectorLoss = Logistic() if outputs == 1 else Softmax(outputs)
+    # liblinear appends a constant feature and penalizes its coefficient like any other.
+    liblinear = model.solver == "liblinear"
+    return _Read(
+        loss,
+        strength,
+        "stochastic" if model.solver in ("sag", "saga") else "iterative",
+        classifier=True,
+        intercept_penalty=strength / float(model.intercept_scaling) ** 2 if liblinear else 0.0,
+        gradient_promise=0.0 if liblinear or model.solver in ("sag", "saga") else float(model.tol),
+    )
+
+
+def _tweedie(model: Any, total: float, count: int, outputs: int) -> _Read:
+    if isinstance(model, PoissonRegressor):
+        power, link = 1.0, "log"
+    elif isinstance(model, GammaRegressor):
+        power, link = 2.0, "log"
+    else:
+        power = float(model.power)
+        link = ("identity" if power <= 0 else "log") if model.link == "auto" else model.link
+    loss: Loss = Tweedie(power) if link == "log" else Squared() if power == 0 else TweedieIdentity(power)
+    # These objectives are means over the weights.
+    return _Read(loss, float(model.alpha) * total, "iterative", gradient_promise=float(model.tol))
+
+
+def _sgd(model: Any, total: float, count: int, outputs: int) -> _Read:
+    allowed = {"squared_error": Squared(), "log_loss": Logistic()}
+    if model.loss not in allowed:
+        raise UnsupportedError(
+            f"{type(model).__name__}(loss={model.loss!r}) has no continuous second derivative, so the information is "
+            f"not defined everywhere. Losses that can be measured: {sorted(allowed)}."
+        )
+    if model.penalty not in ("l2", None):
+        raise _bad_penalty(model, "penalty='l2' or penalty=None")
+    if outputs > 1 and getattr(model, "class_weight", None) is not None:
+        raise UnsupportedError(
+            f"{type(model).__name__} with class_weight and more than two classes weights each one-versus-rest problem "
+            "differently, which is not supported. Use LogisticRegression, or sample_weight."
+        )
+    strength = float(model.alpha) * count if model.penalty == "l2" else 0.0
+    classifier = isinstance(model, SGDClassifier)
+    codes = (-1.0, 1.0) if model.loss == "squared_error" else (0.0, 1.0)
+    loss = _of_outputs(allowed[model.loss], outputs)
+    return _Read(loss, strength, "stochastic", classifier=classifier, margin_codes=codes)
+
+
+_READERS: dict[type, Reader] = {
+    LinearRegression: _linear_regression,
+    Ridge: _ridge,
+    RidgeClassifier: _ridge_classifier,
+    LogisticRegression: _logistic_regression,
+    PoissonRegressor: _tweedie,
+    GammaRegressor: _tweedie,
+    TweedieRegressor: _tweedie,
+    SGDRegressor: _sgd,
+    SGDClassifier: _sgd,
+}
+
+
+def supported_names() -> tuple[str, ...]:
+    """Return the classes of models that can be measured."""
+    return tuple(kind.__name__ for kind in _READERS)
+
+
+def check_known(model: Any) -> None:
+    """Refuse a model that cannot be measured."""
+    if type(model) not in _READERS:
+        known = ", ".join(supported_names())
+        raise UnsupportedError(
+            f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
+        )
+
+
+def check_supported(model: Any) -> None:
+    """Refuse a model that cannot be measured, or is not fitted yet, before anything reads the data."""
+    check_known(model)
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise InputError(
+            f"This {type(model).__name__} is not fitted yet. Fit it first; seepage measures a trained model."
+        ) from None
+
+
+def labels_of(model: Any) -> Labels:
+    """Return how a fitted model's labels become numbers."""
+    outputs = np.atleast_2d(model.coef_).shape[0]
+    if not hasattr(model, "classes_"):
+        return Labels(None, None, outputs)
+    if isinstance(model.classes_, list) or getattr(model, "classes_", np.empty(0)).ndim != 1:
+        raise UnsupportedError(f"{type(model).__name__} with several labels a row is not supported.")
+    low, high = _READERS[type(model)](model, 1.0, 1, outputs).margin_codes
+    if outputs == 1:
+        codes = np.array([[low], [high]])
+    else:
+        codes = np.where(np.eye(outputs, dtype=bool), high, low)
+        if isinstance(model, LogisticRegression):
+            codes = codes @ Softmax(outputs).basis
+    return Labels(np.asarray(model.classes_), codes, codes.shape[1])
+
+
+def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) -> Array | None:
+    """Return the factor of each class.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted model.
+    counts, weighted : ndarray
+        The number of rows of each class, and the sum of their sample weights.
+    """
+    setting = getattr(model, "class_weight", None)
+    if setting is None or counts is None or weighted is None:
+        return None
+    if isinstance(setting, str):
+        # scikit-learn balances by weight in LogisticRegression and by count elsewhere.
+        base = weighted if isinstance(model, LogisticRegression) else counts
+        return np.asarray(base.sum() / (len(base) * base))
+    return np.array([float(setting.get(label, 1.0)) for label in np.asarray(model.classes_).tolist()])
+
+
+def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: float, count: int) -> Problem:
+    """Return what a fitted estimator minimized.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted model.
+    labels : Labels
+        How its labels become numbers.
+    class_weight : ndarray or None
+        The factor of each class.
+    total_weight : float
+        The sum of all row weights.
+    count : int
+        The number of rows.
+    """
+    single = np.asarray(model.coef_).dtype == np.float32
+    coefficients = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    found = _READERS[type(model)](model, total_weight, count, coefficients.shape[0])
+    parameters = coefficients.T
+    penalty = np.broadcast_to(np.asarray(found.penalty, dtype=np.float64), parameters.shape)
+    if model.fit_intercept:
+        last = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (1, parameters.shape[1]))
+        parameters = np.vstack([parameters, last])
+        penalty = np.vstack([penalty, np.full((1, penalty.shape[1]), found.intercept_penalty)])
+    basis = np.eye(parameters.shape[1])
+    if isinstance(found.loss, Softmax):
+        basis = found.loss.basis
+        # Dropping what all classes share changes no probability; the solver's own minimizer has none of it.
+        parameters = parameters @ basis
+        penalty = penalty[:, :1] * np.ones((1, basis.shape[1]))
+    return Problem(
+        estimator=type(model).__name__,
+        loss=found.loss,
+        parameters=parameters,
+        penalty=np.array(penalty),
+        intercept=bool(model.fit_intercept),
+        labels=labels,
+        class_weight=class_weight,
+        basis=basis,
+        # Single precision loses digits that a direct solver would have kept.
+        precision="iterative" if found.precision == "direct" and single else found.precision,
+        gradient_promise=found.gradient_promise,
+    )
+
+
+def _of_outputs(loss: Loss, outputs: int) -> VectorLoss:
+    return loss if outputs == 1 else Separate(loss, outputs)
+
+
+def _refuse_positive(model: Any) -> None:
+    if model.positive:
+        raise UnsupportedError(
+            f"{type(model).__name__}(positive=True) has a constrained minimizer, where coefficients at zero do not "
+            "move with the data; this is not supported. Fit with positive=False."
+        )
+
+
+def _bad_penalty(model: Any, way_out: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{type(model).__name__} was fitted with a penalty that is not plain L2, so its minimizer is not a smooth "
+        f"function of the data. Fit it with {way_out}."
+    )

@@ -1,0 +1,1 @@
+"""Rows as the passes see them."""

@@ -1,0 +1,321 @@
+"""Rows as the two passes see them: numbers, a batch at a time.
+
+The passes touch a batch only through `project`, `gram` and `total`, so whether features are dense or sparse, and
+whether there is an intercept, is decided here and nowhere else.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from threading import Lock
+from typing import Any, Protocol
+
+import narwhals as nw
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from seepage._errors import InputError
+from seepage._tables import Table
+from seepage.linear.objective._estimators import Labels
+from seepage.linear.rows._sparse import sparse_gram
+from seepage.linear.rows._threads import in_threads
+
+Array = NDArray[np.float64]
+
+# Beyond these magnitudes squares and their products leave float64.
+_LARGEST = 1e75
+_SMALLEST = 1e-75
+# A batch of 2^18 numbers and its products stay in the processor's cache; a wide one needs at least twice as many rows
+# as columns for its sums to be worth adding, up to 2^22 numbers.
+_USUAL_NUMBERS = 2**18
+_MOST_NUMBERS = 2**22
+_SPARSE_NUMBERS = 2**20
+# A ColumnTransformer changes the warning filters of the whole process while it works and then puts back what it found:
+# two threads in it at once warn of each other, and can leave no filters at all behind.
+_PREPROCESSING = Lock()
+
+
+def batch_rows(features: int) -> int:
+    """Return how many rows make a batch."""
+    width = max(features, 1)
+    return max(min(max(_USUAL_NUMBERS // width, 2 * width), _MOST_NUMBERS // width), 64)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A few rows: features, labels as numbers, and weights."""
+
+    features: Array | sparse.csr_array
+    labels: Array
+    """Shape (n, outputs)."""
+    weights: Array | None
+    intercept: bool
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def width(self) -> int:
+        """The number of coefficients, with the intercept."""
+        return int(self.features.shape[1]) + self.intercept
+
+    def take(self, rows: NDArray[Any] | slice) -> "Batch":
+        """Return some of the rows, by index, mask or range."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Batch(self.features[rows], self.labels[rows], weights, self.intercept)
+
+    def augmented(self) -> Array:
+        """Return [X, 1] as a dense array."""
+        features = self.features
+        dense = features if isinstance(features, np.ndarray) else np.asarray(features.toarray())
+        return np.column_stack([dense, np.ones(len(self))]) if self.intercept else dense
+
+    def project(self, matrix: Array) -> Array:
+        """Return [X, 1] @ matrix."""
+        if not self.intercept:
+            return np.asarray(self.features @ matrix)
+        product = np.asarray(self.features @ matrix[:-1])
+        product += matrix[-1]
+        return product
+
+    def total(self, values: Array) -> Array:
+        """Return [X, 1]^T @ values."""
+        product = np.asarray(self.features.T @ values)
+        return np.vstack([product, values.sum(axis=0)]) if self.intercept else product
+
+    def gram(self, weights: Array) -> Array:
+        """Return [X, 1]^T diag(weights) [X, 1]."""
+        if sparse.issparse(self.features):
+            return self._sparse_gram(weights)
+        if len(weights) and (weights == weights[0]).all():
+            return np.asarray(weights[0] * self._plain_gram())
+        # The symmetric form B^T B, with weights that have roots, costs half the flops.
+        positive = weights.min(initial=0.0) >= 0.0
+        factor = np.sqrt(weights) if positive else weights
+        scaled = np.empty((len(self), self.width))
+        np.multiply(self.features, factor[:, None], out=scaled[:, : self.features.shape[1]])
+        if self.intercept:
+            scaled[:, -1] = factor
+        return np.asarray(scaled.T @ scaled) if positive else self.total(scaled)
+
+    def _plain_gram(self) -> Array:
+        inner = np.asarray(self.features.T @ self.features)
+        if not self.intercept:
+            return inner
+        whole = np.empty((self.width, self.width))
+        whole[:-1, :-1] = inner
+        whole[-1, :-1] = whole[:-1, -1] = self.features.sum(axis=0)
+        whole[-1, -1] = len(self)
+        return whole
+
+    def _sparse_gram(self, weights: Array) -> Array:
+        features = sparse.csr_array(self.features)
+        inner = sparse_gram(features, weights)
+        if not self.intercept:
+            return inner
+        whole = np.empty((self.width, self.width))
+        whole[:-1, :-1] = inner
+        whole[-1, :-1] = whole[:-1, -1] = features.T @ weights
+        whole[-1, -1] = weights.sum()
+        return whole
+
+
+class Rows(Protocol):
+    """Where batches come from, again for every pass."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        ...
+
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        """Add a function of batches up, refusing bad values of the features that `check` names."""
+        ...
+
+
+class RowsInMemory(Rows, Protocol):
+    """Rows of which any part can be had."""
+
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        """Return where each batch begins and ends, in order; batches of sums may be larger."""
+        ...
+
+    def read(self, span: slice) -> Batch:
+        """Return the rows of one span."""
+        ...
+
+    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+        """Return a function of each batch, with where its rows stand."""
+        ...
+
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        """Return the rows of one span with one attribute (None: the label) set to a value."""
+        ...
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        """Return the raw values of one attribute (None: the label)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How raw rows become a batch: the model's own preprocessing and coding of labels. Holds no rows."""
+
+    preprocess: Any
+    """A fitted transformer, or None."""
+    labels: Labels
+    class_weight: Array | None
+    intercept: bool
+
+    def batch(self, table: Any, labels: NDArray[Any], weights: Array | None) -> Batch:
+        """Return a few raw rows as a batch."""
+        if self.class_weight is not None:
+            factor = self.class_weight[self.labels.positions(labels)]
+            weights = factor if weights is None else weights * factor
+        return Batch(self.features(table), self.labels.encode(labels), weights, self.intercept)
+
+    def features(self, table: Any) -> Array | sparse.csr_array:
+        """Return the features of a few raw rows."""
+        if self.preprocess is None:
+            return numbers(table)
+        with _PREPROCESSING:
+            transformed = self.preprocess.transform(table)
+        return numbers(transformed)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows that are in memory already, read a batch at a time."""
+
+    table: Table
+    labels: NDArray[Any]
+    weights: Array | None
+    reading: Reading
+    batch_size: int
+    first: int = 0
+    """What messages call the first row."""
+
+    @property
+    def count(self) -> int:
+        return len(self.table)
+
+    def spans(self, *, summed: bool = False) -> list[slice]:
+        size = self.batch_size
+        if summed and sparse.issparse(self.table.native):
+            # Sparse rows hold few numbers, but what they add up to is dense: add it up seldom.
+            size = max(size, _SPARSE_NUMBERS * self.count // max(self.table.native.nnz, 1))
+        return [slice(at, min(at + size, self.count)) for at in range(0, self.count, size)]
+
+    def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        batch = self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
+        if check is not None:
+            check_batch(batch, self.first + span.start, check)
+        return batch
+
+    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+        weights = None if self.weights is None else self.weights[span]
+        labels = self.labels[span]
+        if attribute is None:
+            # Class weights are public: they stay those of the true label.
+            batch = self.read(span)
+            return replace(batch, labels=self.reading.labels.encode(np.full(len(labels), value)))
+        return self.reading.batch(self.table.rows_with(span.start, span.stop, attribute, value), labels, weights)
+
+    def column(self, attribute: str | None) -> NDArray[Any]:
+        return self.labels if attribute is None else self.table.column(attribute)
+
+    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+        if check is not None and self.reading.preprocess is not None:
+            check_raw(self.table, self.first)
+
+        def part(span: slice) -> Any:
+            batch = self.read(span, check)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return of(batch)
+
+        return reduce(add, in_threads(part, self.spans(summed=True), "adding up"))
+
+    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+        return in_threads(lambda span: (span, of(self.read(span))), self.spans(), "scoring")
+
+
+def numbers(table: Any) -> Array | sparse.csr_array:
+    """Return a table as float64, dense or sparse."""
+    if sparse.issparse(table):
+        return sparse.csr_array(table, dtype=np.float64)
+    if hasattr(table, "to_numpy"):
+        table = table.to_numpy()
+    elif hasattr(table, "to_pylist"):
+        table = np.column_stack([column.to_numpy() for column in table.columns])
+    table = np.asarray(table)
+    # Digits written as text would convert silently, and mean that the model was fitted on something else.
+    text = table.dtype.kind in "USO" and any(isinstance(value, str | bytes) for value in table.ravel())
+    try:
+        return np.asarray("text" if text else table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "X holds values that are not numbers, and the model has no step that encodes them. Pass X as the model was "
+            "fitted on it, or put the encoder and the model in one Pipeline."
+        ) from None
+
+
+def check_batch(batch: Batch, start: int, names: tuple[str, ...]) -> None:
+    """Refuse values that no number could be computed from."""
+    check_values(batch.features, stored(batch.features), start, names, "X")
+    check_values(batch.labels, batch.labels, start, ("y",) * batch.labels.shape[1], "y")
+
+
+def stored(table: Any) -> Array:
+    """Return the numbers that a table holds, without the zeros that a sparse one leaves out."""
+    return np.asarray(table.data if sparse.issparse(table) else table, dtype=np.float64)
+
+
+@numba.njit(cache=True, nogil=True)
+def can_be_squared(values):  # type: ignore[no-untyped-def]
+    """Return whether all values are zero or have a square that float64 can hold."""
+    wrong = 0
+    # Counting, by index and without a branch, is what the compiler can do several at a time.
+    for i in range(values.shape[0]):
+        size = abs(values[i])
+        wrong += (not (size < _LARGEST)) | ((size != 0.0) & (size <= _SMALLEST))
+    return wrong == 0
+
+
+def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
+    """Refuse NaN, infinity, and magnitudes that cannot be squared."""
+    if can_be_squared(values.ravel(order="K")):
+        return
+    dense = table.toarray() if sparse.issparse(table) else table
+    size = np.abs(dense)
+    wrong = ~(size < _LARGEST) | ((size > 0) & (size < _SMALLEST))
+    row, column = np.argwhere(wrong)[0]
+    value = dense[row, column]
+    where = f"row {start + row}" if what == "y" else f"row {start + row}, column {names[column]!r}"
+    if np.isnan(value):
+        raise InputError(f"{what} has a missing value (NaN) in {where}. Drop or fill it before fitting and measuring.")
+    if np.isinf(value):
+        raise InputError(f"{what} is infinite in {where}.")
+    raise InputError(
+        f"{what} holds {value:g} in {where}: its square leaves the range of float64. Rescale it to another unit."
+    )
+
+
+def check_raw(table: Table, start: int = 0) -> None:
+    """Refuse missing and extreme raw values, which preprocessing could hide."""
+    if not table.is_frame:
+        if not np.issubdtype(table.native.dtype, np.number):
+            return
+        check_values(table.native, stored(table.native), start, table.names, "X")
+        return
+    frame = nw.from_native(table.native, eager_only=True)
+    for name in frame.columns:
+        column = frame[name]
+        if column.null_count():
+            raise InputError(f"X has a missing value in column {str(name)!r}. Drop or fill it before fitting.")
+        if column.dtype.is_numeric():
+            values = np.asarray(column.to_numpy(), dtype=np.float64)
+            check_values(values[:, None], values, start, (str(name),), "X")

@@ -1,0 +1,120 @@
+"""The pass that adds: what Newton's method and joint information need of a batch, as sums over its rows."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.objective._losses import Derivatives, VectorLoss
+from seepage.linear.rows._rows import Batch
+
+Array = NDArray[np.float64]
+
+
+class Additive:
+    """Sums of two sets of rows add up to those of their union, field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        if isinstance(other, Nothing):
+            return self
+        # Every subclass is a dataclass of numbers and arrays.
+        pairs = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return type(self)(**pairs)
+
+
+class Nothing:
+    """The sum over no rows."""
+
+    def __add__(self, other: Any) -> Any:
+        return other
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonSums(Additive):
+    """The objective's data term (eq. 2.1) with its two derivatives (the second is eq. 2.4), at some parameters."""
+
+    value: float
+    gradient: Array
+    """Shape (p, outputs)."""
+    hessian: Array
+    """Shape (outputs * p, outputs * p), output by output."""
+    slope_squares: float
+    curvature: float
+    weight: float
+    count: int
+    trailing: int
+    """Rows whose label is not ahead; none means that the classes are separated."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointSums(Additive):
+    """What the joint information of a set of rows is made of (eq. 2.11)."""
+
+    slope: Array
+    """Sum of rho rho^T, shape (outputs, outputs)."""
+    cross: Array
+    """Sum of rho_c S_de x, shape (outputs, outputs, outputs, p)."""
+    spread: Array
+    """Sum of (S Tau S + B B^T)_cd x x^T, shape (outputs * p, outputs * p)."""
+
+
+def derivatives(batch: Batch, loss: VectorLoss, margins: Array) -> Derivatives:
+    """Return the loss's derivatives, each multiplied by the row's weight."""
+    found = loss.derivatives(margins, batch.labels)
+    if batch.weights is None:
+        return found
+    weight = batch.weights
+    return Derivatives(
+        found.slope * weight[:, None],
+        found.curvature * weight[:, None, None],
+        found.label_slope * weight[:, None, None],
+    )
+
+
+def newton_sums(batch: Batch, loss: VectorLoss, parameters: Array) -> NewtonSums:
+    """Add up value, gradient and Hessian over a batch."""
+    margins = batch.project(parameters)
+    slope, curvature, _ = derivatives(batch, loss, margins)
+    values = loss.value(margins, batch.labels)
+    weight = batch.weights
+    lead = loss.lead(margins, batch.labels)
+    ahead = np.zeros(len(batch), dtype=bool) if lead is None else lead > 0
+    if weight is not None:
+        ahead |= weight == 0
+    return NewtonSums(
+        value=float(values.sum() if weight is None else np.dot(weight[weight > 0], values[weight > 0])),
+        gradient=batch.total(slope),
+        hessian=_blocks(batch, curvature),
+        slope_squares=float((slope**2).sum()),
+        curvature=float(np.abs(np.trace(curvature, axis1=1, axis2=2)).sum()),
+        weight=float(len(batch) if weight is None else weight.sum()),
+        count=len(batch),
+        trailing=int((~ahead).sum()),
+    )
+
+
+def joint_sums(batch: Batch, loss: VectorLoss, parameters: Array, tau_gram: Array, public_label: bool) -> JointSums:
+    """Add up what joint information needs over a batch; `tau_gram` is tau tau^T, shape (outputs, outputs)."""
+    slope, curvature, label_slope = derivatives(batch, loss, batch.project(parameters))
+    outputs, p = loss.outputs, batch.width
+    # Numbers commute; only for several outputs are these matrices.
+    spread = curvature * tau_gram * curvature if outputs == 1 else curvature @ tau_gram @ curvature
+    if not public_label:
+        spread = spread + (label_slope**2 if outputs == 1 else label_slope @ label_slope.transpose(0, 2, 1))
+    products = (slope[:, :, None, None] * curvature[:, None]).reshape(len(batch), -1)
+    cross = batch.total(products).T.reshape(outputs, outputs, outputs, p)
+    return JointSums(slope=slope.T @ slope, cross=cross, spread=_blocks(batch, spread))
+
+
+def _blocks(batch: Batch, weights: Array) -> Array:
+    """Return sum_i weights_i (x) x_i x_i^T for symmetric weights of shape (n, outputs, outputs)."""
+    outputs, p = weights.shape[1], batch.width
+    if outputs == 1:
+        return batch.gram(weights[:, 0, 0])
+    whole = np.empty((outputs, p, outputs, p))
+    for c in range(outputs):
+        for d in range(c + 1):
+            whole[c, :, d, :] = batch.gram(weights[:, c, d])
+            whole[d, :, c, :] = whole[c, :, d, :].T
+    return whole.reshape(outputs * p, outputs * p)

@@ -1,0 +1,28 @@
+"""Weights of rows, checked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage._tables import column_values
+from seepage.linear.rows._rows import check_values
+
+Array = NDArray[np.float64]
+
+
+def checked_weights(sample_weight: Any, count: int) -> Array | None:
+    """Return one weight a row, none of them negative or missing."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(column_values(sample_weight), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers.") from None
+    if weights.shape != (count,):
+        raise InputError(f"sample_weight must have one entry for each of the {count} rows, not shape {weights.shape}.")
+    check_values(weights[:, None], weights, 0, ("sample_weight",), "sample_weight")
+    if (weights < 0).any():
+        raise InputError(f"sample_weight is negative in row {int(np.argmax(weights < 0))}.")
+    return weights

@@ -1,0 +1,1 @@
+"""From what a report says to pages."""

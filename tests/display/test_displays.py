@@ -1,0 +1,211 @@
+"""The displays: what they draw is what the frames hold."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from people import write_people
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import seepage
+from seepage.display import (
+    AttackDisplay,
+    AttributeDisplay,
+    DistributionDisplay,
+    EqualizedDisplay,
+    FloorDisplay,
+    GalleryDisplay,
+    GroupDisplay,
+    WorstDisplay,
+)
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
+SEX = X["sex"].map({1.0: "f", 2.0: "m"})
+DIGITS = load_digits()
+
+
+def _equalized():
+    model = LinearRegression(fit_intercept=False)
+    before = seepage.measure(model.fit(X, Y), X, Y, noise_scale=2.0)
+    return EqualizedDisplay.from_leakages(before, seepage.EqualizedLeakage(model, noise_scale=2.0).fit(X, Y).leakage_)
+
+
+def _gallery():
+    model = Ridge(alpha=10.0).fit(DIGITS.data, DIGITS.target)
+    leak = seepage.measure(model, DIGITS.data, DIGITS.target, noise_scale=1.0)
+    return GalleryDisplay.from_leakage(leak, DIGITS.images, count=5)
+
+
+DISPLAYS = {
+    "distribution": lambda: DistributionDisplay.from_leakage(LEAK),
+    "distribution by group": lambda: DistributionDisplay.from_leakage(LEAK, groups=SEX),
+    "worst": lambda: WorstDisplay.from_leakage(LEAK),
+    "attributes": lambda: AttributeDisplay.from_leakage(LEAK),
+    "groups": lambda: GroupDisplay.from_leakage(LEAK, SEX),
+    "floor": lambda: FloorDisplay.from_leakage(LEAK, "bmi"),
+    "floor without a prior": lambda: FloorDisplay.from_leakage(LEAK, "bmi", prior=None),
+    "equalized": _equalized,
+    "gallery": _gallery,
+    "attack": lambda: AttackDisplay.from_verification(
+        seepage.verify(LEAK, seepage.attacks.MembershipScore(), trials=50)
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_a_display_draws_where_it_is_told_and_leaves_the_settings_alone(name, tmp_path):
+    before = dict(pyplot.rcParams)
+    display = DISPLAYS[name]()
+    assert display.ax_ is None
+    assert display.plot() is display
+    display.figure_.savefig(tmp_path / "own.png")
+    figure, ax = pyplot.subplots()
+    display.plot(ax)
+    assert (display.ax_, display.figure_) == (ax, figure)
+    figure.savefig(tmp_path / "given.svg")
+    assert dict(pyplot.rcParams) == before
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_a_missing_matplotlib_names_its_extra(name, monkeypatch):
+    display = DISPLAYS[name]()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[report\]"'):
+        display.plot()
+
+
+def test_the_distribution_counts_everyone_once():
+    display = DistributionDisplay.from_leakage(LEAK, groups=SEX).plot()
+    eta = LEAK.examples["eta"]
+    filled = [patch for patch in display.ax_.patches if patch.get_fill()]
+    for (name, known), patch in zip(display.groups.items(), filled, strict=True):
+        density, edges, _ = patch.get_data()
+        expected, _ = np.histogram(eta[name == SEX], edges)
+        np.testing.assert_allclose(density * np.diff(np.log10(edges)) * known.count, expected, atol=3.5)
+        assert known.mean == pytest.approx(eta[name == SEX].mean())
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend[0].startswith("f (mean")
+
+
+def test_the_heat_map_shows_the_floors_of_the_most_exposed():
+    display = WorstDisplay.from_leakage(LEAK, count=4, attributes=["age", "bmi"]).plot()
+    people = LEAK.most_exposed(4).index
+    np.testing.assert_allclose(display.floors, LEAK.error_floor()[["age", "bmi"]].loc[people], rtol=1e-12)
+    ratios = LEAK.attributes[["age", "bmi"]] / LEAK.attributes[["age", "bmi"]].median()
+    np.testing.assert_allclose(display.ratios, ratios.loc[people], rtol=1e-12)
+    assert len(display.ax_.texts) == 8
+    with pytest.raises(seepage.InputError, match="no private attribute 'height'"):
+        WorstDisplay.from_leakage(LEAK, attributes=["height"])
+
+
+def test_categories_have_no_floor_in_the_heat_map():
+    frame = X.assign(sex=SEX)
+    columns = make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder="passthrough")
+    leak = seepage.measure(make_pipeline(columns, Ridge()).fit(frame, Y), frame, Y, noise_scale=3.0)
+    display = WorstDisplay.from_leakage(leak, count=3, attributes=["sex", "age"]).plot()
+    assert np.isnan(display.floors[:, 0]).all()
+    assert np.isfinite(display.floors[:, 1]).all()
+    with pytest.raises(seepage.InputError, match="'sex' is not among the private attributes that are numbers"):
+        FloorDisplay.from_leakage(leak, "sex")
+
+
+def test_attributes_are_ranked_by_what_is_left():
+    display = AttributeDisplay.from_leakage(LEAK, most=20)
+    left = LEAK.variance_left()
+    worst = left.min()
+    assert [worst[name] for name in display.left] == sorted(worst)
+    for name, shown in display.left.items():
+        assert shown[2] == pytest.approx(worst[name], rel=1e-9)
+        assert shown[0] == pytest.approx(left[name].median(), rel=0.02)
+    assert len(AttributeDisplay.from_leakage(LEAK, prior={"age": 100.0}).left) == 1
+    with pytest.raises(seepage.UnansweredError, match="give prior"):
+        AttributeDisplay.from_leakage(LEAK, prior=None)
+
+
+def test_groups_are_compared_with_their_intervals():
+    display = GroupDisplay.from_leakage(LEAK, SEX, statistic="median")
+    frame = LEAK.by_group(SEX).frame.set_index("group").loc[display.names]
+    np.testing.assert_array_equal(display.values, frame["median"])
+    np.testing.assert_array_equal(display.high, frame["median_high"])
+    assert list(display.values) == sorted(display.values, reverse=True)
+    with pytest.raises(seepage.InputError, match="not 'mode'"):
+        GroupDisplay.from_leakage(LEAK, SEX, statistic="mode")
+
+
+def test_the_floor_is_a_distribution_function():
+    display = FloorDisplay.from_leakage(LEAK, "bmi").plot()
+    floors = LEAK.error_floor()["bmi"].to_numpy()
+    x, share = display.ax_.lines[0].get_data()
+    for at in range(0, len(x), 40):
+        assert 100 * np.mean(floors <= x[at] * 1.002) == pytest.approx(share[at], abs=1.0)
+    assert display.deviation == pytest.approx(X["bmi"].std(ddof=0))
+    prior = display.ax_.lines[1].get_xdata()
+    assert prior.max() <= display.deviation
+
+
+def test_equalizing_flattens_the_curve():
+    display = _equalized().plot()
+    before, after = (line.get_ydata() for line in display.ax_.lines)
+    assert before.max() / before.min() > 5 > 1.05 > after.max() / after.min()
+    with pytest.raises(seepage.InputError, match="quantity must be"):
+        EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="height")
+    assert EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="age").plot().ax_.get_ylabel() == "eta of age"
+
+
+def test_the_gallery_shows_both_ends():
+    display = _gallery().plot()
+    assert (display.values[0] >= display.values[1].max()).all()
+    assert len(display.ax_.images) == 10
+    with pytest.raises(seepage.InputError, match=r"must be of shape \(442, height, width\)"):
+        GalleryDisplay.from_leakage(LEAK, DIGITS.images)
+    colors = GalleryDisplay.from_leakage(LEAK, np.zeros((442, 4, 4, 3)), count=3).plot()
+    assert colors.images.shape == (2, 3, 4, 4, 3)
+
+
+def test_an_attack_is_drawn_person_by_person():
+    found = seepage.verify(LEAK, seepage.attacks.AttributeInversion("age"), trials=20)
+    display = AttackDisplay.from_verification(found).plot()
+    points = display.ax_.collections[0].get_offsets()
+    np.testing.assert_allclose(points, found.frame[["floor", "error"]].to_numpy())
+    assert display.ax_.get_xlabel() == "root mean square error, floor"
+    assert type(found.plot()) is AttackDisplay
+    with pytest.raises(seepage.InputError, match="returned, not Leakage"):
+        AttackDisplay.from_verification(LEAK)
+
+
+def test_people_in_files_are_drawn_from_their_distributions(tmp_path):
+    people = write_people(tmp_path / "data", rows=2000)
+    model = Ridge().fit(people.X, people.frame["outcome"])
+    leak = seepage.measure(model, people.pattern, target="outcome", noise_scale=0.05, groups="region")
+    assert list(DistributionDisplay.from_leakage(leak).plot().groups) == ["north", "south", "east"]
+    FloorDisplay.from_leakage(leak, "x0", prior={"x0": 1.0}).plot()
+    AttributeDisplay.from_leakage(leak, prior={"x0": 1.0, "x1": 1.0}).plot()
+    GroupDisplay.from_leakage(leak).plot()
+
+
+def test_names_are_drawn_as_they_are(tmp_path):
+    names = ["$x$ & <b>", "a\nb", "x" * 5000, r"\frac{"]
+    frame = pd.DataFrame(X.to_numpy()[:, :4], columns=names)
+    leak = seepage.measure(Ridge().fit(frame, Y), frame, Y, noise_scale=1.0)
+    groups = np.array(names)[np.arange(len(Y)) % 4]
+    for display in (
+        AttributeDisplay.from_leakage(leak),
+        WorstDisplay.from_leakage(leak),
+        DistributionDisplay.from_leakage(leak, groups=groups),
+        GroupDisplay.from_leakage(leak, groups),
+        FloorDisplay.from_leakage(leak, names[2], unit="$"),
+    ):
+        display.plot().figure_.savefig(tmp_path / "names.png")
