@@ -25,6 +25,8 @@ if _TYPE_CHECKING:
     from seepage import network as network
     from seepage import report as report
     from seepage.attacks import verify as verify
+    from seepage.engines import EngineError as EngineError
+    from seepage.engines import Job as Job
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
@@ -41,6 +43,8 @@ if _TYPE_CHECKING:
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
+    "EngineError": "seepage.engines",
+    "Job": "seepage.engines",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
     "Policy": "seepage.release",

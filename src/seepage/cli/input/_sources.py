@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from seepage._errors import InputError
 from seepage.cli.terminal._console import shortened
-from seepage.engines._files import Files, naming, resolve
+from seepage.engines.storage import Files, naming, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 

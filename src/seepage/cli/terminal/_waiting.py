@@ -11,7 +11,7 @@ from rich.text import Text
 
 from seepage.cli.terminal._console import aside, printable
 from seepage.engines._engine import Watch
-from seepage.engines._progress import shown_on
+from seepage.engines.storage import shown_on
 
 _SECONDS = 2.0
 

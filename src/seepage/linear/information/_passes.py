@@ -13,9 +13,9 @@ import numpy as np
 
 from seepage._tables import Table
 from seepage.engines import Engine
-from seepage.engines._output import Output
-from seepage.linear.rows._rows import Batch, InMemory, Reading, check_raw
-from seepage.linear.rows._sums import Nothing
+from seepage.engines.storage import Output
+from seepage.linear.objective import Nothing
+from seepage.linear.rows import Batch, InMemory, Reading, check_raw
 
 # What a process imports before workers are forked from it.
 WARM = "seepage.linear._warm"
