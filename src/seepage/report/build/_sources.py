@@ -12,6 +12,7 @@ from seepage.leakage import Leakage
 from seepage.leakage._distribution import Distribution
 from seepage.leakage._groups import Sketched, Values
 from seepage.leakage._information import Kind, Summarized
+from seepage.leakage._leakage import Prior as Prior
 
 
 def distributions(leak: Leakage, kind: Kind) -> dict[str, Distribution]:
@@ -23,7 +24,7 @@ def distributions(leak: Leakage, kind: Kind) -> dict[str, Distribution]:
     return {name: Distribution.of(values) for name, values in columns.items()}
 
 
-def deviations(leak: Leakage, prior: Any) -> dict[str, float]:
+def deviations(leak: Leakage, prior: Prior) -> dict[str, float]:
     """Return the standard deviation of each attribute before the release, where it is known."""
     if prior is None:
         return {}
