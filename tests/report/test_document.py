@@ -221,7 +221,7 @@ def test_numbers_about_the_rows_are_withheld_from_everybody():
     )
     report = _report("publishable", leak)
     assert "98.7" not in report.html() + report.json() + report.markdown()
-    assert "The largest is \\(not told here\\) of 442." in report.markdown()
+    assert "The largest is \\(withheld\\) of 442." in report.markdown()
     assert "The largest is 98.77 of 442." in _report("internal", leak).markdown()
 
 

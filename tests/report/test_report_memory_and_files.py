@@ -47,7 +47,9 @@ def _paths(value, path=""):
 @pytest.mark.parametrize("edition", STEP)
 @pytest.mark.parametrize("groups", ["region", ["region", "kind"]])
 def test_the_document_is_the_same(both, edition, groups):
-    ours, theirs = (dict(_paths(json.loads(Report.of(leak, edition, groups=groups, **OPTIONS).json()))) for leak in both)
+    ours, theirs = (
+        dict(_paths(json.loads(Report.of(leak, edition, groups=groups, **OPTIONS).json()))) for leak in both
+    )
     assert theirs.keys() == ours.keys()
     for path, value in ours.items():
         if isinstance(value, float) and ".assumptions" not in path:
@@ -65,7 +67,7 @@ def test_pseudonyms_and_people_are_the_same(both):
 
 def test_a_column_that_is_not_there_is_refused_alike(both):
     for leak in both:
-        with pytest.raises(seepage.InputError, match="no column 'height'"):
+        with pytest.raises(seepage.InputError, match="'height'.*no column|no column 'height'"):
             Report.of(leak, "internal", groups="height")
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 from seepage._facts import Assumption, Number, Origin
-from seepage.leakage._information import Assurance
+from seepage.leakage.types import Assurance
 from seepage.meaning import Target
 
 EditionName = Literal["internal", "publishable"]

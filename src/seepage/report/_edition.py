@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 
 from seepage._errors import InputError
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution
 from seepage.report._document import EditionName
 
 # Shares of people that a reader can picture; the last that enough people are beyond is shown.

@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from seepage._errors import InputError, UnansweredError
 from seepage._writing import write_file
 from seepage.leakage import Leakage
-from seepage.leakage._information import Summarized
-from seepage.leakage._leakage import Prior
+from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
 from seepage.report._edition import Edition
 from seepage.report.build import Question, build, pseudonyms
-from seepage.report.build._sources import identifiers
 from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
 
 if TYPE_CHECKING:
@@ -89,9 +85,9 @@ class Report:
             exposed people enter none, and a policy for everyone is judged for as many as that allows.
         policy : seepage.Policy or mapping, optional
             What the release must achieve, as `seepage.publish` takes it; the report starts with whether it does.
-        groups : array-like of shape (n,), frame, or mapping from name to array-like, optional
-            The group of each person, in one way or in several. For people in files, columns; by default the one given
-            to `measure`.
+        groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
+            Columns of the data, or the group of each person in one way or in several if the data are in memory; by
+            default the groups given to `measure`.
         units : mapping from attribute to str, optional
             The units of attributes, such as `{"age": "years"}`.
         prior : "data" or mapping from attribute to variance, optional
@@ -193,14 +189,11 @@ class Report:
         if self._leak is None:
             raise UnansweredError("A report that was read from a file has no people. Make it anew from the leakage.")
         information = self._leak.information
-        if isinstance(information, Summarized):
-            raise UnansweredError(
-                "What was measured about people in files is in files already: those of measure's output=."
-            )
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        ids = identifiers(self._leak, np.arange(information.count))
+        named = information.people.ids
+        ids = [str(each) for each in (range(information.count) if named is None else named)]
         columns: dict[str, object] = {"id": ids, "pseudonym": pseudonyms(self._key, ids)}
         columns |= dict(information.examples())
         columns |= {f"eta of {name}": values for name, values in information.attributes().items()}

@@ -6,25 +6,23 @@ import numpy as np
 
 from seepage._errors import MinimizerError, UnansweredError
 from seepage._facts import Number, personal, public
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution, Information, Sketch
 from seepage.meaning import success_rate, van_trees_floor, variance_left
 from seepage.report._document import CategoryAttribute, Floor, NumberAttribute, Rate, Silence
 from seepage.report._edition import Edition
-from seepage.report.build._sources import distributions
 
 # Beyond this many people, refits of every category for everybody take longer than a reader waits.
 _MOST_REFITTED = 10_000
 
 
 def numbers(
-    leak: Leakage, edition: Edition, *, units: Mapping[str, str], deviations: Mapping[str, Number]
+    information: Information, edition: Edition, *, units: Mapping[str, str], deviations: Mapping[str, Number]
 ) -> tuple[NumberAttribute, ...]:
     """Return the attributes that are numbers, the one that the release says most about first."""
     found = [
-        _number(name, known, edition, units.get(name), deviations.get(name))
-        for name, known in distributions(leak, "attributes").items()
-        if name not in leak.information.categorical
+        _number(name, known.sketched(), edition, units.get(name), deviations.get(name))
+        for name, known in information.distributions("attributes").items()
+        if name not in information.categorical
     ]
     # Floors in different units have no order; what is left of a variance has.
     return tuple(sorted(found, key=_left))
@@ -53,11 +51,10 @@ def _number(
     return NumberAttribute(name, unit, shown, tuple(floors), None if floors else Silence("few", None))
 
 
-def categories(leak: Leakage, edition: Edition, *, named: Collection[str]) -> tuple[CategoryAttribute, ...]:
+def categories(information: Information, edition: Edition, *, named: Collection[str]) -> tuple[CategoryAttribute, ...]:
     """Return the attributes that are categories, the one that is told best first."""
-    information = leak.information
     found = [
-        _category(leak, name, edition)
+        _category(information, name, edition)
         if name in named or information.count <= _MOST_REFITTED
         else CategoryAttribute(name, (), Silence("slow", None))
         for name in information.attribute_names
@@ -66,12 +63,12 @@ def categories(leak: Leakage, edition: Edition, *, named: Collection[str]) -> tu
     return tuple(sorted(found, key=lambda entry: -entry.rates[-1].success_rate.value if entry.rates else 0.0))
 
 
-def _category(leak: Leakage, name: str, edition: Edition) -> CategoryAttribute:
+def _category(information: Information, name: str, edition: Edition) -> CategoryAttribute:
     try:
-        distance = leak.information.distances(name, None).farthest()
+        distance = information.distances(name, None).farthest()
     except (UnansweredError, MinimizerError) as reason:
         return CategoryAttribute(name, (), silence(reason, edition))
-    known = Distribution.of(np.asarray(distance, dtype=np.float64))
+    known = Sketch.of(distance)
     rates = []
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from math import sqrt
 
 from seepage._facts import Number, Origin, personal, public
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution
 from seepage.report._document import Extent, Group, Grouping, Histogram, Spread
 from seepage.report._edition import Edition
 from seepage.report.build._histogram import Array, histogram
@@ -16,7 +16,7 @@ _NORMAL = 1.959964
 def grouping(name: str, found: Mapping[Hashable, Distribution], edges: Array, edition: Edition) -> Grouping:
     """Return the groups that may be shown, the most exposed first."""
     shown = [
-        Group(str(each), spread(known, edges, edition))
+        Group(str(each), spread(known.sketched(), edges, edition))
         for each, known in found.items()
         if not edition.is_public or known.count >= edition.smallest_group
     ]

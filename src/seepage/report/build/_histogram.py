@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.leakage import Distribution
 from seepage.leakage import _histogram as whole
-from seepage.leakage._distribution import Distribution
 from seepage.leakage._histogram import Histogram as Histogram
 from seepage.report._edition import Edition
 
