@@ -36,6 +36,7 @@ def check(
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
+    from seepage._writing import write_file
     from seepage.cli.input._policies import PolicyFile
     from seepage.cli.input._question import Question
     from seepage.cli.terminal._console import aside, screen
@@ -67,7 +68,7 @@ def check(
         if output is None:
             typer.echo(document)
         else:
-            output.write_text(document + "\n", encoding="utf-8")
+            write_file(output, document + "\n")
     if not quiet:
         show_verdict(screen() if format is Format.text else aside(), verdict)
     raise typer.Exit(0 if verdict.passed else 1)
