@@ -67,7 +67,7 @@ def test_pseudonyms_and_people_are_the_same(both):
 
 def test_a_column_that_is_not_there_is_refused_alike(both):
     for leak in both:
-        with pytest.raises(seepage.InputError, match="'height'.*no column|no column 'height'"):
+        with pytest.raises(seepage.InputError, match=r"'height'.*no column|no column 'height'"):
             Report.of(leak, "internal", groups="height")
 
 
