@@ -38,6 +38,13 @@ def test_every_public_name_is_described_once():
             assert listed, f"{name}.{missing} is not in the reference."
 
 
+def test_every_picture_shows_how_it_is_plotted():
+    page = pages()["seepage.display.rst"]
+    entries = page.split(".. autoclass:: ")[1:]
+    assert len(entries) > 10
+    assert all(":inherited-members:" in entry for entry in entries)
+
+
 def test_every_public_name_says_what_it_is():
     for name, package in packages().items():
         for member in _described(name, pages()[f"{name}.rst"]):

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, People, Table, column_values, frame
-from seepage.display._frontier import draw
+from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
 from seepage.linear._measure import measure
 from seepage.linear.objective._fitted import Fit
@@ -25,7 +25,7 @@ from seepage.release._publish import exact_parameters
 Array = NDArray[np.float64]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frontier:
     """What accuracy is left at which leakage.
 
@@ -46,8 +46,6 @@ class Frontier:
         The share of people for whom the floor holds.
     confidence : float
         The share of draws that the interval covers.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where `plot` drew.
     """
 
     frame: Frame
@@ -55,37 +53,21 @@ class Frontier:
     metric: str
     quantile: float
     confidence: float
-    ax_: Any = None
-    figure_: Any = None
 
     def __repr__(self) -> str:
         return (
             f"Frontier({len(self.frame)} settings, {self.metric} against the floor of {self.attribute or 'anything'})"
         )
 
-    def plot(self, ax: Any = None) -> "Frontier":
+    def plot(self, ax: Any = None) -> FrontierDisplay:
         """Draw score against floor, one line for each penalty, with the interval of a single draw as a band.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        Frontier
-            Itself, with `ax_` and `figure_`.
         """
-        self.ax_ = draw(
-            self.frame,
-            ax,
-            attribute=self.attribute,
-            metric=self.metric,
-            quantile=self.quantile,
-            confidence=self.confidence,
-        )
-        self.figure_ = self.ax_.figure
-        return self
+        return FrontierDisplay.from_frontier(self).plot(ax)
 
 
 def frontier(
