@@ -10,6 +10,7 @@ import seepage
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
+import terms
 from public_names import packages, pages
 
 
@@ -43,6 +44,13 @@ def test_every_picture_shows_how_it_is_plotted():
     entries = page.split(".. autoclass:: ")[1:]
     assert len(entries) > 10
     assert all(":inherited-members:" in entry for entry in entries)
+
+
+def test_the_glossary_is_a_page():
+    found = terms.page()
+    for name, term in seepage.meaning.glossary().items():
+        assert f"\n   {name}\n" in found
+        assert " ".join(term.sentences) in found
 
 
 def test_every_public_name_says_what_it_is():

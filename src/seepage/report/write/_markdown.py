@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from seepage.meaning._glossary import facts, handling, meanings
 from seepage.report.write import _words as words
+from seepage.report.write._meaning import facts, handling, meanings
 
 _MOST_ROWS = 25
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")

@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from seepage.meaning._glossary import facts, handling, meanings
 from seepage.report.write import _words as words
+from seepage.report.write._meaning import facts, handling, meanings
 from seepage.report.write._svg import left_over, ridges
 
 _MOST_ROWS = 25
