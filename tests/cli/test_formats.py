@@ -9,7 +9,7 @@ import pytest
 
 from cli.terminal import Terminal
 from seepage.cli.terminal._formats import as_junit, as_sarif
-from seepage.cli.terminal._verdict import Target, Verdict, rounded_up
+from seepage.cli.terminal._verdict import Target, Verdict
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
 
@@ -174,11 +174,3 @@ def test_any_name_of_a_column_survives(name: str) -> None:
     _check_junit(root)
     plain = name.replace("\x00", "?").replace("\x1b", "?")
     assert plain in next(root.iter("failure")).text
-
-
-@pytest.mark.parametrize(
-    ("value", "rounded"),
-    [(2.418, 2.5), (2.5, 2.5), (0.1 + 0.2, 0.31), (1234.5, 1300.0), (0.0301, 0.031), (9.99, 10.0), (1e-9, 1e-9)],
-)
-def test_noise_is_rounded_up_to_two_digits(value: float, rounded: float) -> None:
-    assert rounded_up(value) == rounded >= value

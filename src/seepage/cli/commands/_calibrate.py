@@ -31,10 +31,10 @@ def calibrate(
     """
     from rich.text import Text
 
+    from seepage._amounts import rounded
     from seepage.cli.input._policies import PolicyFile
     from seepage.cli.input._question import Question
     from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._verdict import rounded_up
     from seepage.cli.terminal._waiting import Waiting
 
     with Waiting(quiet=quiet).shown() as waiting:
@@ -62,7 +62,7 @@ def calibrate(
             quantile=targets.quantile,
         )
     assert isinstance(scale, float)
-    digits = repr(scale) if exact else f"{rounded_up(scale):g}"
+    digits = repr(scale) if exact else f"{rounded(scale, 2, 'up'):g}"
     if quiet:
         typer.echo(digits)
         return

@@ -5,10 +5,10 @@ two digits here, and only those of missed targets are told.
 """
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any
 
+from seepage._amounts import rounded
 from seepage._version import __version__
 from seepage.cli.input._policies import PolicyFile
 from seepage.leakage import Leakage
@@ -59,10 +59,10 @@ class Verdict:
         missed = {one.target: one.factor for one in policy.shortfalls(leak)}
         targets = []
         for sentence, kind, name, limit in policy.targets():
-            factor = rounded_up(missed[sentence]) if sentence in missed else None
+            factor = rounded(missed[sentence], 2, "up") if sentence in missed else None
             line = file.line_of(kind, name)
             targets.append(Target(kind, name, float(limit), sentence, sentence not in missed, factor, line))
-        enough = rounded_up(noise_scale * max(missed.values())) if missed else noise_scale
+        enough = rounded(noise_scale * max(missed.values()), 2, "up") if missed else noise_scale
         return cls(tuple(targets), noise_scale, enough, model, file.path)
 
     @property
@@ -105,9 +105,3 @@ class Verdict:
                 for target in self.targets
             ],
         }
-
-
-def rounded_up(value: float, digits: int = 2) -> float:
-    """Return a number of a few digits that is not below `value`."""
-    exact = Decimal(repr(float(value)))
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING))

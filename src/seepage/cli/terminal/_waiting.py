@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column
 from rich.text import Text
 
+from seepage._amounts import clock
 from seepage.cli.terminal._console import aside, printable
 from seepage.engines._engine import Watch
 from seepage.engines._progress import shown_on
@@ -20,16 +21,10 @@ class _Times(ProgressColumn):
     """How long it took so far, and how long it will take."""
 
     def render(self, task: Task) -> Text:
-        passed = Text(f"{_clock(task.elapsed or 0.0)} passed", style="dim")
+        passed = Text(f"{clock(task.elapsed or 0.0)} passed", style="dim")
         if task.total is None or task.time_remaining is None:
             return passed
-        return passed + Text(f", {_clock(task.time_remaining)} left", style="default not dim")
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+        return passed + Text(f", {clock(task.time_remaining)} left", style="default not dim")
 
 
 class Waiting:
