@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame
 from seepage.attacks._release import attackable, check_fitted, noise_scale, observed
-from seepage.engines._progress import Progress
+from seepage.engines import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information._information import LinearInformation
 from seepage.linear.objective._losses import Logistic, Squared

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 
 def calibrate(
@@ -32,10 +32,8 @@ def calibrate(
     from rich.text import Text
 
     from seepage._amounts import rounded
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import Waiting, screen
 
     with Waiting(quiet=quiet).shown() as waiting:
         file = PolicyFile.read(policy)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input._options import ARGUMENTS
+from seepage.cli.commands._options import ARGUMENTS
 
 
 def _names(incomplete: str) -> list[str]:
@@ -29,8 +29,7 @@ def explain(
     from rich.text import Text
 
     from seepage._errors import InputError
-    from seepage.cli.input._near import did_you_mean
-    from seepage.cli.terminal._console import listing, screen, shortened
+    from seepage.cli.terminal import did_you_mean, listing, screen, shortened
     from seepage.meaning import glossary, name_of
 
     console, terms = screen(), glossary()

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
-    from seepage.cli.input._question import Question
+    from seepage.cli.input import Question
     from seepage.linear._plan import Plan
 
 
@@ -20,10 +20,8 @@ def plan(
 ) -> None:
     """Say how many rows there are, and what measuring them takes, without doing it."""
     from seepage._amounts import size
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._screen import item
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage.cli.input import Question
+    from seepage.cli.terminal import Waiting, item, screen
 
     with Waiting(quiet=False).shown() as waiting:
         question = Question.of(

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seepage._amounts import rounded
 from seepage._errors import InputError
-from seepage.cli.input._near import did_you_mean
+from seepage.cli.terminal import Target, Verdict, did_you_mean
 
 if TYPE_CHECKING:
+    from seepage.leakage import Leakage
     from seepage.release import Policy
 
 _TABLES = ("error_floor", "success_rate")
@@ -58,7 +60,22 @@ class PolicyFile:
             raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
         return cls(path, policy, text)
 
-    def line_of(self, kind: str, name: str | None) -> int:
+    def judge(self, leak: "Leakage", noise_scale: float, model: Path) -> Verdict:
+        """Hold a release against the policy.
+
+        A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
+        up to two digits here, and only those of missed targets are told.
+        """
+        missed = {one.target: one.factor for one in self.policy.shortfalls(leak)}
+        targets = []
+        for sentence, kind, name, limit in self.policy.targets():
+            factor = rounded(missed[sentence], 2, "up") if sentence in missed else None
+            line = self._line_of(kind, name)
+            targets.append(Target(kind, name, float(limit), sentence, sentence not in missed, factor, line))
+        enough = rounded(noise_scale * max(missed.values()), 2, "up") if missed else noise_scale
+        return Verdict(tuple(targets), noise_scale, enough, model, self.path)
+
+    def _line_of(self, kind: str, name: str | None) -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""
         table = ""
         for number, line in enumerate(self.text.splitlines(), 1):

@@ -1,17 +1,10 @@
-"""Whether a release meets its policy, and what a pipeline is told about it.
-
-A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded up to
-two digits here, and only those of missed targets are told.
-"""
+"""Whether a release meets its policy, and what a pipeline is told about it."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seepage._amounts import rounded
 from seepage._version import __version__
-from seepage.cli.input._policies import PolicyFile
-from seepage.leakage import Leakage
 
 SCHEMA = "urn:seepage:check:1"
 
@@ -51,19 +44,6 @@ class Verdict:
     """A noise scale that meets every target, rounded up unless this one does."""
     model: Path
     policy: Path
-
-    @classmethod
-    def of(cls, leak: Leakage, noise_scale: float, file: PolicyFile, model: Path) -> "Verdict":
-        """Compare a release with a policy."""
-        policy = file.policy
-        missed = {one.target: one.factor for one in policy.shortfalls(leak)}
-        targets = []
-        for sentence, kind, name, limit in policy.targets():
-            factor = rounded(missed[sentence], 2, "up") if sentence in missed else None
-            line = file.line_of(kind, name)
-            targets.append(Target(kind, name, float(limit), sentence, sentence not in missed, factor, line))
-        enough = rounded(noise_scale * max(missed.values()), 2, "up") if missed else noise_scale
-        return cls(tuple(targets), noise_scale, enough, model, file.path)
 
     @property
     def missed(self) -> tuple[Target, ...]:

@@ -1,6 +1,6 @@
 """A progress bar with the time left, for whatever takes more than two seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
@@ -11,8 +11,6 @@ from rich.text import Text
 
 from seepage._amounts import clock
 from seepage.cli.terminal._console import aside, printable
-from seepage.engines._engine import Watch
-from seepage.engines._progress import shown_on
 
 _SECONDS = 2.0
 
@@ -54,6 +52,9 @@ class Waiting:
     @contextmanager
     def shown(self) -> Iterator["Waiting"]:
         """Show every pass of the library until left."""
+        # Imported here: the engines bring pyarrow, for which help and explanations need not wait.
+        from seepage.engines import shown_on
+
         with shown_on(self.passing):
             if self._quiet:
                 yield self
@@ -79,7 +80,7 @@ class Waiting:
             self._bars.remove_task(task)
 
     @contextmanager
-    def passing(self, what: str, units: int) -> Iterator[Watch | None]:
+    def passing(self, what: str, units: int) -> Iterator[Callable[[int], None]]:
         """Show a pass over the rows."""
         task = self._bars.add_task(printable(what), total=units)
         try:
