@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot
+from pages import ROOT
 from people import write_people
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_digits
@@ -116,6 +117,14 @@ def test_a_missing_matplotlib_names_its_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[report\]"'):
         display.plot()
+
+
+def test_the_picture_that_contributing_shows_is_one():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {}
+    exec(text.partition("## How to add a picture")[2].partition("```python\n")[2].partition("```")[0], names)
+    display = names["MedianDisplay"].from_leakage(LEAK).plot()
+    assert display.ax_.lines[0].get_xdata()[0] == LEAK.examples["eta"].median()
 
 
 def test_only_the_base_says_how_pictures_are_plotted():
