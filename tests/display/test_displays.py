@@ -53,7 +53,7 @@ def _frontier(**options):
     model = Ridge().fit(train, Y[:300])
     scales = np.geomspace(1e-4, 10, 9)
     found = seepage.frontier(model, train, Y[:300], test, Y[300:], noise_scales=scales, draws=5, **options)
-    return FrontierDisplay.from_frontier(found)
+    return FrontierDisplay.from_frame(found.frame, attribute=found.attribute, metric=found.metric)
 
 
 def _layers():

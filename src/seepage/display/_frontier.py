@@ -1,7 +1,6 @@
 """What accuracy is left at which leakage."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import narwhals as nw
 import numpy as np
@@ -16,35 +15,6 @@ Array = NDArray[np.float64]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DOTS = (0, (1, 2))
 _SYMBOLS = {"r2": "R²", "d2": "D²"}
-
-
-class Compared(Protocol):
-    """Scores beside floors: what `seepage.frontier` returns."""
-
-    @property
-    def frame(self) -> Frame:
-        """One row for each penalty and noise scale."""
-        ...
-
-    @property
-    def attribute(self) -> str | None:
-        """What the floor is about; None for any direction."""
-        ...
-
-    @property
-    def metric(self) -> str:
-        """What the score is."""
-        ...
-
-    @property
-    def quantile(self) -> float:
-        """The share of people for whom the floor holds."""
-        ...
-
-    @property
-    def confidence(self) -> float:
-        """The share of draws that the interval covers."""
-        ...
 
 
 @dataclass(eq=False)
@@ -70,15 +40,25 @@ class FrontierDisplay(Display):
     confidence: float
 
     @classmethod
-    def from_frontier(cls, found: Compared) -> "FrontierDisplay":
-        """Take what `seepage.frontier` returned.
+    def from_frame(
+        cls, frame: Frame, *, attribute: str | None, metric: str, quantile: float = 1.0, confidence: float = 0.95
+    ) -> "FrontierDisplay":
+        """Take the frame of what `seepage.frontier` returned.
 
         Parameters
         ----------
-        found : Frontier
-            Scores beside floors.
+        frame : data frame
+            One row for each penalty and noise scale.
+        attribute : str or None
+            What the floor is about; None for any direction.
+        metric : str
+            What the score is.
+        quantile : float, default=1.0
+            The share of people for whom the floor holds.
+        confidence : float, default=0.95
+            The share of draws that the interval covers.
         """
-        return cls(_curves(found.frame), found.attribute, found.metric, found.quantile, found.confidence)
+        return cls(_curves(frame), attribute, metric, quantile, confidence)
 
     def _size(self) -> tuple[float, float]:
         return 4.8, 3.2

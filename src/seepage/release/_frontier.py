@@ -67,7 +67,14 @@ class Frontier:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
-        return FrontierDisplay.from_frontier(self).plot(ax)
+        display = FrontierDisplay.from_frame(
+            self.frame,
+            attribute=self.attribute,
+            metric=self.metric,
+            quantile=self.quantile,
+            confidence=self.confidence,
+        )
+        return display.plot(ax)
 
 
 def frontier(
