@@ -7,10 +7,7 @@ import numpy as np
 
 from seepage.display import _drawing
 from seepage.display._display import Display
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._histogram import grid, histogram
-from seepage.report.build._sources import distributions, groupings
+from seepage.leakage import Distribution, Leakage, grid, groupings, histogram
 
 
 @dataclass(eq=False)
@@ -43,10 +40,10 @@ class DistributionDisplay(Display):
         groups : array-like of shape (n,), optional
             The group of each person; for people in files, a column.
         """
-        for name, found in groupings(leak, groups):
+        for name, found in groupings(leak.information, groups):
             largest = sorted(found.items(), key=lambda item: -item[1].count)[: len(_drawing.SERIES)]
             return cls(dict(largest), name)
-        return cls({"everyone": distributions(leak, "examples")["eta"]}, None)
+        return cls({"everyone": leak.information.distributions("examples")["eta"]}, None)
 
     def _size(self) -> tuple[float, float]:
         return 4.8, 3.0

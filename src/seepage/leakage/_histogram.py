@@ -46,10 +46,5 @@ def _ends(known: Distribution, beyond: int) -> list[float]:
 
 
 def histogram(known: Distribution, edges: Array) -> Histogram:
-    """Count people between edges."""
-    inner = np.log(edges[1:-1])
-    # The middle of a bucket, in the logarithm; who is beyond the ends is counted in the outermost bars.
-    width = np.log((1 + known.relative_error) / (1 - known.relative_error))
-    place = np.searchsorted(inner, (known.buckets - 0.5) * width, side="right")
-    counts = np.bincount(place, weights=known.counts, minlength=len(edges) - 1).astype(np.int64)
-    return Histogram(edges, counts)
+    """Count people between edges; who is beyond the ends is counted in the outermost bars."""
+    return Histogram(edges, known.counted(edges))

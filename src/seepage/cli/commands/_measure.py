@@ -60,7 +60,8 @@ def measure(
     what needs every row at once, such as the success rate of categories, is answered only in memory.
     """
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import Digest, Waiting, check_new, screen, show_digest
+    from seepage.cli.terminal import Waiting, check_new, screen, show_summary
+    from seepage.leakage import Summary
 
     check_new(report, json, force=True)
     if people is not None and edition is Edition.publishable:
@@ -93,10 +94,11 @@ def measure(
                     found.write_json(json)
                 if people is not None and not question.source.stream:
                     found.write_people(people)
-        digest = None if quiet else Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
-    if digest is not None:
+        compared = None if quiet or groups is None else leak.by_group(question.grouping)
+        summary = None if quiet else Summary.of(leak.information, groups=compared, named=ids is not None)
+    if summary is not None:
         console = screen()
-        show_digest(console, digest, verdict)
+        show_summary(console, summary, verdict, grouped_by=groups)
         for written in (report, json):
             if written is not None:
                 console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)
