@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError
 from seepage._tables import Table, column_values, plain
-from seepage.engines import Engine, Local
-from seepage.engines._files import Files
+from seepage.engines import Engine, Files, Local
 from seepage.linear.files._measure import fit_of, tally_of
 from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
 from seepage.linear.objective._estimators import check_known

@@ -10,8 +10,7 @@ import numpy as np
 
 from seepage._amounts import size
 from seepage._errors import InputError
-from seepage.engines import Engine, Local
-from seepage.engines._files import Files
+from seepage.engines import Engine, Files, Local
 from seepage.linear.files._roles import Roles, are_paths
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information._spectrum import top_eigenvalues

@@ -13,10 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
 from seepage._noise import as_noise
-from seepage.engines import Engine
-from seepage.engines._files import Files
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
+from seepage.engines import Engine, Files, Output, Progress
 from seepage.leakage import Information, Leakage
 from seepage.leakage.types import Kind
 from seepage.linear import fit, measure

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage.engines._files import Unit
+from seepage.engines import Unit
 from seepage.linear.files._rows import FileReader, labels_in, values_in
 from seepage.linear.information._passes import WARM
 from seepage.linear.rows._rows import Batch

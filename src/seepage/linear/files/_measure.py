@@ -10,9 +10,7 @@ from seepage._errors import InputError
 from seepage._noise import GaussianNoise
 from seepage._tables import Table
 from seepage._version import __version__
-from seepage.engines._files import Files
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
+from seepage.engines import Files, Output, Progress
 from seepage.leakage import Leakage
 from seepage.linear.files._information import FileInformation
 from seepage.linear.files._labels import Tally, Tallying

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Table, plain
-from seepage.engines import Engine
-from seepage.engines._files import Files, Unit
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
+from seepage.engines import Engine, Files, Output, Progress, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information._passes import Adding, Kept, fingerprint, in_runs

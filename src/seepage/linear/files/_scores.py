@@ -12,8 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._files import Unit
-from seepage.engines._output import Output
+from seepage.engines import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._rows import FileReader

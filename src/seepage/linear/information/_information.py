@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._progress import followed
+from seepage.engines import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation

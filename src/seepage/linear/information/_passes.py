@@ -12,8 +12,7 @@ import numba
 import numpy as np
 
 from seepage._tables import Table
-from seepage.engines import Engine
-from seepage.engines._output import Output
+from seepage.engines import Engine, Output
 from seepage.linear.rows._rows import Batch, InMemory, Reading, check_raw
 from seepage.linear.rows._sums import Nothing
 
