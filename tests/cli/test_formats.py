@@ -8,8 +8,10 @@ import jsonschema
 import pytest
 
 from cli.terminal import Terminal
+from seepage._facts import given
 from seepage.cli.terminal._formats import as_junit, as_sarif
-from seepage.cli.terminal._verdict import Target, Verdict
+from seepage.cli.terminal._verdict import Judged, Verdict
+from seepage.meaning import Target
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
 
@@ -165,8 +167,8 @@ def _check_junit(root: ElementTree.Element) -> None:
 
 @pytest.mark.parametrize("name", ["<b>&amp;", 'quo"te', "naïve Größe", "a\x00b\x1b[31m", "x" * 10_000, "]]>", "a\nb"])
 def test_any_name_of_a_column_survives(name: str) -> None:
-    target = Target("error_floor", name, 5.0, f"Everyone's {name}: no.", False, 1.3, 7)
-    verdict = Verdict((target,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"))
+    judged = Judged(Target("error_floor", name, given(5.0), given(1.0)), 1.3, 7)
+    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"))
     log = json.loads(as_sarif(verdict))
     jsonschema.validate(log, SARIF)
     assert name in log["runs"][0]["results"][0]["message"]["text"]

@@ -219,7 +219,7 @@ def test_a_refit_is_made_once(people, monkeypatch):
     assert sum(refitted) == len(people.frame)
     again = leak.success_rate("class", values=[False, True], prior="data")
     assert first["distance"].tolist() == again["distance"].tolist()
-    leak.report("internal", policy=seepage.Policy(success_rate={"class": 0.9}), categories=["class"])
+    seepage.Report.of(leak, "internal", policy={"success_rate": {"class": 0.9}}, categories=["class"])
     seepage.calibrate(leak, success_rate={"class": 0.9})
     assert sum(refitted) == len(people.frame)
     seepage.compose([leak, leak]).success_rate("class")

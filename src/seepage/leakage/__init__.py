@@ -15,6 +15,7 @@ from seepage.leakage._information import Information as Information
 from seepage.leakage._leakage import Leakage as Leakage
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
+from seepage.leakage._prior import check_names as check_names
 from seepage.leakage._prior import deviations as deviations
 from seepage.leakage._summary import ExposedPerson as ExposedPerson
 from seepage.leakage._summary import GroupMean as GroupMean

@@ -1,9 +1,9 @@
 """The one result that every measurement returns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
-
-if TYPE_CHECKING:
-    from seepage.report import Report
 
 Array = NDArray[np.float64]
 
@@ -230,89 +227,6 @@ class Leakage:
         if attribute is not None:
             check_names(self.information, {attribute: None})
         return self.information.joint(people, attribute)
-
-    def report(
-        self,
-        edition: Literal["internal", "publishable"],
-        *,
-        policy: Any = None,
-        groups: Any = None,
-        units: Mapping[str, str] | None = None,
-        prior: Prior = None,
-        categories: Collection[str] | None = None,
-        smallest_group: int = 10,
-        title: str = "What this release gives away",
-        key: bytes | None = None,
-    ) -> "Report":
-        """Return a report for the person who must decide: verdict, attributes, groups, meaning, assumptions.
-
-        Parameters
-        ----------
-        edition : {"internal", "publishable"}
-            The internal edition names the most exposed people by pseudonyms and is personal data itself. In the
-            publishable one every number is a mean over at least `smallest_group` people, the `smallest_group` most
-            exposed people enter none, and a policy for everyone is judged for as many as that allows.
-        policy : seepage.Policy, optional
-            What the release must achieve; the report starts with whether it does.
-        groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
-            Columns of the data, or the group of each person in one way or in several if the data are in memory; by
-            default the groups given to `measure`.
-        units : mapping from attribute to str, optional
-            The units of attributes, such as `{"age": "years"}`.
-        prior : "data" or mapping from attribute to variance, optional
-            What an attacker knows before the release, to compare with. By default the variance over all people in the
-            internal edition, and nothing in the publishable one: a variance can be one extreme person's.
-        categories : collection of str, optional
-            The categorical attributes whose success rates are found by exact refits. By default those of the policy,
-            and all of them if there are no more than 10,000 people.
-        smallest_group : int, default=10
-            The fewest people that the publishable edition speaks of.
-        title : str, optional
-            The heading.
-        key : bytes, optional
-            Pseudonyms of the same key are the same in every report; by default each report has its own.
-
-        Examples
-        --------
-        >>> import seepage
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.linear_model import Ridge
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
-        >>> leak.report("internal", groups=X["sex"], units={"age": "years", "bmi": "kg/m²"})
-        Report(internal edition about 442 people: No policy was given)
-        """
-        # Imported here: reports stand on leakage, not the other way round.
-        from seepage.report import Report
-
-        return Report.of(
-            self,
-            edition,
-            policy=policy,
-            groups=groups,
-            units=units,
-            prior=prior,
-            categories=categories,
-            smallest_group=smallest_group,
-            title=title,
-            key=key,
-        )
-
-    def to_model_card(self, card: Any, *, section: str = "Privacy of the training data", **options: Any) -> Any:
-        """Add what the publishable edition of the report says to a model card of skops, and return the card.
-
-        Parameters
-        ----------
-        card : skops.card.Card
-            The card.
-        section : str, optional
-            The title of the section; one of the same title is replaced.
-        **options
-            As for `report`, without the edition.
-        """
-        if not hasattr(card, "add"):
-            raise InputError(f"to_model_card needs a skops.card.Card, not {type(card).__name__}.")
-        return card.add(**{section: self.report("publishable", **options).markdown(heading=False)})
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""

@@ -1,13 +1,13 @@
 """What is known before a release."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage._information import Information
 from seepage.leakage.types import Prior
 
 
-def check_names(information: Information, names: Mapping[str, object]) -> None:
+def check_names(information: Information, names: Iterable[str]) -> None:
     """Refuse a name that is no private attribute."""
     for name in names:
         if name not in information.attribute_names:

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
+from seepage._writing import write_file
 from seepage.linear.objective._fitted import Fit
 from seepage.release._copy import last_step
 
@@ -78,7 +79,7 @@ class Certificate:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a JSON file."""
-        Path(path).write_text(self.json() + "\n", encoding="utf-8")
+        write_file(path, self.json() + "\n")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Certificate":

@@ -187,10 +187,9 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
     missed = policy.shortfalls(leak)
     if not missed:
         return
-    factor = max(shortfall.factor for shortfall in missed)
-    every = len(policy.sentences())
+    factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [f"- {one.target} That takes {_rounded_up(one.factor)} times the noise." for one in missed]
+    lines += [f"- {one.sentence()} That takes {_rounded_up(needed)} times the noise." for one, needed in missed.items()]
     if noise.scale is not None:
         lines.append(f"The smallest noise scale that meets all of them is {_rounded_up(noise.scale * factor)}.")
     else:

@@ -36,6 +36,7 @@ def check(
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
+    from seepage._writing import write_file
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import WRITERS, Waiting, aside, check_new, screen, show_verdict
 
@@ -61,7 +62,7 @@ def check(
         if output is None:
             typer.echo(document)
         else:
-            output.write_text(document + "\n", encoding="utf-8")
+            write_file(output, document + "\n")
     if not quiet:
         show_verdict(screen() if format is Format.text else aside(), verdict)
     raise typer.Exit(0 if verdict.passed else 1)

@@ -62,6 +62,7 @@ def measure(
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import Waiting, check_new, screen, show_summary
     from seepage.leakage import Summary
+    from seepage.report import Report
 
     check_new(report, json, force=True)
     if people is not None and edition is Edition.publishable:
@@ -85,8 +86,11 @@ def measure(
         verdict = None if file is None else file.judge(leak, noise_scale, model)
         if report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
-                found = leak.report(
-                    edition=edition.value, policy=None if file is None else file.policy, groups=question.named_grouping
+                found = Report.of(
+                    leak,
+                    edition.value,
+                    policy=None if file is None else file.policy,
+                    groups=question.named_grouping,
                 )
                 if report is not None:
                     found.write_html(report)

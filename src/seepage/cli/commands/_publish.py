@@ -64,8 +64,9 @@ def publish(
     """
     from rich.text import Text
 
+    from seepage._writing import write_file
     from seepage.cli.input import PolicyFile, Question, write_model
-    from seepage.cli.terminal import Waiting, check_new, screen, write_private
+    from seepage.cli.terminal import Waiting, check_new, screen
 
     if (policy is None) == (not without_policy):
         raise typer.BadParameter(
@@ -102,7 +103,7 @@ def publish(
         write_model(publication.estimator, out)
         publication.certificate.write(certificate)
         if key is not None:
-            write_private(key, publication.key)
+            write_file(key, publication.key, private=True)
     if quiet:
         return
     console = screen()

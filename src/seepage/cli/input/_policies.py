@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from seepage._amounts import rounded
 from seepage._errors import InputError
-from seepage.cli.terminal import Target, Verdict, did_you_mean
+from seepage.cli.terminal import Judged, Verdict, did_you_mean
 
 if TYPE_CHECKING:
     from seepage.leakage import Leakage
+    from seepage.meaning import Target
     from seepage.release import Policy
 
 _TABLES = ("error_floor", "success_rate")
@@ -66,17 +67,15 @@ class PolicyFile:
         A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
         up to two digits here, and only those of missed targets are told.
         """
-        missed = {one.target: one.factor for one in self.policy.shortfalls(leak)}
-        targets = []
-        for sentence, kind, name, limit in self.policy.targets():
-            factor = rounded(missed[sentence], 2, "up") if sentence in missed else None
-            line = self._line_of(kind, name)
-            targets.append(Target(kind, name, float(limit), sentence, sentence not in missed, factor, line))
+        missed = self.policy.shortfalls(leak)
+        factors = {target: rounded(factor, 2, "up") for target, factor in missed.items()}
+        judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
         enough = rounded(noise_scale * max(missed.values()), 2, "up") if missed else noise_scale
-        return Verdict(tuple(targets), noise_scale, enough, model, self.path)
+        return Verdict(tuple(judged), noise_scale, enough, model, self.path)
 
-    def _line_of(self, kind: str, name: str | None) -> int:
+    def _line_of(self, target: "Target") -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""
+        wanted = ("", "eta") if target.attribute is None else (target.kind, target.attribute)
         table = ""
         for number, line in enumerate(self.text.splitlines(), 1):
             bare = line.strip()
@@ -84,7 +83,7 @@ class PolicyFile:
                 table = bare.partition("]")[0].strip("[ ")
                 continue
             key = bare.partition("=")[0].strip().strip("\"'")
-            if "=" in bare and (table, key) == (("", "eta") if name is None else (kind, name)):
+            if "=" in bare and (table, key) == wanted:
                 return number
         return 1
 

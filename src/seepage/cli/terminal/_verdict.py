@@ -5,40 +5,44 @@ from pathlib import Path
 from typing import Any
 
 from seepage._version import __version__
+from seepage.meaning import Target
 
 SCHEMA = "urn:seepage:check:1"
 
 
 @dataclass(frozen=True)
-class Target:
+class Judged:
     """One target of a policy, and whether a release meets it."""
 
-    kind: str
-    attribute: str | None
-    limit: float
-    sentence: str
-    met: bool
+    target: Target
     factor: float | None
     """By how much the noise must grow, rounded up; None when the target is met."""
     line: int
     """Where the policy sets it."""
 
     @property
+    def met(self) -> bool:
+        """Whether the release meets the target."""
+        return self.factor is None
+
+    @property
     def name(self) -> str:
         """What machines call it."""
-        return self.kind if self.attribute is None else f"{self.kind} of {self.attribute}"
+        kind, attribute = self.target.kind, self.target.attribute
+        return kind if attribute is None else f"{kind} of {attribute}"
 
     @property
     def reason(self) -> str:
         """The sentence, and what is missing."""
-        return self.sentence if self.met else f"{self.sentence} That takes {self.factor:g} times the noise."
+        sentence = self.target.sentence()
+        return sentence if self.met else f"{sentence} That takes {self.factor:g} times the noise."
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What became of each target."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[Judged, ...]
     noise_scale: float
     enough: float
     """A noise scale that meets every target, rounded up unless this one does."""
@@ -46,7 +50,7 @@ class Verdict:
     policy: Path
 
     @property
-    def missed(self) -> tuple[Target, ...]:
+    def missed(self) -> tuple[Judged, ...]:
         """The targets that are not met."""
         return tuple(target for target in self.targets if not target.met)
 
@@ -75,13 +79,13 @@ class Verdict:
             "enough_noise_scale": self.enough,
             "targets": [
                 {
-                    "kind": target.kind,
-                    "attribute": target.attribute,
-                    "limit": target.limit,
-                    "met": target.met,
-                    "noise_factor": target.factor,
-                    "sentence": target.sentence,
+                    "kind": each.target.kind,
+                    "attribute": each.target.attribute,
+                    "limit": each.target.limit.value,
+                    "met": each.met,
+                    "noise_factor": each.factor,
+                    "sentence": each.target.sentence(),
                 }
-                for target in self.targets
+                for each in self.targets
             ],
         }
