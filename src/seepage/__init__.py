@@ -27,6 +27,7 @@ if _TYPE_CHECKING:
     from seepage import network as network
     from seepage import report as report
     from seepage.attacks import verify as verify
+    from seepage.engines import Job as Job
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
@@ -44,6 +45,7 @@ if _TYPE_CHECKING:
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
+    "Job": "seepage.engines",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
     "Policy": "seepage.release",

@@ -20,7 +20,8 @@ from scipy import sparse
 from seepage._errors import InputError
 from seepage._tables import Table
 from seepage._writing import write_file
-from seepage.linear.objective._fitted import Fit
+from seepage.linear.information import Fit
+from seepage.linear.rows import InMemory
 from seepage.release._copy import last_step
 
 SCHEMA = "urn:seepage:certificate:1"
@@ -119,7 +120,7 @@ class Certificate:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
 
 
-def fingerprints(key: bytes, model: Any, fit: Fit) -> dict[str, str]:
+def fingerprints(key: bytes, model: Any, fit: Fit[InMemory]) -> dict[str, str]:
     """Return keyed fingerprints of the data and of the exact model.
 
     A bare hash of small data can be guessed, and so can one of a model that noise was added to: without the key, these

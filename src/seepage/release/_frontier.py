@@ -15,8 +15,9 @@ from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
-from seepage.linear.objective._fitted import Fit
+from seepage.linear import measure
+from seepage.linear.information import Fit
+from seepage.linear.rows import InMemory
 from seepage.meaning import distance_for, success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._policy import Policy
@@ -204,7 +205,7 @@ class _Scores:
     labels: NDArray[Any]
 
     @classmethod
-    def of(cls, fitted: Any, fit: Fit, leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
+    def of(cls, fitted: Any, fit: Fit[InMemory], leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
         estimator = bare_copy(last_step(fitted))
         # Preprocessed rows are plain arrays.
         vars(estimator).pop("feature_names_in_", None)

@@ -18,9 +18,10 @@ from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._version import __version__
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
-from seepage.linear.information._information import LinearInformation
-from seepage.linear.objective._fitted import Fit, feature_names
+from seepage.linear import measure
+from seepage.linear.columns import feature_names
+from seepage.linear.information import Fit, LinearInformation
+from seepage.linear.rows import InMemory
 from seepage.release._certificate import SCHEMA, Certificate, fingerprints
 from seepage.release._copy import copy_with, last_step
 from seepage.release._mechanism import drawn, mechanism
@@ -177,7 +178,7 @@ def publish(
     return Publication(copy_with(model, drawn(exact, noise)), certificate, key)
 
 
-def exact_parameters(fit: Fit, leak: Leakage) -> Array:
+def exact_parameters(fit: Fit[InMemory], leak: Leakage) -> Array:
     """Return the exact minimizer as it would be published, shape (published outputs, p)."""
     assert isinstance(leak.information, LinearInformation)
     return fit.problem.basis @ leak.information.geometry.parameters.T
@@ -202,7 +203,7 @@ def _rounded_up(value: float) -> str:
     return f"{rounded(value, 4, 'up'):.4g}"
 
 
-def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
+def _published(model: Any, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:
     settings = last_step(model).get_params(deep=False)
     return {
         "estimator": fit.problem.estimator,
@@ -213,7 +214,7 @@ def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
     }
 
 
-def _parameter_names(fit: Fit, outputs: int) -> list[str]:
+def _parameter_names(fit: Fit[InMemory], outputs: int) -> list[str]:
     each = [*feature_names(fit.affine, fit.table.names), *(["intercept"] if fit.problem.intercept else [])]
     if outputs == 1:
         return each

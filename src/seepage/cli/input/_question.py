@@ -83,7 +83,7 @@ class Question:
     @cached_property
     def features(self) -> list[str]:
         """The columns that the model takes: by the names it was fitted on, or all that have no other use."""
-        from seepage.linear.objective._fitted import fitted_columns, split
+        from seepage.linear.columns import fitted_columns, split
 
         names = fitted_columns(*split(self.model))
         known = self.source.names
@@ -132,6 +132,7 @@ class Question:
 
     def measured(self, noise_scale: float, *, output: Path | None = None) -> Leakage:
         """Measure the release with some noise."""
+        from seepage.engines import Job
         from seepage.linear import measure
 
         common: dict[str, Any] = {
@@ -152,7 +153,7 @@ class Question:
             ids=self.ids,
             # The results of a column and its groups cannot stand in one file: groups of one are counted afterward.
             groups=None if self.groups in self.features else self.groups,
-            output=output,
+            job=Job(output=output),
             **common,
         )
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from seepage._errors import InputError, UnreadableError
 from seepage.cli.terminal import shortened
-from seepage.engines import Files, naming, resolve
+from seepage.engines.storage import Files, naming, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 

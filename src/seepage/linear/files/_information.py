@@ -15,8 +15,8 @@ from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
-from seepage.linear.information._exact import ExactInformation
-from seepage.linear.rows._sums import JointSums, Nothing, joint_sums
+from seepage.linear.information import ExactInformation
+from seepage.linear.objective import JointSums, Nothing, joint_sums
 
 Array = NDArray[np.float64]
 
@@ -79,7 +79,8 @@ class FileInformation(ExactInformation):
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         raise UnansweredError(
-            "Refitting with another value is for people in memory: measure them, with everybody else, as a frame."
+            f"What moves with {attribute!r} is found by refitting, which needs the rows in memory: measure them, with "
+            "everybody else, as a frame."
         )
 
     def joint(self, who: Who, attribute: str | None) -> float:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Table, plain
-from seepage.engines import Engine, Files, Output, Progress, Unit
+from seepage.engines import Engine
+from seepage.engines.storage import Files, Output, Progress, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
-from seepage.linear.information._passes import Adding, Kept, fingerprint, in_runs
-from seepage.linear.rows._rows import Batch, Reading, check_batch, check_raw
-from seepage.linear.rows._sums import NewtonSums
-from seepage.linear.rows._weights import checked_weights
+from seepage.linear.information import Adding, Kept, fingerprint, in_runs
+from seepage.linear.objective import NewtonSums
+from seepage.linear.rows import Batch, Reading, check_batch, check_raw, checked_weights
 
 Array = NDArray[np.float64]
 

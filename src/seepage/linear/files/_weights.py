@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.dataset
 from numpy.typing import NDArray
 
-from seepage.engines import Output, Unit, read
-from seepage.linear.information._passes import WARM
+from seepage.engines.storage import Output, Unit, read
+from seepage.linear.information import WARM
 
 Array = NDArray[np.float64]
 

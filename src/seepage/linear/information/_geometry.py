@@ -18,13 +18,9 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from seepage._noise import GaussianNoise
-from seepage.linear.columns._affine import Affine
-from seepage.linear.objective._estimators import Problem
-from seepage.linear.objective._losses import VectorLoss
-from seepage.linear.objective._minimizer import Minimizer
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import JointSums, derivatives
-from seepage.linear.rows._threads import one_threaded_blas
+from seepage.linear.columns import Affine
+from seepage.linear.objective import JointSums, Minimizer, Problem, VectorLoss, derivatives
+from seepage.linear.rows import Batch, one_threaded_blas
 
 Array = NDArray[np.float64]
 

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines import followed
+from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._refit import Refit
-from seepage.linear.rows._rows import RowsInMemory
-from seepage.linear.rows._sums import JointSums, joint_sums
-from seepage.linear.rows._threads import in_threads
+from seepage.linear.objective import JointSums, joint_sums
+from seepage.linear.rows import RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
 

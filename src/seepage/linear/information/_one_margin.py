@@ -9,8 +9,8 @@ from scipy.linalg import eigh
 
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._spectrum import top_eigenvalues
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import derivatives
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 

@@ -12,9 +12,10 @@ import numba
 import numpy as np
 
 from seepage._tables import Table
-from seepage.engines import Engine, Output
-from seepage.linear.rows._rows import Batch, InMemory, Reading, check_raw
-from seepage.linear.rows._sums import Nothing
+from seepage.engines import Engine
+from seepage.engines.storage import Output
+from seepage.linear.objective import Nothing
+from seepage.linear.rows import Batch, InMemory, Reading, check_raw
 
 # What a process imports before workers are forked from it.
 WARM = "seepage.linear._warm"

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import derivatives
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lapack
 
 from seepage._errors import MinimizerError
 from seepage.linear.objective._estimators import Problem
-from seepage.linear.rows._sums import NewtonSums
+from seepage.linear.objective._sums import NewtonSums
 
 Array = NDArray[np.float64]
 

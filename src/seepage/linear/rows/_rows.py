@@ -19,7 +19,7 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
-from seepage.linear.objective._estimators import Labels
+from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
 from seepage.linear.rows._threads import in_threads
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.objective._losses import Derivatives, VectorLoss
-from seepage.linear.rows._rows import Batch
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 
