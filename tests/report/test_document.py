@@ -153,6 +153,14 @@ def test_a_report_made_by_hand_is_refused_by_the_place_that_is_wrong(tmp_path, p
         Report.read(path)
 
 
+def test_single_people_are_in_no_publishable_report(tmp_path):
+    internal, public_ = (json.loads(_report(edition).json()) for edition in EDITIONS)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({**public_, "exposed": internal["exposed"]}))
+    with pytest.raises(seepage.InputError, match="holds nothing about single people"):
+        Report.read(path)
+
+
 def test_a_bomb_of_brackets_is_refused(tmp_path):
     path = tmp_path / "report.json"
     path.write_text("[" * 200_000)

@@ -50,8 +50,10 @@ class Report:
     >>> report = seepage.Report.of(leak, "publishable", policy=policy, units={"age": "years"})
     >>> report
     Report(publishable edition about 442 people: Meets the policy for 95% of people)
-    >>> report.document.numbers[0].floors[0].floor
-    Number(value=0.95, origin=<Origin.PERSONAL: 'personal'>)
+    >>> report.document.verdict.judgments[0].target.sentence()
+    "At least 95% of people's age: no unbiased guess has a standard error below 5."
+    >>> report.document.verdict.share.origin.value
+    'public'
     """
 
     document: Document
