@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from seepage._errors import DatasetError as DatasetError
+from seepage._errors import EngineError as EngineError
 from seepage._errors import InputError as InputError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
 from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
+from seepage._errors import UnreadableError as UnreadableError
 from seepage._errors import UnsupportedError as UnsupportedError
 from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._version import __version__ as __version__
@@ -25,7 +27,6 @@ if _TYPE_CHECKING:
     from seepage import network as network
     from seepage import report as report
     from seepage.attacks import verify as verify
-    from seepage.engines import EngineError as EngineError
     from seepage.engines import Job as Job
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
@@ -44,7 +45,6 @@ if _TYPE_CHECKING:
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
-    "EngineError": "seepage.engines",
     "Job": "seepage.engines",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",

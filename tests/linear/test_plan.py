@@ -56,7 +56,7 @@ def test_progress_says_how_much_is_left(people: People, tmp_path: Path, capsys: 
     arguments = {"target": "outcome", "noise_scale": 0.1}
     seepage.measure(ridge, people.pattern, job=seepage.Job(Local(workers=2), progress=True), **arguments)
     told = capsys.readouterr().err
-    assert "adding up, 5 of 5 units, 0:00:00 left" in told
+    assert "adding up, 5 of 5 units, 0:00 left" in told
     assert "scoring examples, 5 units in" in told
     assert not sys.stderr.isatty()
     seepage.measure(ridge, people.pattern, job=seepage.Job(Local(workers=2)), **arguments)

@@ -8,6 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from seepage._amounts import size
 from seepage._errors import InputError
 from seepage.engines import Job
 from seepage.linear.columns import fitted_columns, split
@@ -53,8 +54,8 @@ class Plan:
             [
                 f"{self.rows:,} rows x {self.features:,} features in {self.units:,} units of work",
                 f"passes over the rows     {self.passes}",
-                f"bytes read               {_size(self.bytes_read)} (uncompressed)",
-                f"memory of each worker    {_size(self.memory_per_worker)}",
+                f"bytes read               {size(self.bytes_read)} (uncompressed)",
+                f"memory of each worker    {size(self.memory_per_worker)}",
                 f"core-hours               {self.core_hours:.3g}, {wall:.3g} minutes on {self.workers} workers",
             ]
         )
@@ -227,11 +228,3 @@ def _fastest(run: Callable[[], object]) -> float:
         run()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            break
-        count /= 1000
-    return f"{count:.3g} {unit}"

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
+from seepage._amounts import rounded
 from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._version import __version__
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
+from seepage.linear import measure
 from seepage.linear.columns import feature_names
 from seepage.linear.information import Fit, LinearInformation
 from seepage.linear.rows import InMemory
@@ -199,8 +200,7 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
 
 def _rounded_up(value: float) -> str:
     """Return four digits that are not below `value`."""
-    text = f"{value:.4g}"
-    return text if float(text) >= value else f"{value + 10.0 ** (math.floor(math.log10(value)) - 3):.4g}"
+    return f"{rounded(value, 4, 'up'):.4g}"
 
 
 def _published(model: Any, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seepage._errors import InputError, MissingExtraError, UnsupportedError
 from seepage._writing import write_file
-from seepage.cli.terminal._console import listing, note, shortened
+from seepage.cli.terminal import listing, note, shortened
 
 # What supported models hold besides the types that skops trusts by itself: losses, selectors and plain functions of
 # scikit-learn and numpy, none of which does anything when it is made.

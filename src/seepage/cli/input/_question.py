@@ -12,10 +12,8 @@ import pyarrow as pa
 
 from seepage._errors import InputError
 from seepage.cli.input._models import read_model
-from seepage.cli.input._near import did_you_mean
 from seepage.cli.input._sources import Source
-from seepage.cli.terminal._console import listing, shortened
-from seepage.cli.terminal._waiting import Waiting
+from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
 from seepage.leakage import Leakage
 
 
