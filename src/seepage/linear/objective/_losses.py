@@ -110,11 +110,11 @@ class Logistic(Loss):
         return np.logaddexp(0.0, m) - y * m
 
     def slope(self, m: Array, y: Array) -> Array:
-        return np.asarray(expit(m) - y)
+        # s(m) - y, where 1 - s(m) = s(-m): far on the right side of a label nothing is left of the difference.
+        return np.asarray((1.0 - y) * expit(m) - y * expit(-m))
 
     def curvature(self, m: Array, y: Array) -> Array:
-        s: Array = expit(m)
-        return s * (1.0 - s)
+        return np.asarray(expit(m) * expit(-m))
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return np.full_like(m, -1.0)
@@ -197,18 +197,38 @@ class Softmax(VectorLoss):
         return np.asarray(logsumexp(margins @ self.basis.T, axis=1) - (labels * margins).sum(axis=1))
 
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
-        share = softmax(margins @ self.basis.T, axis=1)
-        mean = share @ self.basis
-        curvature = np.einsum("nc,ca,cb->nab", share, self.basis, self.basis) - mean[:, :, None] * mean[:, None, :]
+        rows, every = np.arange(len(margins)), margins @ self.basis.T
+        share = softmax(every, axis=1)
+        # One minus the share of the likeliest class is the sum of the others: the difference loses all digits of it.
+        first = every.argmax(axis=1)
+        rest = 1.0 - share
+        rest[rows, first] = _without(share, first).sum(axis=1)
+        own = self._own(labels)
+        slope = share.copy()
+        slope[rows, own] = -rest[rows, own]
+        curvature = -share[:, :, None] * share[:, None, :]
+        curvature[:, np.arange(self.classes), np.arange(self.classes)] = share * rest
+        curvature = self.basis.T @ curvature @ self.basis
         label_slope = np.broadcast_to(-np.eye(self.outputs), curvature.shape)
-        return Derivatives(mean - labels, curvature, label_slope)
+        return Derivatives(slope @ self.basis, curvature, label_slope)
+
+    def _own(self, labels: Array) -> NDArray[np.intp]:
+        """Return the class that each label stands for."""
+        return np.asarray((labels @ self.basis.T).argmax(axis=1))
 
     def lead(self, margins: Array, labels: Array) -> Array:
-        every, own = margins @ self.basis.T, (labels @ self.basis.T).argmax(axis=1)
+        every, own = margins @ self.basis.T, self._own(labels)
         rows = np.arange(len(every))
         mine = every[rows, own]
         every[rows, own] = -np.inf
         return np.asarray(mine - every.max(axis=1))
+
+
+def _without(values: Array, column: NDArray[np.intp]) -> Array:
+    """Return a copy in which one entry of each row is zero."""
+    found = values.copy()
+    found[np.arange(len(values)), column] = 0.0
+    return found
 
 
 @dataclass(frozen=True)
