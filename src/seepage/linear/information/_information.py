@@ -17,7 +17,7 @@ from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._refit import Refit
 from seepage.linear.rows._rows import RowsInMemory
-from seepage.linear.rows._sums import JointSums, joint_sums
+from seepage.linear.rows._sums import JointSums
 from seepage.linear.rows._threads import in_threads
 
 Array = NDArray[np.float64]
@@ -62,14 +62,13 @@ class LinearInformation(ExactInformation):
         return self._attributes
 
     def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
-        geometry = self.geometry_of(attribute)
-        tau_gram = geometry.tau.T @ geometry.tau
+        joining = self.geometry_of(attribute).joining
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if people is None else self.rows.read(at).take(people[at])
-            return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
+            return joining.sums(batch)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
+        return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
     def _column(self, attribute: str) -> NDArray[Any]:
         return self.rows.column(None if self.is_label(attribute) else attribute)

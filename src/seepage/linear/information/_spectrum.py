@@ -187,7 +187,7 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
             break
         if not (lower < mu < upper):
             mu = 0.5 * (lower + upper)
-        if mu == first or sweep == _PATIENCE and lower < first < upper:
+        if mu == first or (sweep == _PATIENCE and lower < first < upper):
             # Which side of D_1 the root is on is asked next to it, where every quotient is still a number.
             mu = first * (1.0 + _NEXT)
         is_above, quotient = _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)

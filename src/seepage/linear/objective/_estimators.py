@@ -97,6 +97,8 @@ class Problem:
     precision: Precision
     gradient_promise: float
     """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
+    residual_promise: float
+    """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
 
     @property
     def size(self) -> int:
@@ -114,6 +116,7 @@ class _Read:
     intercept_penalty: float = 0.0
     margin_codes: tuple[float, float] = (0.0, 1.0)
     gradient_promise: float = 0.0
+    residual_promise: float = 0.0
 
 
 Reader = Callable[[Any, float, int, int], _Read]
@@ -121,25 +124,41 @@ Reader = Callable[[Any, float, int, int], _Read]
 
 def _linear_regression(model: Any, total: float, count: int, outputs: int) -> _Read:
     _refuse_positive(model)
-    return _Read(_of_outputs(Squared(), outputs), 0.0, "direct")
+    # Only the direct solver for dense features tells a rank.
+    direct = hasattr(model, "rank_") or not hasattr(model, "tol")
+    promise = 0.0 if direct else float(model.tol)
+    return _Read(_of_outputs(Squared(), outputs), 0.0, "direct" if direct else "iterative", residual_promise=promise)
 
 
 def _ridge(model: Any, total: float, count: int, outputs: int) -> _Read:
     _refuse_positive(model)
     alpha = np.asarray(model.alpha, dtype=np.float64)
-    return _Read(_of_outputs(Squared(), outputs), alpha, _ridge_precision(model))
+    precision, promise = _ridge_precision(model)
+    return _Read(_of_outputs(Squared(), outputs), alpha, precision, residual_promise=promise)
 
 
 def _ridge_classifier(model: Any, total: float, count: int, outputs: int) -> _Read:
     _refuse_positive(model)
-    loss = _of_outputs(Squared(), outputs)
-    return _Read(loss, float(model.alpha), _ridge_precision(model), classifier=True, margin_codes=(-1.0, 1.0))
+    precision, promise = _ridge_precision(model)
+    return _Read(
+        _of_outputs(Squared(), outputs),
+        float(model.alpha),
+        precision,
+        classifier=True,
+        margin_codes=(-1.0, 1.0),
+        residual_promise=promise,
+    )
 
 
-def _ridge_precision(model: Any) -> Precision:
-    if model.solver in ("auto", "svd", "cholesky"):
-        return "direct"
-    return "iterative" if model.solver in ("lsqr", "sparse_cg", "lbfgs") else "stochastic"
+def _ridge_precision(model: Any) -> tuple[Precision, float]:
+    """Return how near a ridge solver comes, and the relative residual that it stops at."""
+    # "auto" is a solver only after fitting: conjugate gradients for sparse features, Cholesky's for others.
+    solver = getattr(model, "solver_", model.solver)
+    if solver in ("auto", "svd", "cholesky"):
+        return "direct", 0.0
+    if solver in ("lsqr", "sparse_cg"):
+        return "iterative", float(model.tol)
+    return ("iterative" if solver == "lbfgs" else "stochastic"), 0.0
 
 
 def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> _Read:
@@ -314,6 +333,7 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
         # Single precision loses digits that a direct solver would have kept.
         precision="iterative" if found.precision == "direct" and single else found.precision,
         gradient_promise=found.gradient_promise,
+        residual_promise=found.residual_promise,
     )
 
 

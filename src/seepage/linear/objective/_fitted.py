@@ -18,7 +18,8 @@ from seepage.linear.columns._steps import through
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._passes import OnEngine
 from seepage.linear.objective._estimators import Labels, Problem, check_supported, class_weight_of, labels_of, read
-from seepage.linear.objective._minimizer import Minimizer, minimize
+from seepage.linear.objective._minimizer import STATED, Minimizer, minimize
+from seepage.linear.rows._frame import Frame
 from seepage.linear.rows._rows import InMemory, Reading, batch_rows
 from seepage.linear.rows._sums import NewtonSums, newton_sums
 from seepage.linear.rows._weights import checked_weights
@@ -95,14 +96,19 @@ class Fit:
         names = (*features, "(intercept)") if self.problem.intercept else features
         checked = False
 
-        def evaluate(parameters: Array) -> NewtonSums:
+        def evaluate(position: Array, frame: Frame) -> NewtonSums:
             nonlocal checked
-            of = partial(newton_sums, loss=self.problem.loss, parameters=parameters)
+            of = partial(newton_sums, loss=self.problem.loss, position=position, frame=frame)
             sums: NewtonSums = self.rows.total(of, None if checked else features)
             checked = True
             return sums
 
-        return minimize(self.problem, evaluate, names, start_is_fit=start_is_fit)
+        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit)
+
+    def _frame(self) -> Frame:
+        """Return where to look at the rows from: any place among them will do, so the first few tell it."""
+        problem = self.problem
+        return Frame.around(self.rows.few()) if problem.intercept and not problem.penalty[-1].any() else Frame()
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
@@ -221,4 +227,14 @@ def _assumptions(
     sentences.append(
         f"The numbers hold at the exact minimizer; the model was {minimizer.distance:.1g} standard errors from it."
     )
+    if minimizer.rounding > STATED:
+        sentences.append(
+            "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
+            f"error of up to {minimizer.rounding:.0e} in the numbers."
+        )
+    if minimizer.undecided.size:
+        sentences.append(
+            "Several parameters fit this data equally well, and the model is the one of least norm among them: values "
+            "move only as the columns can move together, as one level of a category moves to another."
+        )
     return tuple(sentences)
