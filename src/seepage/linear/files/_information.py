@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
 from seepage.linear.information import ExactInformation
-from seepage.linear.objective import JointSums, Nothing, joint_sums
+from seepage.linear.objective import JointSums, Nothing
 
 Array = NDArray[np.float64]
 
@@ -87,18 +87,11 @@ class FileInformation(ExactInformation):
         if who is not None and not isinstance(who, Mapping):
             raise UnansweredError('People in files are chosen by values of their columns: joint({"column": value}).')
         self.rows.files.require(list(who or ()), "joint's column")
-        geometry = self.geometry_of(attribute)
-        of = partial(
-            joint_sums,
-            loss=geometry.loss,
-            parameters=geometry.parameters,
-            tau_gram=geometry.tau.T @ geometry.tau,
-            public_label=geometry.public_label,
-        )
-        sums: JointSums | Nothing = self.rows.joint(of, who)
+        joining = self.geometry_of(attribute).joining
+        sums: JointSums | Nothing = self.rows.joint(joining.sums, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
-        return geometry.joint(sums)
+        return joining.eta(sums)
 
     def _summary(self, kind: Kind, column: str | None = None) -> Summary:
         """Return what is known of all people together; the first call reads every row."""

@@ -112,6 +112,9 @@ class FileRows:
     def count(self) -> int:
         return self.files.count
 
+    def few(self) -> Batch:
+        return next(self.reader.batches(self.files.units[0], None))
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         kept = None
         if self.output is not None and isinstance(of, partial):

@@ -16,6 +16,7 @@ from seepage._tables import Table, column_values, plain
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, split
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import (
+    STATED,
     Minimizer,
     NewtonSums,
     Problem,
@@ -26,7 +27,7 @@ from seepage.linear.objective import (
     newton_sums,
     read,
 )
-from seepage.linear.rows import InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
+from seepage.linear.rows import Frame, InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
 
 Array = NDArray[np.float64]
 GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
@@ -200,14 +201,19 @@ class Fit(Generic[GivenRows]):
         names = (*features, "(intercept)") if self.problem.intercept else features
         checked = False
 
-        def evaluate(parameters: Array) -> NewtonSums:
+        def evaluate(position: Array, frame: Frame) -> NewtonSums:
             nonlocal checked
-            of = partial(newton_sums, loss=self.problem.loss, parameters=parameters)
+            of = partial(newton_sums, loss=self.problem.loss, position=position, frame=frame)
             sums: NewtonSums = self.rows.total(of, None if checked else features)
             checked = True
             return sums
 
-        return minimize(self.problem, evaluate, names, start_is_fit=start_is_fit)
+        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit)
+
+    def _frame(self) -> Frame:
+        """Return where to look at the rows from: any place among them will do, so the first few tell it."""
+        problem = self.problem
+        return Frame.around(self.rows.few()) if problem.intercept and not problem.penalty[-1].any() else Frame()
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
@@ -278,4 +284,21 @@ def _assumptions(
             {"distance": personal(minimizer.distance, ".1g")},
         )
     )
+    if minimizer.rounding > STATED:
+        found.append(
+            Assumption(
+                "rounding",
+                "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
+                "error of up to {rounding} in the numbers.",
+                {"rounding": personal(minimizer.rounding, ".0e")},
+            )
+        )
+    if minimizer.undecided.size:
+        found.append(
+            Assumption(
+                "least norm",
+                "Several parameters fit this data equally well, and the model is the one of least norm among them: "
+                "values move only as the columns can move together, as one level of a category moves to another.",
+            )
+        )
     return tuple(found)

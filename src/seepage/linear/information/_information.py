@@ -15,7 +15,7 @@ from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._refit import Refit
-from seepage.linear.objective import JointSums, joint_sums
+from seepage.linear.objective import JointSums
 from seepage.linear.rows import RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
@@ -59,14 +59,13 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     def joint(self, who: Who, attribute: str | None) -> float:
         mask = self.people.mask(who, self.count)
-        geometry = self.geometry_of(attribute)
-        tau_gram = geometry.tau.T @ geometry.tau
+        joining = self.geometry_of(attribute).joining
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
-            return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
+            return joining.sums(batch)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
+        return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
     def _column(self, attribute: str) -> NDArray[Any]:
         return self.rows.column(None if self.is_label(attribute) else attribute)

@@ -60,6 +60,8 @@ class Problem:
     precision: Precision
     gradient_promise: float
     """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
+    residual_promise: float
+    """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
 
     @property
     def size(self) -> int:
@@ -96,6 +98,7 @@ class Objective:
     margin_codes: tuple[float, float] = (0.0, 1.0)
     gradient_promise: float = 0.0
     balanced_by_weight: bool = False
+    residual_promise: float = 0.0
 
 
 @singledispatch
@@ -133,24 +136,34 @@ def reader(model: Any, total_weight: float, count: int, outputs: int) -> Objecti
 
 def _linear_regression(model: Any, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
-    return Objective(Squared(), 0.0, "direct")
+    # Only the direct solver for dense features tells a rank.
+    direct = hasattr(model, "rank_") or not hasattr(model, "tol")
+    promise = 0.0 if direct else float(model.tol)
+    return Objective(Squared(), 0.0, "direct" if direct else "iterative", residual_promise=promise)
 
 
 def _ridge(model: Any, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
     alpha = np.asarray(model.alpha, dtype=np.float64)
-    return Objective(Squared(), alpha, _ridge_precision(model))
+    precision, promise = _ridge_precision(model)
+    return Objective(Squared(), alpha, precision, residual_promise=promise)
 
 
 def _ridge_classifier(model: Any, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
-    return Objective(Squared(), float(model.alpha), _ridge_precision(model), margin_codes=(-1.0, 1.0))
+    precision, promise = _ridge_precision(model)
+    return Objective(Squared(), float(model.alpha), precision, margin_codes=(-1.0, 1.0), residual_promise=promise)
 
 
-def _ridge_precision(model: Any) -> Precision:
-    if model.solver in ("auto", "svd", "cholesky"):
-        return "direct"
-    return "iterative" if model.solver in ("lsqr", "sparse_cg", "lbfgs") else "stochastic"
+def _ridge_precision(model: Any) -> tuple[Precision, float]:
+    """Return how near a ridge solver comes, and the relative residual that it stops at."""
+    # "auto" is a solver only after fitting: conjugate gradients for sparse features, Cholesky's for others.
+    solver = getattr(model, "solver_", model.solver)
+    if solver in ("auto", "svd", "cholesky"):
+        return "direct", 0.0
+    if solver in ("lsqr", "sparse_cg"):
+        return "iterative", float(model.tol)
+    return ("iterative" if solver == "lbfgs" else "stochastic"), 0.0
 
 
 def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> Objective:
@@ -330,6 +343,7 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
         # Single precision loses digits that a direct solver would have kept.
         precision="iterative" if found.precision == "direct" and single else found.precision,
         gradient_promise=found.gradient_promise,
+        residual_promise=found.residual_promise,
     )
 
 
