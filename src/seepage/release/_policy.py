@@ -119,7 +119,7 @@ class Policy:
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if kind == "success_rate":
-            farthest = Values(information.distances(name, None).farthest())
+            farthest = Values.of(information.distances(name, None).farthest())
             return self._reached(farthest) / distance_for(self.success_rate[name])
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
