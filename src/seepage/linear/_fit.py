@@ -13,6 +13,7 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError
+from seepage._tables import Data, Listed, Model
 from seepage.engines import Job
 from seepage.linear.columns import features_of, fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memory
@@ -22,13 +23,13 @@ from seepage.linear.rows import InMemory, Rows
 
 
 def fit(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Model,
+    X: Data,
+    y: Listed = None,
     *,
     target: str | Sequence[str] | None = None,
     features: Sequence[str] | None = None,
-    sample_weight: Any = None,
+    sample_weight: Listed = None,
     job: Job | None = None,
 ) -> Any:
     """Fit a linear model exactly, by Newton's method on sums over the rows.
@@ -91,7 +92,7 @@ def fit(
     return _joined(preprocess, _filled(blank, found, found.minimize(start_is_fit=False)))
 
 
-def _check_preprocessing(preprocess: Any) -> None:
+def _check_preprocessing(preprocess: Model) -> None:
     try:
         if preprocess is not None:
             check_is_fitted(preprocess)
@@ -102,7 +103,7 @@ def _check_preprocessing(preprocess: Any) -> None:
         ) from None
 
 
-def _blank(preprocess: Any, estimator: Any, source: Source[Rows], named: bool) -> Any:
+def _blank(preprocess: Model, estimator: Model, source: Source[Rows], named: bool) -> Any:
     """Return a copy of an estimator that is fitted in form, with all parameters zero."""
     blank = clone(estimator)
     names, outputs = source.header.names, source.outputs()
@@ -130,7 +131,7 @@ def _start_inside(found: Fit[Rows]) -> None:
     found.problem.parameters[-1] = 1.0
 
 
-def _filled(blank: Any, found: Fit[Rows], minimizer: Minimizer) -> Any:
+def _filled(blank: Model, found: Fit[Rows], minimizer: Minimizer) -> Any:
     """Write a minimizer into an estimator as scikit-learn would have."""
     published = (minimizer.parameters @ found.problem.basis.T).T
     coefficients, intercept = published, np.zeros(len(published))
@@ -147,5 +148,5 @@ def _filled(blank: Any, found: Fit[Rows], minimizer: Minimizer) -> Any:
     return blank
 
 
-def _joined(preprocess: Any, estimator: Any) -> Any:
+def _joined(preprocess: Model, estimator: Model) -> Any:
     return estimator if preprocess is None else Pipeline([*preprocess.steps, ("model", estimator)])

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import Table, column_name
+from seepage._tables import Data, Listed, Model, Table, column_name
 from seepage.engines import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
@@ -17,16 +16,16 @@ from seepage.linear.rows import RowsInMemory
 
 
 def measure(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Model,
+    X: Data,
+    y: Listed = None,
     *,
     noise_scale: float | GaussianNoise,
     target: str | Sequence[str] | None = None,
-    sample_weight: Any = None,
+    sample_weight: Listed = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
-    ids: Any = None,
+    ids: Listed = None,
     groups: By = None,
     job: Job | None = None,
 ) -> Leakage:

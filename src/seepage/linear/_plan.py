@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
 
 from seepage._amounts import size
 from seepage._errors import InputError
+from seepage._tables import Data, Listed, Model
 from seepage.engines import Job
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths
@@ -62,8 +62,8 @@ class Plan:
 
 
 def plan(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: Data,
     *,
     target: str | Sequence[str],
     sample_weight: str | None = None,
@@ -126,7 +126,14 @@ def plan(
 
 
 def plan_in_memory(
-    model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, attributes: int | None, base_bytes: int = _BASE_BYTES
+    model: Model,
+    X: Data,
+    y: Listed,
+    *,
+    rows: int,
+    data_bytes: int,
+    attributes: int | None,
+    base_bytes: int = _BASE_BYTES,
 ) -> Plan:
     """Say what measuring rows in memory will take, from the first of them.
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
-from seepage._tables import column_values
+from seepage._tables import Column, Data, Listed, Model, column_values
 from seepage.engines import Job
 from seepage.leakage import Leakage
 from seepage.linear.files import are_paths, refuse_in_memory
@@ -80,7 +80,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Model,
         *,
         noise_scale: float | GaussianNoise,
         quantity: str = "eta",
@@ -99,8 +99,8 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Data,
+        y: Listed = None,
         *,
         target: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
@@ -184,37 +184,37 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             )
 
     @_has("predict")
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Data) -> Column:
         """Predict with the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
     @_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Data) -> Array:
         """Return class probabilities of the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Data) -> Array:
         """Return logarithms of the class probabilities of the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_log_proba(X))
 
     @_has("decision_function")
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Data) -> Array:
         """Return the margins of the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
     @_has("score")
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Data, y: Listed) -> float:
         """Return the score of the final model."""
         check_is_fitted(self)
         return float(self.estimator_.score(X, y))
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Column:
         """The classes, if the model is a classifier."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.classes_)

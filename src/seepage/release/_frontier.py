@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Frame, Table, column_values, default_library, frame
+from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
 from seepage.linear import measure
@@ -79,11 +79,11 @@ class Frontier:
 
 
 def frontier(
-    model: Any,
-    X: Any,
-    y: Any,
-    X_test: Any,
-    y_test: Any,
+    model: Model,
+    X: Data,
+    y: Listed,
+    X_test: Data,
+    y_test: Listed,
     *,
     noise_scales: ArrayLike,
     penalties: ArrayLike | None = None,
@@ -198,14 +198,16 @@ def frontier(
 class _Scores:
     """Scores noisy copies of a model on test data that is preprocessed once."""
 
-    estimator: Any
+    estimator: Model
     exact: Array
     scorer: Any
     features: Any
-    labels: NDArray[Any]
+    labels: Column
 
     @classmethod
-    def of(cls, fitted: Any, fit: Fit[InMemory], leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
+    def of(
+        cls, fitted: Model, fit: Fit[InMemory], leak: Leakage, X_test: Data, y_test: Listed, scoring: Any
+    ) -> "_Scores":
         estimator = bare_copy(last_step(fitted))
         # Preprocessed rows are plain arrays.
         vars(estimator).pop("feature_names_in_", None)
@@ -223,7 +225,9 @@ class _Scores:
         return float(self.scorer(self.estimator, self.features, self.labels))
 
 
-def _fitted(model: Any, X: Any, y: Any, penalties: ArrayLike | None, sample_weight: ArrayLike | None) -> Iterator[Any]:
+def _fitted(
+    model: Model, X: Data, y: Listed, penalties: ArrayLike | None, sample_weight: ArrayLike | None
+) -> Iterator[Any]:
     if penalties is None:
         yield model
         return
@@ -239,7 +243,7 @@ def _fitted(model: Any, X: Any, y: Any, penalties: ArrayLike | None, sample_weig
         yield again.fit(X, y, **arguments)
 
 
-def _strength(estimator: Any, penalty: float, total: float, count: int) -> tuple[str, float]:
+def _strength(estimator: Model, penalty: float, total: float, count: int) -> tuple[str, float]:
     """Return the hyperparameter of an estimator that makes its penalty P."""
     if isinstance(estimator, LogisticRegression):
         return "C", 1.0 / penalty
@@ -271,7 +275,7 @@ def _floor(leak: Leakage, attribute: str | None, needed: float) -> dict[str, flo
     return {"error_floor": 1.0 / needed if needed > 0 else np.inf}
 
 
-def _metric(model: Any, scoring: Any) -> str:
+def _metric(model: Model, scoring: Any) -> str:
     if isinstance(scoring, str):
         return scoring
     if scoring is not None:

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from seepage._amounts import rounded
 from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
+from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage.leakage import Leakage
 from seepage.linear import measure
@@ -63,7 +64,7 @@ class Publication:
         The key of the certificate's fingerprints.
     """
 
-    estimator: Any
+    estimator: Model
     certificate: Certificate
     key: bytes
 
@@ -79,9 +80,9 @@ class Publication:
 
 
 def publish(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: Data,
+    y: Listed,
     *,
     noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, Any] | None,
@@ -203,7 +204,7 @@ def _rounded_up(value: float) -> str:
     return f"{rounded(value, 4, 'up'):.4g}"
 
 
-def _published(model: Any, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:
+def _published(model: Model, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:
     settings = last_step(model).get_params(deep=False)
     return {
         "estimator": fit.problem.estimator,
@@ -223,7 +224,7 @@ def _parameter_names(fit: Fit[InMemory], outputs: int) -> list[str]:
     return [f"{head}: {name}" for head in heads for name in each]
 
 
-def _steps(model: Any) -> list[str]:
+def _steps(model: Model) -> list[str]:
     if not isinstance(model, Pipeline):
         return []
     return [f"{name} ({type(step).__name__})" for name, step in model.steps[:-1] if step not in (None, "passthrough")]
@@ -258,7 +259,7 @@ def _machine_readable(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _assumptions(model: Any, leak: Leakage) -> tuple[str, ...]:
+def _assumptions(model: Model, leak: Leakage) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
     sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")

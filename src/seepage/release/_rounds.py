@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
 from seepage._noise import as_noise
+from seepage._tables import Data, Listed, Model
 from seepage.engines import Job, Local
 from seepage.engines.storage import Files, Output, Progress
 from seepage.leakage import Distribution, Information, Leakage, Values
@@ -76,9 +77,9 @@ class Rounds(Protocol, Generic[Weights]):
 class InMemory:
     """Rounds over rows in memory."""
 
-    estimator: Any
-    X: Any
-    y: Any
+    estimator: Model
+    X: Data
+    y: Listed
     count: int
     quantity: str
     settings: dict[str, Any]
@@ -107,7 +108,7 @@ class InMemory:
 class InFiles:
     """Rounds over rows in files: what is known of each row stays in files beside them."""
 
-    estimator: Any
+    estimator: Model
     files: Files
     source: Any
     target: str | Sequence[str]
@@ -121,7 +122,7 @@ class InFiles:
     @classmethod
     def of(
         cls,
-        estimator: Any,
+        estimator: Model,
         source: Any,
         *,
         target: Any,
@@ -210,7 +211,7 @@ def spread(leak: Leakage, quantity: str) -> float:
     """Return the standard deviation of the exposure as a share of its mean."""
     information = leak.information
     if quantity in information.categorical:
-        known: Distribution = Values(_exposure(information, quantity))
+        known: Distribution = Values.of(_exposure(information, quantity))
     else:
         known = information.distributions(_kind(information, quantity))[quantity]
     if known.zeros:

@@ -88,7 +88,7 @@ def _refuse_others(path: Path) -> None:
 
 def _check_known(path: Path) -> None:
     """Refuse a model that cannot be measured by the name of its class, before anything in it is trusted."""
-    from seepage.linear.objective._estimators import supported_names
+    from seepage.linear.objective import supported_names
 
     try:
         with zipfile.ZipFile(path) as archive:

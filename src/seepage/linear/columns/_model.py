@@ -7,11 +7,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
+from seepage._tables import Model
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._steps import through
 
 
-def split(model: Any) -> tuple[Any, Any]:
+def split(model: Model) -> tuple[Any, Any]:
     """Return the preprocessing, or None, and the estimator behind it."""
     if not isinstance(model, Pipeline):
         return None, model
@@ -19,7 +20,7 @@ def split(model: Any) -> tuple[Any, Any]:
     return (before if len(before.steps) else None), model[-1]
 
 
-def fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
+def fitted_columns(preprocess: Model, estimator: Model) -> list[str] | None:
     """Return the columns that a model was fitted on by name, if it was."""
     first = estimator if preprocess is None else preprocess
     try:
@@ -29,17 +30,17 @@ def fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
     return [str(name) for name in names]
 
 
-def features_of(preprocess: Any, names: Sequence[str]) -> int:
+def features_of(preprocess: Model, names: Sequence[str]) -> int:
     """Return how many features the raw columns become."""
     return _through(preprocess, names).features
 
 
-def _through(preprocess: Any, names: Sequence[str]) -> Affine:
+def _through(preprocess: Model, names: Sequence[str]) -> Affine:
     affine = Affine.raw(len(names))
     return affine if preprocess is None else through(preprocess, affine, "")
 
 
-def affine_of(preprocess: Any, estimator: Any, names: Sequence[str]) -> Affine:
+def affine_of(preprocess: Model, estimator: Model, names: Sequence[str]) -> Affine:
     """Return the features as an affine map of the raw columns."""
     affine = _through(preprocess, names)
     expected = np.atleast_2d(estimator.coef_).shape[1]

@@ -8,6 +8,7 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
+from seepage._tables import Model
 from seepage._version import __version__
 from seepage.engines.storage import Files, Output
 from seepage.leakage import Leakage
@@ -20,7 +21,7 @@ from seepage.linear.information import Fit, Release, fingerprint
 
 
 def measure_files(
-    model: Any,
+    model: Model,
     source: SourceInFiles,
     noise: GaussianNoise,
     public_label: bool,

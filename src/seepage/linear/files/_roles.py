@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage._errors import InputError
+from seepage._tables import Data, Listed
 from seepage.engines import Job
 from seepage.linear.files._weights import StoredWeights
 
 
-def are_paths(X: Any) -> bool:
+def are_paths(X: Data) -> bool:
     """Return whether rows are given as names of files."""
     if isinstance(X, str | os.PathLike):
         return True
@@ -27,7 +28,7 @@ class Roles:
     groups: str | None
 
     @classmethod
-    def of(cls, y: Any, *, target: Any, sample_weight: Any, ids: Any, groups: Any) -> "Roles":
+    def of(cls, y: Listed, *, target: Any, sample_weight: Listed, ids: Listed, groups: Any) -> "Roles":
         """Check that every role is the name of a column."""
         if y is not None:
             raise InputError('X names files, so the labels are a column of them: leave y out and give target="column".')

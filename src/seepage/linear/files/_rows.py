@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, MissingExtraError
-from seepage._tables import Table, plain
+from seepage._tables import Column, Table, plain
 from seepage.engines import Engine
 from seepage.engines.storage import Files, Output, Progress, Unit
 from seepage.linear.files._roles import Roles
@@ -132,7 +132,7 @@ class FileRows:
             return self.engine.total(work, runs, watch)
 
 
-def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> NDArray[Any]:
+def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> Column:
     """Return the labels of some rows."""
     found = [plain(values_in(columns, name, "y")) for name in target]
     return found[0] if len(found) == 1 else np.column_stack(found)
@@ -161,7 +161,7 @@ def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
     return whole
 
 
-def values_in(columns: pa.RecordBatch, name: str, what: str) -> NDArray[Any]:
+def values_in(columns: pa.RecordBatch, name: str, what: str) -> Column:
     """Return one column of some rows; `what` it is for is told when a value is missing."""
     column = columns.column(name)
     if column.null_count:

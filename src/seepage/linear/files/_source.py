@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from seepage._tables import Table
+from seepage._tables import Column, Table
 from seepage.engines import Engine, Job, Local
 from seepage.engines.storage import Files, Progress
 from seepage.linear.files._labels import Tally, Tallying
@@ -54,7 +53,7 @@ class SourceInFiles(Source[FileRows]):
     def count(self) -> int:
         return self.files.count
 
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Column:
         return np.array(sorted(self._tally.classes))
 
     def outputs(self) -> int:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._facts import Assumption, given, personal
 from seepage._noise import GaussianNoise
-from seepage._tables import Table, column_values, plain
+from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, split
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import (
@@ -58,7 +58,7 @@ class Source(ABC, Generic[GivenRows]):
         """The number of rows."""
 
     @abstractmethod
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Column:
         """Return the labels that there are, in order."""
 
     @abstractmethod
@@ -79,11 +79,11 @@ class SourceInMemory(Source[InMemory]):
     """Rows that are in memory."""
 
     table: Table
-    labels: NDArray[Any]
+    labels: Column
     sample_weight: Array | None
 
     @classmethod
-    def of(cls, X: Any, y: Any, columns: Sequence[str] | None, sample_weight: Any = None) -> "SourceInMemory":
+    def of(cls, X: Data, y: Listed, columns: Sequence[str] | None, sample_weight: Listed = None) -> "SourceInMemory":
         """Check that there is a label and a weight for each row."""
         if y is None:
             raise InputError("y is missing: give the labels that the model was fitted on.")
@@ -98,7 +98,7 @@ class SourceInMemory(Source[InMemory]):
     def count(self) -> int:
         return len(self.table)
 
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Column:
         return np.unique(self.labels)
 
     def outputs(self) -> int:
@@ -162,12 +162,12 @@ class Fit(Generic[GivenRows]):
     preprocessed: bool
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> "Fit[InMemory]":
+    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed) -> "Fit[InMemory]":
         """Read a model and its rows in memory."""
         return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight))
 
     @classmethod
-    def assembled(cls, model: Any, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
+    def assembled(cls, model: Model, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
         """Check that a model and its rows can belong together, and read them.
 
         Parameters
@@ -227,7 +227,7 @@ class Fit(Generic[GivenRows]):
         return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
 
 
-def _labels(y: Any, table: Table) -> NDArray[Any]:
+def _labels(y: Listed, table: Table) -> Column:
     labels = plain(column_values(y))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Column
 from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
@@ -67,7 +68,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
         return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
-    def _column(self, attribute: str) -> NDArray[Any]:
+    def _column(self, attribute: str) -> Column:
         return self.rows.column(None if self.is_label(attribute) else attribute)
 
     @cached_property
@@ -102,7 +103,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         """What was refitted already: nothing is, twice."""
         return {}
 
-    def _refitted(self, attribute: str, column: NDArray[Any], values: tuple[Any, ...]) -> Distances:
+    def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
         matches = column[:, None] == np.array(values, dtype=column.dtype)
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute

@@ -1,12 +1,12 @@
 """How labels become numbers."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Column
 
 Array = NDArray[np.float64]
 
@@ -15,13 +15,13 @@ Array = NDArray[np.float64]
 class Labels:
     """How labels become the numbers that the loss sees."""
 
-    classes: NDArray[Any] | None
+    classes: Column | None
     """The classes of a classifier; None for a regression."""
     codes: Array | None
     """One row of numbers for each class."""
     outputs: int
 
-    def encode(self, labels: NDArray[Any]) -> Array:
+    def encode(self, labels: Column) -> Array:
         """Return labels as numbers, shape (n, outputs)."""
         if self.classes is None or self.codes is None:
             try:
@@ -34,7 +34,7 @@ class Labels:
             return numbers
         return self.codes[self.positions(labels)]
 
-    def positions(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+    def positions(self, labels: Column) -> NDArray[np.intp]:
         """Return the index of each label among the classes."""
         assert self.classes is not None
         try:
