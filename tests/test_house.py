@@ -57,8 +57,6 @@ KNOWN_PRIVATE: set[str] = {
     "seepage.federated._signal > seepage.network._losses",
     "seepage.federated._signal > seepage.network._susceptibility",
     "seepage.federated._signal > seepage.network._tangents",
-    "seepage.release._frontier > seepage.linear._measure",
-    "seepage.release._publish > seepage.linear._measure",
 }
 
 
