@@ -27,6 +27,9 @@ from seepage.linear.rows._width import check_width
 
 Array = NDArray[np.float64]
 
+# Residuals smaller than this share of the labels have lost half of their digits to the difference.
+_NO_SCATTER = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -231,6 +234,12 @@ def _assumptions(
         sentences.append(
             "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
             f"error of up to {minimizer.rounding:.0e} in the numbers."
+        )
+    if 0 < minimizer.scatter < _NO_SCATTER:
+        sentences.append(
+            f"The model comes as near to the labels as {minimizer.scatter:.0e} of their size: what is left, of which "
+            "the numbers are partly made, is known to a relative "
+            f"{np.finfo(np.float64).eps / minimizer.scatter:.0e} only."
         )
     if minimizer.undecided.size:
         sentences.append(
