@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.leakage._information import Information, Kind, Summarized
 from seepage.meaning import distance_for
@@ -123,7 +123,7 @@ class Policy:
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if kind == "success_rate":
-            return self._rank(information.distances(name, None).farthest()) / distance_for(self.success_rate[name])
+            return self._rank(self._farthest(information, name)) / distance_for(self.success_rate[name])
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
         return self._reached(information, "attributes", name) * self.error_floor[name]
@@ -136,6 +136,19 @@ class Policy:
         # The largest is exact; another quantile is taken at the far end of its error.
         near = float(found.ranked(np.array(self._position(found.count))))
         return near if self.quantile == 1 else min(near / (1 - found.relative_error), found.largest)
+
+    def _farthest(self, information: Information, name: str) -> Array:
+        """Return each person's distance to the value that is told from theirs most easily."""
+        found = information.distances(name, None)
+        missing = int(found.unanswered.sum())
+        # Whose distance is not known counts as farther than anybody.
+        if missing > found.unanswered.size - 1 - self._position(found.unanswered.size):
+            raise UnansweredError(
+                f"The model could not be refitted with another {name} of {missing} of {found.unanswered.size} people, "
+                "so whether the target is met for them is not known: it counts as missed. Fit with a stronger penalty, "
+                f"or merge rare values of {name}."
+            )
+        return np.where(found.unanswered, np.inf, found.farthest())
 
     def _rank(self, values: Array) -> float:
         rank = self._position(len(values))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnansweredError
 from seepage._noise import as_noise
 from seepage.engines import Engine
 from seepage.engines._files import Files
@@ -105,6 +105,12 @@ class InMemory:
 
     def spread(self, leak: Leakage) -> float:
         exposure = self._exposure(leak)
+        unknown = int(np.isnan(exposure).sum())
+        if unknown:
+            raise UnansweredError(
+                f"The model could not be refitted with another {self.quantity} of {unknown} of {self.count} people, so "
+                "it cannot be made equal. Fit with a stronger penalty, or merge rare values."
+            )
         _refuse_silence(self.quantity, int((exposure <= 0).sum()))
         return float(exposure.std() / exposure.mean())
 

@@ -19,7 +19,7 @@ from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Job, Roles
 from seepage.linear.files._rows import FileReader, FileRows
 from seepage.linear.information._passes import fingerprint, in_runs
-from seepage.linear.objective._estimators import check_supported, class_weight_of, labels_of, read
+from seepage.linear.objective._estimators import balance_of, check_supported, class_weight_of, labels_of, read
 from seepage.linear.objective._fitted import Fit, Release, affine_of, fitted_columns, split
 from seepage.linear.rows._rows import Reading, batch_rows
 
@@ -87,15 +87,16 @@ def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
     files.require(names, "A feature of the model")
     affine = affine_of(preprocess, estimator, names)
     coder = labels_of(estimator)
-    class_weight, total = None, float(files.count)
+    class_weight, balance, total = None, None, float(files.count)
     if roles.weight is not None or getattr(estimator, "class_weight", None) is not None:
         tally = tally_of(files, roles, job, coder.classes is not None)
         total = tally.weight
         if coder.classes is not None:
             counts, weighted = tally.of(coder.classes)
             class_weight = class_weight_of(estimator, counts, weighted)
+            balance = balance_of(estimator, counts, weighted)
             total = total if class_weight is None else float(class_weight @ weighted)
-    reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
+    reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept), balance)
     kept = tuple(files.schema.field(name) for name in (roles.ids, roles.groups) if name is not None)
     by_name = preprocess is not None and named is not None
     size = batch_rows(affine.features)

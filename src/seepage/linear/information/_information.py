@@ -1,5 +1,6 @@
 """The exact information of a linear model's release, computed when asked for."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnansweredError
 from seepage._noise import GaussianNoise
+from seepage._tables import comparable
 from seepage.engines._progress import followed
 from seepage.leakage._information import Distances
 from seepage.linear.information._exact import ExactInformation
@@ -89,6 +91,8 @@ class LinearInformation(ExactInformation):
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         column = self._column(attribute)
+        if column.ndim > 1:
+            raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
             if attribute not in self.categorical:
                 raise InputError(
@@ -96,21 +100,30 @@ class LinearInformation(ExactInformation):
                     "for its error_floor()."
                 )
             values = np.unique(column).tolist()
-        matches = column[:, None] == np.array(values, dtype=column.dtype)
+        matches = column[:, None] == comparable(values, column)
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.count, len(values)))
         spans = self.rows.spans()
-        with followed(f"refitting with other values of {attribute}", len(values) * len(spans)) as watch:
+        with followed(f"refitting with other values of {attribute}", len(values) * self.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero(truth[span] != j)
-                    before = self.rows.read(span).take(others)
-                    after = self.rows.altered(span, name, value).take(others)
-                    distance[span.start + others, j] = self.refit.distances(before, after)
+                    moves = self.refit.with_value(span, name, value, others)
+                    distance[span.start + others, j] = self.refit.distances(moves)
                     if watch is not None:
-                        watch(1)
-        return Distances(tuple(values), truth, distance)
+                        watch(span.stop - span.start)
+        found = Distances(tuple(values), truth, distance)
+        missing = int(found.unanswered.sum())
+        if missing:
+            warnings.warn(
+                f"The model could not be refitted with another {attribute} of {missing} of {self.count} people; their "
+                "distances and success rates are missing (NaN). One record moves this model very far: fit with a "
+                f"stronger penalty, or merge rare values of {attribute}.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return found
 
     def extremes(self) -> tuple[float, float]:
         return self._largest_norm, self._largest_weight

@@ -173,6 +173,12 @@ class OnEngine:
     def column(self, attribute: str | None) -> Any:
         return self.rows.column(attribute)
 
+    def classes(self, span: slice) -> Any:
+        return self.rows.classes(span)
+
+    def rebalanced(self, span: slice, label: Any) -> Any:
+        return self.rows.rebalanced(span, label)
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         return self.engine.total(Adding(self._reader, of, check), [Run([part]) for part in self._slices()])
 

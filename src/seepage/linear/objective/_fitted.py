@@ -17,7 +17,15 @@ from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._steps import through
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._passes import OnEngine
-from seepage.linear.objective._estimators import Labels, Problem, check_supported, class_weight_of, labels_of, read
+from seepage.linear.objective._estimators import (
+    Labels,
+    Problem,
+    balance_of,
+    check_supported,
+    class_weight_of,
+    labels_of,
+    read,
+)
 from seepage.linear.objective._minimizer import Minimizer, minimize
 from seepage.linear.rows._rows import InMemory, Reading, batch_rows
 from seepage.linear.rows._sums import NewtonSums, newton_sums
@@ -81,8 +89,10 @@ class Fit:
         weights = checked_weights(sample_weight, len(table))
         affine = affine_of(preprocess, estimator, table.names)
         coder = labels_of(estimator)
-        class_weight = class_weight_of(estimator, *_class_counts(coder, labels, weights))
-        reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
+        counts, weighted = _class_counts(coder, labels, weights)
+        class_weight = class_weight_of(estimator, counts, weighted)
+        balance = balance_of(estimator, counts, weighted)
+        reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept), balance)
         rows = InMemory(table, labels, weights, reading, batch_rows(affine.features))
         total = _total_weight(rows)
         problem = read(estimator, coder, class_weight, total, len(table))
@@ -214,7 +224,10 @@ def _assumptions(
     if fit.preprocessed:
         sentences.append("Preprocessing is public: its means, scales and levels are not part of what is measured.")
     if fit.problem.class_weight is not None:
-        sentences.append("Class weights are public and do not move with a person's label.")
+        sentences.append(
+            "Class weights are public. Eta of the label is at these weights; its success rates are of refits with the "
+            "weights that go with the other label."
+        )
     public = [name for name in fit.table.names if name not in private]
     if public:
         sentences.append(f"Known to the attacker besides: {', '.join(public[:8])}{', ...' if len(public) > 8 else ''}.")

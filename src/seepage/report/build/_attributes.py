@@ -86,10 +86,13 @@ def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> 
             "reason": f"Exact refits for {leak.information.count:,} people take a while: ask with categories=[...]."
         }
     try:
-        distance = leak.information.distances(name, None).farthest()
+        found = leak.information.distances(name, None)
+        missing = int(found.unanswered.sum())
+        if missing:
+            raise UnansweredError(f"The model could not be refitted with another {name} of {missing} people.")
     except (UnansweredError, MinimizerError) as reason:
         return entry | {"reason": untold(reason, edition)}
-    known = Distribution.of(np.asarray(distance, dtype=np.float64))
+    known = Distribution.of(np.asarray(found.farthest(), dtype=np.float64))
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)
         assert at_most is not None
