@@ -45,6 +45,8 @@ _MOST_PASSES = 40
 # A pass that leaves more than this share of the last step behind is not worth another one.
 _SLOW = 0.8
 _MOST_STEPS = 60
+# One over what a record's leverage leaves, beyond which its absence leaves nothing but rounding.
+_SINGULAR = 1e10
 # People at a time: what is known of them stays in the cache of the core that refits them.
 _PEOPLE = 256
 # Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
@@ -452,15 +454,20 @@ def _objective(sums: NewtonSums, penalty: Array, theta: Array) -> float:
 
 
 def _inverses(matrices: Array) -> Array:
-    """Return the inverse of each matrix; NaN for those that have none."""
+    """Return the inverse of each I + E N; NaN where the rows that are left do not determine the parameters."""
     try:
-        return np.asarray(np.linalg.inv(matrices))
+        found = np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        found = np.full_like(matrices, np.nan)
-        for i, matrix in enumerate(matrices):
-            if np.linalg.matrix_rank(matrix) == len(matrix):
-                found[i] = np.linalg.inv(matrix)
-        return found
+        found = np.array([_inverse(matrix) for matrix in matrices])
+    singular = ~(np.abs(found).max(axis=(1, 2)) < _SINGULAR)
+    return np.where(singular[:, None, None], np.nan, found)
+
+
+def _inverse(matrix: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.inv(matrix))
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
 
 
 def _slopes(loss: VectorLoss, margins: Array, labels: Array) -> Array:
