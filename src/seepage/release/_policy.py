@@ -6,14 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage.leakage import Leakage
-from seepage.leakage._information import Information, Kind, Summarized
+from seepage.leakage import Distribution, Information, Leakage, Values
 from seepage.meaning import distance_for
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -119,40 +115,36 @@ class Policy:
         information = leak.information
         if name is None:
             assert self.eta is not None
-            return self._reached(information, "examples", "eta") / self.eta
+            return self._reached(information.distributions("examples")["eta"]) / self.eta
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if kind == "success_rate":
-            return self._rank(self._farthest(information, name)) / distance_for(self.success_rate[name])
+            return self._reached(self._farthest(information, name)) / distance_for(self.success_rate[name])
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
-        return self._reached(information, "attributes", name) * self.error_floor[name]
+        return self._reached(information.distributions("attributes")[name]) * self.error_floor[name]
 
-    def _reached(self, information: Information, kind: Kind, name: str) -> float:
+    def _reached(self, known: Distribution) -> float:
         """Return what the stated share of people do not exceed."""
-        if not isinstance(information, Summarized):
-            return self._rank((information.examples() if kind == "examples" else information.attributes())[name])
-        found = information.distributions(kind)[name]
+        if self.quantile == 1:
+            return known.largest
+        rank = self._rank(known.count)
         # The largest is exact; another quantile is taken at the far end of its error.
-        near = float(found.ranked(np.array(self._position(found.count))))
-        return near if self.quantile == 1 else min(near / (1 - found.relative_error), found.largest)
+        return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)
 
-    def _farthest(self, information: Information, name: str) -> Array:
+    def _farthest(self, information: Information, name: str) -> Values:
         """Return each person's distance to the value that is told from theirs most easily."""
         found = information.distances(name, None)
-        missing = int(found.unanswered.sum())
+        missing, count = int(found.unanswered.sum()), len(found.unanswered)
         # Whose distance is not known counts as farther than anybody.
-        if missing > found.unanswered.size - 1 - self._position(found.unanswered.size):
+        if missing > count - 1 - self._rank(count):
             raise UnansweredError(
-                f"The model could not be refitted with another {name} of {missing} of {found.unanswered.size} people, "
-                "so whether the target is met for them is not known: it counts as missed. Fit with a stronger penalty, "
-                f"or merge rare values of {name}."
+                f"The model could not be refitted with another {name} of {missing} of {count} people, so whether the "
+                "target is met for them is not known: it counts as missed. Fit with a stronger penalty, or merge rare "
+                f"values of {name}."
             )
-        return np.where(found.unanswered, np.inf, found.farthest())
+        return Values(np.where(found.unanswered, np.inf, found.farthest()))
 
-    def _rank(self, values: Array) -> float:
-        rank = self._position(len(values))
-        return float(np.partition(values, rank)[rank])
-
-    def _position(self, count: int) -> int:
+    def _rank(self, count: int) -> int:
+        """Return the rank of the person up to whom a target must hold; the least exposed has rank 0."""
         return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
