@@ -105,6 +105,12 @@ class AttributeInversion:
                 self._curve = np.einsum("dj,njp->ndp", inverse, self._moves)
         return self
 
+    @property
+    def distances(self) -> Array:
+        """How far the release moves with each candidate, in units of the noise, shape (people, candidates)."""
+        check_fitted(self)
+        return np.asarray(np.linalg.norm(self._moves, axis=2))
+
     def _refits(self) -> Array:
         """Return where the minimizer is for each person and candidate, relative to the true one, in noise units."""
         information = attackable(self.leak_)

@@ -105,7 +105,7 @@ def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
     reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, kept)
     rows = FileRows(files, reader, job.engine, Progress(job.progress), None)
     problem = read(estimator, coder, class_weight, total, files.count)
-    return Fit(problem, affine, Table.header(names), rows, preprocess is not None)
+    return Fit(problem, affine, Table.header(names), rows, preprocess is not None, estimator)
 
 
 def tally_of(files: Files, roles: Roles, job: Job, classifier: bool) -> Tally:

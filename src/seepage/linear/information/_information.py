@@ -32,6 +32,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     rows: RowsInMemory
     basis: Array
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
+    estimator: Any
+    """The fitted model, without the steps before it."""
 
     @property
     def count(self) -> int:

@@ -161,6 +161,10 @@ class OnEngine:
     def table(self) -> Table:
         return self.rows.table
 
+    @property
+    def weights(self) -> Any:
+        return self.rows.weights
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         return self.rows.spans(summed=summed)
 

@@ -79,6 +79,8 @@ class Fit:
     rows: Any
     """Where its rows are: `InMemory`, `OnEngine` or `FileRows`."""
     preprocessed: bool
+    estimator: Any
+    """The fitted model, without the steps before it."""
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, sample_weight: Any, engine: Engine | None = None) -> "Fit":
@@ -98,7 +100,7 @@ class Fit:
         total = _total_weight(rows)
         problem = read(estimator, coder, class_weight, total, len(table))
         shared = rows if engine is None else OnEngine(rows, engine)
-        return cls(problem, affine, table, shared, preprocess is not None)
+        return cls(problem, affine, table, shared, preprocess is not None, estimator)
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""

@@ -140,6 +140,11 @@ class Rows(Protocol):
 class RowsInMemory(Rows, Protocol):
     """Rows of which any part can be had."""
 
+    @property
+    def weights(self) -> Array | None:
+        """The sample weights, without those of classes."""
+        ...
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
