@@ -17,7 +17,7 @@ from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._refit import Refit
-from seepage.linear.rows._rows import RowsInMemory
+from seepage.linear.rows._rows import Reading, RowsInMemory
 from seepage.linear.rows._sums import JointSums, joint_sums
 from seepage.linear.rows._threads import in_threads
 
@@ -136,8 +136,13 @@ class LinearInformation(ExactInformation, GatheredInformation):
             )
         return found
 
-    def extremes(self) -> tuple[float, float]:
-        return self._largest_norm, self._largest_weight
+    @property
+    def reading(self) -> Reading:
+        return self.rows.reading
+
+    def extremes(self) -> tuple[float, float | None]:
+        weights = self.rows.weights
+        return self._largest_norm, None if weights is None else float(weights.max())
 
     @cached_property
     def _largest_norm(self) -> float:
@@ -145,8 +150,3 @@ class LinearInformation(ExactInformation, GatheredInformation):
             return float(np.linalg.norm(self.rows.read(span).augmented(), axis=1).max())
 
         return max(in_threads(part, self.rows.spans()))
-
-    @cached_property
-    def _largest_weight(self) -> float:
-        weights = (self.rows.read(span).weights for span in self.rows.spans())
-        return max(1.0 if each is None else float(each.max()) for each in weights)

@@ -165,6 +165,10 @@ class OnEngine:
     def weights(self) -> Any:
         return self.rows.weights
 
+    @property
+    def reading(self) -> Reading:
+        return self.rows.reading
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         return self.rows.spans(summed=summed)
 

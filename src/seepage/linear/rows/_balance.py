@@ -52,3 +52,20 @@ class Balance:
         with np.errstate(divide="ignore"):
             factors = np.where(gone, np.nan, total * self.sizes / sizes)
         return Rebalanced(factors, factors[rows, old], factors[:, 0 if new is None else new])
+
+    def largest(self, sample_weight: float | None) -> float:
+        """Return what eq. 5.9 takes for the largest weight, whatever the labels are.
+
+        A class weighs W / classes, and its share of the gradient is that times a mean over its rows. One record moves
+        the means of two classes by no more than the bound on a row each, or that of one by twice as much: as if it
+        weighed as much as a class. Where the mean itself is weighted, a record may be all of it in both.
+
+        Parameters
+        ----------
+        sample_weight : float or None
+            The largest, if there are any.
+        """
+        whole = float(self.sizes.sum() / len(self.sizes))
+        if sample_weight is None:
+            return whole
+        return 2 * whole if self.by_weight else sample_weight * whole

@@ -145,6 +145,11 @@ class RowsInMemory(Rows, Protocol):
         """The sample weights, without those of classes."""
         ...
 
+    @property
+    def reading(self) -> "Reading":
+        """How raw rows become a batch."""
+        ...
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
@@ -192,6 +197,19 @@ class Reading:
             factor = self.class_weight[self.labels.positions(labels)]
             weights = factor if weights is None else weights * factor
         return Batch(self.features(table), self.labels.encode(labels), weights, self.intercept)
+
+    def largest_weight(self, sample_weight: float | None) -> float:
+        """Return the most that a row may weigh, whatever its label and those of others are.
+
+        Parameters
+        ----------
+        sample_weight : float or None
+            The largest, if there are any.
+        """
+        if self.balance is not None:
+            return self.balance.largest(sample_weight)
+        largest = 1.0 if self.class_weight is None else float(self.class_weight.max())
+        return largest if sample_weight is None else largest * sample_weight
 
     def features(self, table: Any) -> Array | sparse.csr_array:
         """Return the features of a few raw rows."""
