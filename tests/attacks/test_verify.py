@@ -1,10 +1,12 @@
 """Verifying is a test: it seldom alarms where all is right, and does where it is not."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pages import ROOT
 from scipy.stats import chi2
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
@@ -77,6 +79,17 @@ def test_the_power_for_one_person_is_as_the_docstring_says() -> None:
         assert round(100 * chi2.cdf(limit / 0.81, 999)) == power
         assert f"{power}% among" in " ".join(_verify.verify.__doc__.split())
         assert chi2.cdf(limit / 0.64, 999) > 0.99
+
+
+def test_the_power_for_one_person_is_as_the_page_says() -> None:
+    page = (ROOT / "docs" / "how-to" / "test-with-attacks.md").read_text(encoding="utf-8")
+    stated = re.findall(r"^\| (\d+)%, ([\d,]+) trials \| (\d+)% \| (\d+)% \| (\d+)% \|$", page, re.MULTILINE)
+    assert len(stated) == 4
+    for understated, trials, *powers in stated:
+        draws, share = int(trials.replace(",", "")) - 1, (1 - int(understated) / 100) ** 2
+        for people, power in zip((10, 200, 10_000), powers, strict=True):
+            limit = chi2.ppf(_verify.FALSE_ALARMS / people, draws)
+            assert round(100 * chi2.cdf(limit / share, draws)) == int(power)
 
 
 def test_the_page_on_attacks_does_not_alarm() -> None:

@@ -1,13 +1,13 @@
 """The exact minimizer with one person's record changed, for many people at once.
 
 Replacing row (x, y) by (x', y') changes the Hessian by a matrix of rank two per output and the gradient by a vector in
-the same span: with V = [x, x'], E = diag(-a, a') and c = [-r, r'] (eq. 4.3),
+the same span: with V = [x, x'], E = diag(-a, a') and e = [-r, r'] (eq. 4.3),
 
-    (H + V E V^T)^-1 V c = H^-1 V (I + E N)^-1 c,     N = V^T H^-1 V.
+    (H + V E V^T)^-1 V e = H^-1 V (I + E N)^-1 e,     N = V^T H^-1 V.
 
-For squared loss that one step is the refit. Otherwise the move d solves
+For squared loss that one step is the refit. Otherwise the move d solves (eq. 4.4)
 
-    (H + V E V^T) d = -(V c + R(d)),
+    (H + V E V^T) d = -(V e + R(d)),
 
 where R, what the gradient over all rows has beyond its linear part, is small, and is computed as such: no digits are
 lost to the gradient that it is a part of. Iterating d contracts by the order of the change itself. The few people whose
@@ -343,9 +343,9 @@ class _Change:
         return moved
 
     def _next(self, beyond: Array, before: Array, after: Array) -> Array:
-        """Return -(H + V E V^T)^-1 (R + V e + V c), where R is of the unchanged rows and e that of the exchanged ones.
+        """Return -(H + V E V^T)^-1 (R + V f + V e), where R is of the unchanged rows and f that of the exchanged ones.
 
-        With z = H^-1 R it is H^-1 V (I + E N)^-1 (E V^T z - e - c) - z.
+        With z = H^-1 R it is H^-1 V (I + E N)^-1 (E V^T z - f - e) - z.
         """
         outputs = before.shape[1]
         z = beyond @ self.refit.geometry.hessian_inverse
