@@ -76,8 +76,11 @@ class Table:
         part = self.rows(start, stop)
         if self.is_frame:
             frame = nw.from_native(part, eager_only=True)
-            return frame.with_columns(nw.lit(value).cast(frame[name].dtype).alias(name)).to_native()
+            kind = nw.Float64 if _is_lost(value, frame[name].dtype) else frame[name].dtype
+            return frame.with_columns(nw.lit(value).cast(kind).alias(name)).to_native()
         changed = part.toarray() if sparse.issparse(part) else np.array(part)
+        if changed.dtype.kind in "iu" and value != np.array(value).astype(changed.dtype):
+            changed = changed.astype(np.float64)
         changed[:, self.names.index(name)] = value
         return sparse.csr_array(changed) if sparse.issparse(part) else changed
 
@@ -97,6 +100,11 @@ class Table:
     def index(self) -> Any:
         """The pandas index, which names the rows, or None."""
         return self.native.index if self.is_frame and hasattr(self.native, "iloc") else None
+
+
+def _is_lost(value: Any, kind: Any) -> bool:
+    """Return whether a column of whole numbers cannot hold a value."""
+    return bool(kind.is_integer()) and not isinstance(value, str) and value != int(value)
 
 
 def _numbered(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -121,6 +129,17 @@ def column_values(column: Any) -> Column:
     if isinstance(series, nw.Series | nw.DataFrame):
         return np.asarray(series.to_numpy())
     return np.asarray(column)
+
+
+def comparable(values: Sequence[Any], column: Column) -> Column:
+    """Return values that were asked for as an array that compares with a column as they do, no digit lost."""
+    if column.dtype == object:
+        found = np.empty(len(values), dtype=object)
+        found[:] = list(values)
+        return found
+    asked = np.array(list(values))
+    # The same decimal digits are another number in single precision than in double.
+    return asked.astype(column.dtype) if column.dtype.kind == "f" and asked.dtype.kind in "iuf" else asked
 
 
 def plain(values: Column) -> Column:

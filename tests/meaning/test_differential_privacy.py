@@ -91,3 +91,52 @@ def test_where_differential_privacy_promises_nothing_the_reason_is_given():
     leak = seepage.measure(model, X, y > 0, noise_scale=1.0)
     with pytest.raises(seepage.InputError, match="has norm"):
         leak.translation(input_norm=0.1)
+
+
+@pytest.mark.parametrize("delta", [0, 1, 2, -1e-5, np.nan])
+def test_a_delta_that_is_no_probability_is_refused(delta):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(30, 2)), random.normal(size=30)
+    bounded = seepage.measure(LogisticRegression(fit_intercept=False).fit(X, y > 0), X, y > 0, noise_scale=1.0)
+    for leak in (bounded, seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0), seepage.compose([bounded])):
+        with pytest.raises(seepage.InputError, match="above 0 and below 1"):
+            leak.translation(delta=delta)
+    with pytest.raises(seepage.InputError, match="above 0 and below 1"):
+        meaning.gaussian_epsilon(0.0, delta)
+
+
+def _drawn(random, classes, weighted):
+    """Return a few rows in the unit ball, most of them in one class, with another data set that differs in one."""
+    rows = int(random.integers(classes + 1, 9))
+    X = random.normal(size=(rows, 2))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.zeros(rows, dtype=int)
+    y[1:classes] = np.arange(1, classes)
+    y[classes:] = random.choice(classes, rows - classes, p=[0.8, *[0.2 / (classes - 1)] * (classes - 1)])
+    other, labels = X.copy(), y.copy()
+    person = int(random.integers(rows))
+    other[person] = random.choice([-1.0, 1.0]) * X[person] if random.random() < 0.5 else random.permutation(X[person])
+    if (y == y[person]).sum() > 1:
+        labels[person] = random.integers(classes)
+    return X, y, other, labels, random.uniform(0.01, 3, rows) if weighted else None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", ["balanced", "listed", None])
+def test_no_two_neighbors_are_further_apart_than_the_sensitivity(kind, classes, weighted):
+    random = np.random.default_rng(classes)
+    setting = {k: 1.0 + 9 * (k == 1) for k in range(classes)} if kind == "listed" else kind
+    # A strong penalty keeps margins small, where slopes are near their bound.
+    model = LogisticRegression(C=0.01, class_weight=setting, fit_intercept=False, tol=1e-12, solver="newton-cholesky")
+    closest = 0.0
+    for _ in range(150):
+        X, y, other, labels, weights = _drawn(random, classes, weighted)
+        leak = seepage.measure(model.fit(X, y, weights), X, y, noise_scale=1.0, sample_weight=weights)
+        one = model.coef_.copy()
+        sensitivity = np.sqrt(leak.information.guarantee(1e-5, 1.0).renyi)
+        moved = np.linalg.norm(model.fit(other, labels, weights).coef_ - one)
+        assert moved <= sensitivity
+        closest = max(closest, moved / sensitivity)
+    # Near its bound, so that a sensitivity of half the size would have been noticed.
+    assert closest > (0.2 if weighted else 0.4)

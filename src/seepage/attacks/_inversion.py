@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
-from seepage._tables import Frame
+from seepage._errors import InputError, UnansweredError
+from seepage._tables import Frame, comparable
 from seepage.attacks._release import attackable, check_fitted, chunks, noise_scale, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
@@ -87,7 +87,7 @@ class AttributeInversion:
         column = information.rows.column(self._name)
         self.nominal_ = self.attribute in information.categorical or self.candidates is not None
         if self.candidates is not None:
-            self.values_ = np.array(list(self.candidates), dtype=column.dtype)
+            self.values_ = comparable(list(self.candidates), column)
         elif self.nominal_:
             self.values_ = np.unique(column)
         else:
@@ -105,6 +105,12 @@ class AttributeInversion:
                 self._curve = np.einsum("dj,njp->ndp", inverse, self._moves)
         return self
 
+    @property
+    def distances(self) -> Array:
+        """How far the release moves with each candidate, in units of the noise, shape (people, candidates)."""
+        check_fitted(self)
+        return np.asarray(np.linalg.norm(self._moves, axis=2))
+
     def _refits(self) -> Array:
         """Return where the minimizer is for each person and candidate, relative to the true one, in noise units."""
         information = attackable(self.leak_)
@@ -112,12 +118,18 @@ class AttributeInversion:
         moves = np.empty((information.count, len(self.values_), size))
         with Progress(self.progress).of("refitting", moves.shape[0] * moves.shape[1], called="records") as watch:
             for span in information.rows.spans():
-                before = information.rows.read(span)
+                people = np.arange(span.stop - span.start)
                 for j, value in enumerate(self.values_.tolist()):
-                    after = information.rows.altered(span, self._name, value)
-                    moves[span, j] = information.geometry.in_noise_units(information.refit.moves(before, after))
+                    found = information.refit.with_value(span, self._name, value, people)
+                    moves[span, j] = information.geometry.in_noise_units(found)
                     if watch is not None:
-                        watch(span.stop - span.start)
+                        watch(len(people))
+        missing = int(np.isnan(moves).any(axis=(1, 2)).sum())
+        if missing:
+            raise UnansweredError(
+                f"The model could not be refitted with every candidate {self.attribute} of {missing} people: one "
+                "record moves it very far. Fit with a stronger penalty, or give fewer candidates."
+            )
         return moves
 
     def guess(self, publication: Any) -> NDArray[Any]:

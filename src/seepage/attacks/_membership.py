@@ -1,12 +1,13 @@
 """Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release (eq. 10.5)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from seepage._errors import UnansweredError
 from seepage._tables import Frame
 from seepage.attacks._release import attackable, check_fitted, observed
 from seepage.leakage import Leakage
@@ -18,7 +19,8 @@ Array = NDArray[np.float64]
 class MembershipScore:
     """Score every person's membership: the log likelihood ratio of the dataset with and without their record.
 
-    The penalty is that of the model; only the record is taken out. No test between the two datasets does better.
+    The penalty is that of the model; only the record is taken out, and balanced class weights follow. No test between
+    the two datasets does better.
 
     Examples
     --------
@@ -39,9 +41,13 @@ class MembershipScore:
         information = attackable(leak)
         self._moves = np.empty((information.count, information.geometry.hessian_inverse.shape[0]))
         for span in information.rows.spans():
-            batch = information.rows.read(span)
-            without = replace(batch, weights=np.zeros(len(batch)))
-            self._moves[span] = information.geometry.in_noise_units(information.refit.moves(batch, without))
+            self._moves[span] = information.geometry.in_noise_units(information.refit.without(span))
+        missing = int(np.isnan(self._moves).any(axis=1).sum())
+        if missing:
+            raise UnansweredError(
+                f"The model could not be refitted without each of {missing} people: their record decides whether it "
+                "has a minimizer at all. Fit with a stronger penalty."
+            )
         self.leak_ = leak
         self.distance_ = np.linalg.norm(self._moves, axis=1)
         return self

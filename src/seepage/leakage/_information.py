@@ -30,7 +30,12 @@ class Distances:
     truth: NDArray[np.intp]
     """Which of the values each person has; -1 if none of them."""
     distance: Array
-    """From each person's true value to each value, shape (n, values)."""
+    """From each person's true value to each value, shape (n, values); NaN where no refit could be found."""
+
+    @property
+    def unanswered(self) -> NDArray[np.bool_]:
+        """Who has a value for which no refit could be found: neither nearest nor farthest is known of them."""
+        return np.asarray(np.isnan(self.distance).any(axis=1))
 
     def nearest(self) -> Array:
         """Return the distance to the nearest other value of each person."""

@@ -96,6 +96,7 @@ def measure(
         geometry=release.geometry,
         penalty=fit.problem.penalty,
         basis=fit.problem.basis,
+        estimator=fit.estimator,
         noise=noise,
         attribute_names=release.attribute_names,
         categorical=release.categorical,

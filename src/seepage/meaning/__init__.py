@@ -1,6 +1,7 @@
 """What a number means: from information to errors, rates and guarantees, in formulas and in words."""
 
 from seepage.meaning._differential import Guarantee as Guarantee
+from seepage.meaning._differential import check_delta as check_delta
 from seepage.meaning._differential import gaussian_epsilon as gaussian_epsilon
 from seepage.meaning._differential import output_perturbation as output_perturbation
 from seepage.meaning._differential import reconstruction_floor as reconstruction_floor

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from seepage._errors import InputError
 from seepage._facts import Assumption
 
 
@@ -18,6 +19,15 @@ class Guarantee:
     epsilon: float
     delta: float
     assumptions: tuple[Assumption, ...]
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a delta that is no probability between 0 and 1: at 0 Gaussian noise gives no guarantee at all."""
+    if not 0 < delta < 1:
+        raise InputError(
+            f"delta is the probability with which the guarantee may fail: above 0 and below 1, for example 1e-5, not "
+            f"{delta!r}."
+        )
 
 
 def output_perturbation(
@@ -50,6 +60,7 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
     delta : float
         The probability with which the guarantee may fail.
     """
+    check_delta(delta)
 
     def excess(epsilon: float) -> float:
         # delta(epsilon) of the Gaussian mechanism, with the product of a huge and a tiny number in logarithms.

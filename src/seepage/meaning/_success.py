@@ -16,7 +16,7 @@ def success_rate(distance: ArrayLike, odds: ArrayLike = 1.0) -> Any:
     Parameters
     ----------
     distance : array-like
-        The distance of the two minimizers in units of the noise.
+        The distance of the two minimizers in units of the noise; NaN where it could not be found, and so is the rate.
     odds : array-like, default=1.0
         Prior odds of A to B.
 
@@ -33,7 +33,8 @@ def success_rate(distance: ArrayLike, odds: ArrayLike = 1.0) -> Any:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         shift = np.log(ratio) / d
         tested = share * ndtr(d / 2 + shift) + (1 - share) * ndtr(d / 2 - shift)
-    return np.where(d > 0, tested, np.maximum(share, 1 - share))
+    # A distance that could not be found is no small one.
+    return np.where((d > 0) | np.isnan(d), tested, np.maximum(share, 1 - share))
 
 
 def distance_for(rate: float, odds: float = 1.0) -> float:

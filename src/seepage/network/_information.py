@@ -15,7 +15,7 @@ from seepage._errors import UnansweredError
 from seepage._facts import Assumption
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
 from seepage.leakage.types import Assurance, Who
-from seepage.meaning import Guarantee
+from seepage.meaning import Guarantee, check_delta
 
 Array = NDArray[np.float64]
 
@@ -94,6 +94,7 @@ class NetworkInformation(GatheredInformation):
         )
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        check_delta(delta)
         with warnings.catch_warnings():
             # The best order may be the largest that is tried: the bound then holds, and could be better.
             warnings.filterwarnings("ignore", message="Optimal order is the largest alpha")

@@ -16,7 +16,7 @@ from seepage._errors import InputError
 from seepage._facts import Assumption, public
 from seepage.leakage import Distances, GatheredInformation, Information, Leakage
 from seepage.leakage.types import Assurance, Who
-from seepage.meaning import Guarantee, gaussian_epsilon
+from seepage.meaning import Guarantee, check_delta, gaussian_epsilon
 
 Array = NDArray[np.float64]
 
@@ -132,6 +132,7 @@ class ComposedInformation(GatheredInformation):
         return replace(first, distance=_root_of_squares([first.distance, *others]))
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        check_delta(delta)
         if all(part.noise is not None for part in self.parts):
             # Gaussian releases together are one Gaussian release, whose squared ratios add.
             each = [part.guarantee(delta, input_norm) for part in self.parts]

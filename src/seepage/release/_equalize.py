@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from seepage._errors import InputError
+from seepage._errors import InputError, SeepageError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, column_values
 from seepage.engines import Job
@@ -156,11 +156,19 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     def _equalize(self, rounds: Rounds[Any]) -> None:
         state, weights = rounds.first()
         best: tuple[int, Any, Leakage, Any] | None = None
-        self.converged_ = False
+        self.converged_, stopped = False, ""
         while len(state.history) < self.max_iter:
             number = len(state.history)
-            estimator, leak = rounds.measured(number, weights)
-            state.note(spread(leak, self.quantity))
+            try:
+                estimator, leak = rounds.measured(number, weights)
+                found = spread(leak, self.quantity)
+            except SeepageError as reason:
+                if best is None and not number:
+                    raise
+                # Weights that single people out can make a model that is no longer defined; those before still are.
+                stopped = f" Fit {number + 1} failed, and the best one before it is kept: {reason}"
+                break
+            state.note(found)
             if state.best == number:
                 best = number, estimator, leak, weights
             if state.history[-1] <= self.tol:
@@ -177,8 +185,8 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         if not self.converged_:
             warnings.warn(
                 f"The leakage is not equal yet: after {self.n_iter_} fits its standard deviation is "
-                f"{min(state.history):.2g} of its mean (tol={self.tol:g}). Raise max_iter, or accept this spread by "
-                "raising tol.",
+                f"{min(state.history):.2g} of its mean (tol={self.tol:g})."
+                + (stopped or " Raise max_iter, or accept this spread by raising tol."),
                 ConvergenceWarning,
                 stacklevel=3,
             )

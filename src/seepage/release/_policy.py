@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
-from seepage.leakage import Distribution, Leakage, Values
+from seepage.leakage import Distribution, Information, Leakage, Values
 from seepage.meaning import Target, distance_for
 
 
@@ -105,7 +105,7 @@ class Policy:
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if target.kind == "success_rate":
-            return self._reached(Values.of(information.distances(name, None).farthest())) / distance_for(limit)
+            return self._reached(self._farthest(information, name)) / distance_for(limit)
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
         return self._reached(information.distributions("attributes")[name]) * limit
@@ -114,6 +114,23 @@ class Policy:
         """Return what the stated share of people do not exceed."""
         if self.quantile == 1:
             return known.largest
-        rank = int(np.ceil(self.quantile * known.count * (1 - 1e-12))) - 1
+        rank = self._rank(known.count)
         # The largest is exact; another quantile is taken at the far end of its error.
         return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)
+
+    def _farthest(self, information: Information, name: str) -> Values:
+        """Return each person's distance to the value that is told from theirs most easily."""
+        found = information.distances(name, None)
+        missing, count = int(found.unanswered.sum()), len(found.unanswered)
+        # Whose distance is not known counts as farther than anybody.
+        if missing > count - 1 - self._rank(count):
+            raise UnansweredError(
+                f"The model could not be refitted with another {name} of {missing} of {count} people, so whether the "
+                "target is met for them is not known: it counts as missed. Fit with a stronger penalty, or merge rare "
+                f"values of {name}."
+            )
+        return Values.of(np.where(found.unanswered, np.inf, found.farthest()))
+
+    def _rank(self, count: int) -> int:
+        """Return the rank of the person up to whom a target must hold; the least exposed has rank 0."""
+        return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnansweredError
 from seepage._noise import as_noise
 from seepage._tables import Data, Listed, Model
 from seepage.engines import Job, Local
@@ -211,7 +211,14 @@ def spread(leak: Leakage, quantity: str) -> float:
     """Return the standard deviation of the exposure as a share of its mean."""
     information = leak.information
     if quantity in information.categorical:
-        known: Distribution = Values.of(_exposure(information, quantity))
+        exposure = _exposure(information, quantity)
+        unknown = int(np.isnan(exposure).sum())
+        if unknown:
+            raise UnansweredError(
+                f"The model could not be refitted with another {quantity} of {unknown} of {len(exposure)} people, so "
+                "it cannot be made equal. Fit with a stronger penalty, or merge rare values."
+            )
+        known: Distribution = Values.of(exposure)
     else:
         known = information.distributions(_kind(information, quantity))[quantity]
     if known.zeros:

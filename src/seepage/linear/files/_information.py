@@ -17,6 +17,7 @@ from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
 from seepage.linear.information import ExactInformation
 from seepage.linear.objective import JointSums, Nothing
+from seepage.linear.rows import Reading
 
 Array = NDArray[np.float64]
 
@@ -63,8 +64,16 @@ class FileInformation(ExactInformation):
         facts = self._facts
         return dict(zip(self._numbers, (facts.squares / facts.count).tolist(), strict=True))
 
-    def extremes(self) -> tuple[float, float]:
-        return self._facts.largest_norm, self._facts.largest_weight
+    @property
+    def reading(self) -> Reading:
+        return self.rows.reader.reading
+
+    def extremes(self) -> tuple[float, float | None]:
+        weight, factors = self._facts.largest_weight, self.reading.class_weight
+        if self.rows.reader.roles.weight is None:
+            return self._facts.largest_norm, None
+        # The largest is of weights times class weights; which class it is in was not kept.
+        return self._facts.largest_norm, weight if factors is None else weight / float(factors.min())
 
     @property
     def _numbers(self) -> list[str]:

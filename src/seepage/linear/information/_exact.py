@@ -15,9 +15,16 @@ from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
-from seepage.meaning import Guarantee, output_perturbation
+from seepage.linear.rows._rows import Reading
+from seepage.meaning import Guarantee, check_delta, output_perturbation
 
 Array = NDArray[np.float64]
+
+_BALANCED = Assumption(
+    "class weights",
+    "Class weights are balanced, so that a record which is alone in its class weighs as much as all of another, "
+    "which is counted. Every class has a record, before and after.",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,11 +54,17 @@ class ExactInformation(Information):
             return self.geometry.of_label()
         return self.geometry.of_attribute(self.attribute_names.index(attribute))
 
+    @property
     @abstractmethod
-    def extremes(self) -> tuple[float, float]:
-        """Return the largest norm of a feature vector and the largest weight."""
+    def reading(self) -> Reading:
+        """How raw rows become a batch."""
+
+    @abstractmethod
+    def extremes(self) -> tuple[float, float | None]:
+        """Return the largest norm of a feature vector and the largest sample weight, if there are any."""
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        check_delta(delta)
         loss, scale = self.geometry.loss, self.noise.scale
         if loss.largest_slope is None:
             raise UnansweredError(
@@ -66,7 +79,8 @@ class ExactInformation(Information):
             )
         if scale is None:
             raise UnansweredError("Differential privacy is translated for independent noise of one scale only.")
-        largest, weight = self.extremes()
+        largest, sample_weight = self.extremes()
+        weight = self.reading.largest_weight(sample_weight)
         norm = largest if input_norm is None else input_norm
         if norm < largest * (1 - 1e-12):
             raise InputError(f"input_norm is {norm:g}, but a row of the data has norm {largest:g}.")
@@ -87,5 +101,6 @@ class ExactInformation(Information):
                     {"slope": public(loss.largest_slope, "g"), "penalty": given(weakest, "g")},
                 ),
                 Assumption("neighbors", "One record may be replaced by any other, whatever the rest of the data is."),
+                *([] if self.reading.balance is None else [_BALANCED]),
             ),
         )

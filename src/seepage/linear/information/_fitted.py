@@ -20,6 +20,7 @@ from seepage.linear.objective import (
     Minimizer,
     NewtonSums,
     Problem,
+    balance_of,
     check_supported,
     class_weight_of,
     labels_of,
@@ -162,6 +163,8 @@ class Fit(Generic[GivenRows]):
     table: Table
     rows: GivenRows
     preprocessed: bool
+    estimator: Model
+    """The fitted model, without the steps before it."""
 
     @classmethod
     def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed) -> "Fit[InMemory]":
@@ -189,13 +192,14 @@ class Fit(Generic[GivenRows]):
         balanced = getattr(estimator, "class_weight", None) is not None
         weights = source.weights(labels, balanced) if weighed else Weights(float(source.count))
         class_weight = class_weight_of(estimator, weights.counts, weights.weighted)
+        balance = balance_of(estimator, weights.counts, weights.weighted)
         total = weights.total
         if class_weight is not None and weights.weighted is not None:
             total = float(class_weight @ weights.weighted)
-        reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept))
+        reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), balance)
         rows = source.rows(reading, batch_rows(affine.features))
         problem = read(estimator, labels, class_weight, total, source.count)
-        return Fit(problem, affine, source.header, rows, preprocess is not None)
+        return Fit(problem, affine, source.header, rows, preprocess is not None, estimator)
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -272,7 +276,13 @@ def _assumptions(
             )
         )
     if fit.problem.class_weight is not None:
-        found.append(Assumption("class weights", "Class weights are public and do not move with a person's label."))
+        found.append(
+            Assumption(
+                "class weights",
+                "Class weights are public. Eta of the label is at these weights; its success rates are of refits with "
+                "the weights that go with the other label.",
+            )
+        )
     public = [name for name in fit.table.names if name not in private]
     if public:
         listed = f"{', '.join(public[:8])}{', ...' if len(public) > 8 else ''}"

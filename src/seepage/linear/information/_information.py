@@ -1,5 +1,6 @@
 """The exact information of a linear model's release, computed when asked for."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -9,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
-from seepage._tables import Column
+from seepage._errors import InputError, UnansweredError
+from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._refit import Refit
 from seepage.linear.objective import JointSums
-from seepage.linear.rows import RowsInMemory, in_threads
+from seepage.linear.rows import Reading, RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     rows: RowsInMemory
     basis: Array
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
+    estimator: Any
+    """The fitted model, without the steps before it."""
 
     @property
     def count(self) -> int:
@@ -86,6 +89,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         column = self._column(attribute)
+        if column.ndim > 1:
+            raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
             if attribute not in self.categorical:
                 raise InputError(
@@ -104,24 +109,38 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return {}
 
     def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
-        matches = column[:, None] == np.array(values, dtype=column.dtype)
+        matches = column[:, None] == comparable(values, column)
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.count, len(values)))
         spans = self.rows.spans()
-        with followed(f"refitting with other values of {attribute}", len(values) * len(spans)) as watch:
+        with followed(f"refitting with other values of {attribute}", len(values) * self.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero(truth[span] != j)
-                    before = self.rows.read(span).take(others)
-                    after = self.rows.altered(span, name, value).take(others)
-                    distance[span.start + others, j] = self.refit.distances(before, after)
+                    moves = self.refit.with_value(span, name, value, others)
+                    distance[span.start + others, j] = self.refit.distances(moves)
                     if watch is not None:
-                        watch(1)
-        return Distances(values, truth, distance)
+                        watch(span.stop - span.start)
+        found = Distances(tuple(values), truth, distance)
+        missing = int(found.unanswered.sum())
+        if missing:
+            warnings.warn(
+                f"The model could not be refitted with another {attribute} of {missing} of {self.count} people; their "
+                "distances and success rates are missing (NaN). One record moves this model very far: fit with a "
+                f"stronger penalty, or merge rare values of {attribute}.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return found
 
-    def extremes(self) -> tuple[float, float]:
-        return self._largest_norm, self._largest_weight
+    @property
+    def reading(self) -> Reading:
+        return self.rows.reading
+
+    def extremes(self) -> tuple[float, float | None]:
+        weights = self.rows.weights
+        return self._largest_norm, None if weights is None else float(weights.max())
 
     @cached_property
     def _largest_norm(self) -> float:
@@ -129,8 +148,3 @@ class LinearInformation(ExactInformation, GatheredInformation):
             return float(np.linalg.norm(self.rows.read(span).augmented(), axis=1).max())
 
         return max(in_threads(part, self.rows.spans()))
-
-    @cached_property
-    def _largest_weight(self) -> float:
-        weights = (self.rows.read(span).weights for span in self.rows.spans())
-        return max(1.0 if each is None else float(each.max()) for each in weights)

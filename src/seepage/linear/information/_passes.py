@@ -171,6 +171,14 @@ class OnEngine:
     def few(self) -> Batch:
         return self.rows.few()
 
+    @property
+    def weights(self) -> Any:
+        return self.rows.weights
+
+    @property
+    def reading(self) -> Reading:
+        return self.rows.reading
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         return self.rows.spans(summed=summed)
 
@@ -182,6 +190,12 @@ class OnEngine:
 
     def column(self, attribute: str | None) -> Any:
         return self.rows.column(attribute)
+
+    def classes(self, span: slice) -> Any:
+        return self.rows.classes(span)
+
+    def rebalanced(self, span: slice, label: Any) -> Any:
+        return self.rows.rebalanced(span, label)
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         return self.engine.total(Adding(self._reader, of, check), [Run([part]) for part in self._slices()])

@@ -1,31 +1,65 @@
 """The exact minimizer with one person's record changed, for many people at once.
 
 Replacing row (x, y) by (x', y') changes the Hessian by a matrix of rank two per output and the gradient by a vector in
-the same span: with V = [x, x'], E = diag(-a, a') and c = [-r, r'] (eq. 4.3),
+the same span: with V = [x, x'], E = diag(-a, a') and e = [-r, r'] (eq. 4.3),
 
-    (H + V E V^T)^-1 V c = H^-1 V (I + E N)^-1 c,     N = V^T H^-1 V.
+    (H + V E V^T)^-1 V e = H^-1 V (I + E N)^-1 e,     N = V^T H^-1 V.
 
-For squared loss that one step is the refit. Otherwise it is the first of a few Newton steps that keep this Hessian and
-renew the gradient over all rows; their error shrinks by a factor of the order of the change itself.
+For squared loss that one step is the refit. Otherwise the move d solves (eq. 4.4)
+
+    (H + V E V^T) d = -(V e + R(d)),
+
+where R, what the gradient over all rows has beyond its linear part, is small, and is computed as such: no digits are
+lost to the gradient that it is a part of. Iterating d contracts by the order of the change itself. The few people whose
+record moves the model far, so that it does not contract, are refitted one by one with damped Newton steps.
 """
 
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit, softmax
 
-from seepage._errors import MinimizerError
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.objective import Loss, VectorLoss, derivatives
-from seepage.linear.rows import Batch, RowsInMemory, in_threads
+from seepage.linear.information._logistic import dense_beyond, sparse_beyond
+from seepage.linear.objective import (
+    Logistic,
+    Loss,
+    NewtonSums,
+    Separate,
+    Softmax,
+    VectorLoss,
+    derivatives,
+    newton_sums,
+)
+from seepage.linear.rows import Batch, Frame, RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
 
-_MOST_STEPS = 50
-_SETTLED = 1e-10
-# People at a time: their margins on a batch of rows are one matrix.
-_PEOPLE = 1024
+# What is left of a move when it counts as found, as a share of it.
+_SETTLED = 1e-9
+# Where rounding keeps a move from settling further, this much is still an answer.
+_GOOD = 1e-7
+# A step of this share of the parameters themselves is rounding.
+_ROUNDING = 1e-14
+_MOST_PASSES = 40
+# A pass that leaves more than this share of the last step behind is not worth another one.
+_SLOW = 0.8
+_MOST_STEPS = 60
+# One over what a record's leverage leaves, beyond which its absence leaves nothing but rounding.
+_SINGULAR = 1e10
+# People at a time: what is known of them stays in the cache of the core that refits them.
+_PEOPLE = 256
+# Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
+_KEPT = 2**27
+# Features with a smaller share of numbers that are not zero are faster to multiply as sparse ones.
+_SPARSE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,134 +71,417 @@ class Refit:
     penalty: Array
     """Shape (p, outputs)."""
 
-    def moves(self, before: Batch, after: Batch) -> Array:
+    def with_value(self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]) -> Array:
+        """Return by how much the minimizer moves when an attribute (None: the label) of each person takes a value.
+
+        Parameters
+        ----------
+        span : slice
+            Rows that are read at once.
+        attribute : str or None
+            The attribute.
+        value : object
+            The value that it takes.
+        people : ndarray of int
+            Which of the rows of the span, counted from its start.
+
+        Returns
+        -------
+        ndarray of shape (people, outputs * p)
+            NaN for a person whose changed data has no minimizer that could be found.
+        """
+        before, after = self._read(span), self.rows.altered(span, attribute, value)
+        balanced = self.rows.rebalanced(span, value) if attribute is None else None
+        if balanced is None:
+            return self.moves(before.take(people), after.take(people))
+        before, after = _times(before, balanced.old), _times(after, balanced.new)
+        return self.moves(before.take(people), after.take(people), balanced.factors[people])
+
+    def without(self, span: slice) -> Array:
+        """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
+        before, balanced = self._read(span), self.rows.rebalanced(span, None)
+        after = replace(before, weights=np.zeros(len(before)))
+        if balanced is None:
+            return self.moves(before, after)
+        return self.moves(_times(before, balanced.old), after, balanced.factors)
+
+    def moves(self, before: Batch, after: Batch, factors: Array | None = None) -> Array:
         """Return by how much the minimizer moves when each row of `before` becomes that row of `after`.
+
+        Parameters
+        ----------
+        before, after : Batch
+            Row i of each belongs to a dataset in which only record i changed, with the weights of that dataset.
+        factors : ndarray of shape (n, classes), optional
+            By what the weight of each class is multiplied in that dataset.
 
         Returns
         -------
         ndarray of shape (n, outputs * p)
-            Output by output. Row i belongs to a dataset in which only record i changed.
+            Output by output; NaN where no minimizer could be found.
         """
-        found = np.empty((len(before), self.geometry.hessian_inverse.shape[0]))
-        for start in range(0, len(before), _PEOPLE):
-            at = np.arange(start, min(start + _PEOPLE, len(before)))
-            swap = _Swap.of(before.take(at), after.take(at), self.geometry)
-            found[at] = -swap.solve(swap.gradient)
-            if not self.geometry.loss.quadratic:
-                found[at] = self._settle(swap, found[at])
-        return found
 
-    def distances(self, before: Batch, after: Batch) -> Array:
+        def part(at: slice) -> Array:
+            change = _Change.of(before.take(at), after.take(at), factors if factors is None else factors[at], self)
+            with np.errstate(all="ignore"):
+                return change.found()
+
+        assert self._items is not None
+        chunks = [slice(start, start + _PEOPLE) for start in range(0, len(before), _PEOPLE)]
+        found = list(in_threads(part, chunks))
+        return np.concatenate(found) if found else np.empty((0, self.geometry.hessian_inverse.shape[0]))
+
+    def distances(self, moves: Array) -> Array:
         """Return the length of each move in units of the noise."""
-        return np.asarray(np.linalg.norm(self.geometry.in_noise_units(self.moves(before, after)), axis=1))
+        whitening = self.geometry.whitening
+        if isinstance(whitening, float):
+            return np.asarray(whitening * np.sqrt(np.einsum("np,np->n", moves, moves)))
+        return np.asarray(np.linalg.norm(moves @ whitening.T, axis=1))
 
-    def _settle(self, swap: "_Swap", moved: Array) -> Array:
-        """Take Newton steps with the gradient over all rows until each person's move is settled."""
-        outputs, p = self.geometry.outputs, self.geometry.parameters.shape[0]
-        start = self.geometry.parameters.T.ravel()
-        # Rounding in the gradient over all rows leaves the parameters uncertain by this much.
-        rounding = 1e-15 * float(np.linalg.norm(start))
-        active = np.arange(len(moved))
-        previous = np.full(len(moved), np.inf)
-        for _ in range(_MOST_STEPS):
-            theta = (start + moved[active]).reshape(len(active), outputs, p)
-            step = swap.solve_vector(self._gradient(theta) + swap.correction(theta, active), active)
-            moved[active] -= step
-            length = np.linalg.norm(step, axis=1)
-            if not (length <= 10 * previous[active]).all():
-                break
-            previous[active] = length
-            reach = np.linalg.norm(moved[active], axis=1)
-            active = active[length > _SETTLED * reach + rounding]
-            if not len(active):
-                return moved
-        raise MinimizerError(
-            f"Refitting with one record changed did not settle for {len(active)} people: the data has so few rows that "
-            "one record moves the model far. Fit with a stronger penalty."
-        )
+    def gradient(self, theta: Array) -> Array:
+        """Return the gradient of the unchanged objective at each of many parameters.
 
-    def _gradient(self, theta: Array) -> Array:
-        """Return the gradient of the unchanged objective at each of many parameters, shape (m, outputs * p)."""
+        Parameters
+        ----------
+        theta : ndarray of shape (m, outputs, p)
+
+        Returns
+        -------
+        ndarray of shape (m, outputs * p)
+        """
+
+        def part(known: "_Known", margins: Array) -> Array:
+            return known.weighted(_slopes(self.geometry.loss, margins, known.batch.labels))
+
+        m, outputs, p = theta.shape
+        total = self._total(part, theta)
+        return np.asarray(total + (self.penalty.T * theta).reshape(m, outputs * p))
+
+    def beyond(self, moves: Array, factors: Array | None) -> Array:
+        """Return R: the gradient of the data's part after each move, without its value and slope before.
+
+        Parameters
+        ----------
+        moves : ndarray of shape (m, outputs, p)
+            Each person's.
+        factors : ndarray of shape (m, classes), optional
+            Of class weights, each person's.
+        """
+        loss = self.geometry.loss
+
+        def part(known: "_Known", margins: Array) -> Array:
+            moved = known.weighted(_slopes(loss, known.margins[:, None, :] + margins, known.batch.labels))
+            if factors is not None:
+                moved *= factors.T[known.classes][:, :, None]
+            linear = (
+                margins * known.curvature if loss.outputs == 1 else np.einsum("nmc,ncd->nmd", margins, known.curvature)
+            )
+            return np.asarray(moved - known.slope[:, None, :] - linear)
+
+        if factors is not None or not isinstance(loss, Logistic):
+            return self._total(part, moves)
+        columns = np.ascontiguousarray(moves[:, 0].T)
+        total = np.zeros_like(columns)
+        for item in self._items:
+            self._known_of(item).add_logistic_beyond(columns, total)
+        return total.T
+
+    def _total(self, part: Any, theta: Array) -> Array:
+        """Return the sum over all rows of part(row, margins) (x) row, shape (m, outputs * p)."""
         m, outputs, p = theta.shape
         columns = np.ascontiguousarray(theta.reshape(m * outputs, p).T)
 
-        def part(span: slice) -> Array:
-            batch = self.rows.read(span)
-            margins = batch.project(columns).reshape(len(batch), m, outputs)
-            slopes = _many_slopes(self.geometry.loss, margins, batch.labels)
-            if batch.weights is not None:
-                slopes = slopes * batch.weights[:, None, None]
-            return batch.total(slopes.reshape(len(batch), m * outputs))
+        def of(known: "_Known") -> Array:
+            size = len(known.batch)
+            with np.errstate(all="ignore"):
+                values = part(known, known.batch.project(columns).reshape(size, m, outputs))
+                return known.batch.total(values.reshape(size, m * outputs))
 
-        total = reduce(np.add, in_threads(part, self.rows.spans()))
-        return np.asarray((total.T.reshape(m, outputs, p) + self.penalty.T * theta).reshape(m, outputs * p))
+        return np.asarray(self._sum(of).T.reshape(m, outputs * p))
+
+    def _sum(self, of: Callable[["_Known"], Any]) -> Any:
+        """Return the sum of a function of all rows."""
+
+        def part(item: "_Known | slice") -> Any:
+            return of(self._known_of(item))
+
+        return reduce(add, map(part, self._items))
+
+    @cached_property
+    def _items(self) -> "Sequence[_Known | slice]":
+        spans = self.rows.spans()
+        if self.rows.count * self.geometry.parameters.shape[0] > _KEPT:
+            return spans
+        return list(in_threads(self._known_of, spans))
+
+    def _read(self, span: slice) -> Batch:
+        spans = self.rows.spans()
+        return self._known_of(self._items[spans.index(span)] if span in spans else span).batch
+
+    def _known_of(self, item: "_Known | slice") -> "_Known":
+        if isinstance(item, _Known):
+            return item
+        span, batch = item, self.rows.read(item)
+        if isinstance(batch.features, np.ndarray) and np.count_nonzero(batch.features) < _SPARSE * batch.features.size:
+            batch = replace(batch, features=sparse.csr_array(batch.features))
+        margins = batch.project(self.geometry.parameters)
+        slope, curvature, _ = derivatives(batch, self.geometry.loss, margins)
+        return _Known(batch, margins, slope, curvature, self.rows.classes(span))
+
+    def sums(self, parameters: Array, before: Batch, after: Batch, factors: Array | None) -> NewtonSums:
+        """Return value, gradient and Hessian of the data's part with one row exchanged, at some parameters."""
+        loss = self.geometry.loss
+
+        def of(known: "_Known") -> NewtonSums:
+            batch = known.batch
+            if factors is not None:
+                batch = replace(batch, weights=known.weighted(factors[known.classes]))
+            return newton_sums(batch, loss, parameters, Frame())
+
+        whole: NewtonSums = self._sum(of)
+        old, new = (newton_sums(batch, loss, parameters, Frame()) for batch in (before, after))
+        return replace(
+            whole,
+            value=whole.value - old.value + new.value,
+            gradient=whole.gradient - old.gradient + new.gradient,
+            hessian=whole.hessian - old.hessian + new.hessian,
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class _Swap:
-    """Many single-record changes, each with its own low-rank update of one Hessian."""
+class _Known:
+    """Some rows of the data, and what the loss has to say of them at the minimizer."""
 
-    before: Batch
-    after: Batch
-    geometry: Geometry
-    lifted: Array
-    """H^-1 V, shape (n, outputs * p, 2 * outputs)."""
-    capacitance: Array
-    """(I + E N)^-1, shape (n, 2 * outputs, 2 * outputs)."""
-    weights: Array
-    """E, shape (n, 2 * outputs, 2 * outputs)."""
-    gradient: Array
-    """c, shape (n, 2 * outputs)."""
+    batch: Batch
+    margins: Array
+    slope: Array
+    curvature: Array
+    classes: NDArray[np.intp] | None
+
+    def weighted(self, values: Array) -> Array:
+        """Return values, one or several a row, times the rows' weights."""
+        weights = self.batch.weights
+        return values if weights is None else values * weights.reshape(-1, *[1] * (values.ndim - 1))
+
+    def add_logistic_beyond(self, moves: Array, total: Array) -> None:
+        """Add what these rows contribute to R of logistic loss; moves and total have shape (p, m)."""
+        features, (share, rest, weights) = self.batch.features, self._logistic
+        if isinstance(features, np.ndarray):
+            moved = self.batch.project(moves)
+            dense_beyond(moved, share, rest, weights)
+            total += self.batch.total(moved)
+            return
+        where = features.indptr, features.indices, features.data
+        sparse_beyond(*where, self.batch.intercept, moves, share, rest, weights, total)
+
+    @cached_property
+    def _logistic(self) -> tuple[Array, Array, Array]:
+        """The probabilities of both labels, and the weights."""
+        m, weights = self.margins[:, 0], self.batch.weights
+        return expit(m), expit(-m), np.ones(len(m)) if weights is None else weights
+
+
+class _Side(NamedTuple):
+    """The records that are taken out of many datasets, or those that come in."""
+
+    batch: Batch
+    records: Array
+    """Dense, shape (n, p)."""
+    margins: Array
+    slope: Array
+    curvature: Array
 
     @classmethod
-    def of(cls, before: Batch, after: Batch, geometry: Geometry) -> "_Swap":
+    def of(cls, batch: Batch, geometry: Geometry) -> "_Side":
+        margins = batch.project(geometry.parameters)
+        slope, curvature, _ = derivatives(batch, geometry.loss, margins)
+        return cls(batch, batch.augmented(), margins, slope, curvature)
+
+    def take(self, people: NDArray[np.bool_]) -> "_Side":
+        return _Side(self.batch.take(people), *(each[people] for each in self[1:]))
+
+    def beyond(self, moves: Array, loss: VectorLoss) -> Array:
+        """Return what these records' slopes have beyond their linear part, shape (n, outputs)."""
+        change = np.einsum("na,nca->nc", self.records, moves)
+        moved = derivatives(self.batch, loss, self.margins + change).slope
+        return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """Many single-record changes, each with its own low-rank update of one Hessian."""
+
+    refit: Refit
+    before: _Side
+    after: _Side
+    factors: Array | None
+    lifted: Array
+    """H^-1 V, shape (n, 2 * outputs, outputs * p)."""
+    inner: Array
+    """(I + E N)^-1, shape (n, 2 * outputs, 2 * outputs)."""
+
+    @classmethod
+    def of(cls, before: Batch, after: Batch, factors: Array | None, refit: Refit) -> "_Change":
+        geometry = refit.geometry
         n, outputs, p = len(before), geometry.outputs, geometry.parameters.shape[0]
-        blocks = geometry.hessian_inverse.reshape(outputs * p, outputs, p)
-        lifted = np.empty((n, outputs * p, 2 * outputs))
-        for side, batch in enumerate((before, after)):
-            for c in range(outputs):
-                lifted[:, :, side * outputs + c] = batch.project(np.ascontiguousarray(blocks[:, c, :].T))
-        old = derivatives(before, geometry.loss, before.project(geometry.parameters))
-        new = derivatives(after, geometry.loss, after.project(geometry.parameters))
-        weights = np.zeros((n, 2 * outputs, 2 * outputs))
-        weights[:, :outputs, :outputs] = -old.curvature
-        weights[:, outputs:, outputs:] = new.curvature
-        # V^T H^-1 V, shape (n, 2 * outputs, 2 * outputs).
-        shaped = lifted.reshape(n, outputs, p, 2 * outputs)
-        inner = np.concatenate(
-            [np.einsum("na,ncam->ncm", batch.augmented(), shaped) for batch in (before, after)], axis=1
-        )
-        capacitance = np.linalg.inv(np.eye(2 * outputs) + weights @ inner)
-        gradient = np.concatenate([-old.slope, new.slope], axis=1)
-        return cls(before, after, geometry, lifted, capacitance, weights, gradient)
+        sides = _Side.of(before, geometry), _Side.of(after, geometry)
+        blocks = geometry.hessian_inverse.reshape(outputs, p, outputs * p)
+        lifted = np.stack([side.batch.project(block) for side in sides for block in blocks], axis=1)
+        # N = V^T H^-1 V
+        shaped = lifted.reshape(n, 2 * outputs, outputs, p)
+        seen = np.concatenate([np.einsum("na,nmca->ncm", side.records, shaped) for side in sides], axis=1)
+        unit = np.eye(2 * outputs)
+        return cls(refit, *sides, factors, lifted, _inverses(unit + _weighted(sides, seen)))
 
-    def solve(self, coefficients: Array) -> Array:
-        """Return (H + V E V^T)^-1 V c."""
-        inner = np.einsum("nij,nj->ni", self.capacitance, coefficients)
-        return np.asarray(np.einsum("npi,ni->np", self.lifted, inner))
+    def take(self, people: NDArray[np.bool_]) -> "_Change":
+        factors = None if self.factors is None else self.factors[people]
+        sides = self.before.take(people), self.after.take(people)
+        return _Change(self.refit, *sides, factors, self.lifted[people], self.inner[people])
 
-    def solve_vector(self, vectors: Array, active: NDArray[np.intp]) -> Array:
-        """Return (H + V E V^T)^-1 g for any g: H^-1 g - H^-1 V (I + E N)^-1 E V^T H^-1 g."""
-        lifted, plain = self.lifted[active], vectors @ self.geometry.hessian_inverse
-        seen = np.einsum("npi,np->ni", lifted, vectors)
-        inner = np.einsum("nij,njk,nk->ni", self.capacitance[active], self.weights[active], seen)
-        return np.asarray(plain - np.einsum("npi,ni->np", lifted, inner))
+    def found(self) -> Array:
+        """Return each person's move."""
+        nothing = np.zeros((len(self.lifted), self.lifted.shape[2]))
+        first = self._next(nothing, np.zeros_like(self.before.slope), np.zeros_like(self.after.slope))
+        if self.factors is None and self.refit.geometry.loss.quadratic:
+            return first
+        moved, unsettled = self._settle(first)
+        for person in unsettled:
+            moved[person] = self._newton(int(person))
+        return moved
 
-    def correction(self, theta: Array, active: NDArray[np.intp]) -> Array:
-        """Return what the changed record adds to the gradient at its own parameters, shape (m, outputs * p)."""
-        total = np.zeros((len(active), theta.shape[1], theta.shape[2]))
-        for sign, batch in ((-1.0, self.before), (1.0, self.after)):
-            part = batch.take(active)
-            dense = part.augmented()
-            margins = np.einsum("na,nca->nc", dense, theta)
-            slope = derivatives(part, self.geometry.loss, margins).slope
-            total += sign * slope[:, :, None] * dense[:, None, :]
-        return total.reshape(len(active), -1)
+    def _next(self, beyond: Array, before: Array, after: Array) -> Array:
+        """Return -(H + V E V^T)^-1 (R + V f + V e), where R is of the unchanged rows and f that of the exchanged ones.
+
+        With z = H^-1 R it is H^-1 V (I + E N)^-1 (E V^T z - f - e) - z.
+        """
+        outputs = before.shape[1]
+        z = beyond @ self.refit.geometry.hessian_inverse
+        shaped, sides = z.reshape(len(z), outputs, -1), (self.before, self.after)
+        seen = np.concatenate([np.einsum("na,nca->nc", side.records, shaped) for side in sides], axis=1)
+        added = np.concatenate([-before - self.before.slope, after + self.after.slope], axis=1)
+        inner = np.einsum("nij,nj->ni", self.inner, _weighted(sides, seen[:, :, None])[:, :, 0] - added)
+        return np.asarray(np.einsum("ni,nip->np", inner, self.lifted) - z)
+
+    def _settle(self, first: Array) -> tuple[Array, NDArray[np.intp]]:
+        """Iterate until each person's move is settled; return the moves, and who is not.
+
+        Each pass maps a move to the next one. From the second on, the two last passes are mixed so that what they
+        disagree on cancels along its main direction (Anderson 1965).
+        """
+        change, lengths, loss = self, self.refit.distances, self.refit.geometry.loss
+        found, people, lost = np.empty_like(first), np.arange(len(first)), []
+        here, image, gap = first, first, first
+        reach = previous = lengths(first)
+        slowest = np.zeros(len(first))
+        rounding = _ROUNDING * lengths(self.refit.geometry.parameters.T.reshape(1, -1))
+        for number in range(_MOST_PASSES):
+            shaped = here.reshape(len(here), loss.outputs, -1)
+            own = (side.beyond(shaped, loss) for side in (change.before, change.after))
+            now = change._next(self.refit.beyond(shaped, change.factors), *own)
+            step_taken = now - here
+            step = lengths(step_taken)
+            # The remainder is quadratic in a first step and linear in those after it: those shrink half as fast.
+            rate = step / previous * (2.0 if number == 0 else 1.0)
+            # A lucky mix shrinks one step by much; what is left shrinks as slowly as any did.
+            slowest = np.maximum(slowest, rate)
+            settled = (step <= rounding) | ((slowest < _SLOW) & (step * slowest <= _SETTLED * (1 - slowest) * reach))
+            stuck = ~settled & ~(rate < (_SLOW if number else 2.0))
+            if number > 0:
+                # Rounding ends the contraction where the step is as small as it can be.
+                settled |= stuck & (step <= _GOOD * reach)
+                stuck &= ~settled
+            here = now
+            if number > 0:
+                bend = step_taken - gap
+                square = np.maximum(np.einsum("np,np->n", bend, bend), 1e-300)
+                here = now - (np.einsum("np,np->n", step_taken, bend) / square)[:, None] * (now - image)
+            image, gap, previous = now, step_taken, step
+            done = settled | stuck
+            if done.any():
+                found[people[done]] = here[done]
+                lost.append(people[stuck])
+                people, here, image, gap = people[~done], here[~done], image[~done], gap[~done]
+                reach, previous, slowest = reach[~done], previous[~done], slowest[~done]
+                if not len(people):
+                    break
+                change = change.take(~done)
+        return found, np.concatenate([*lost, people])
+
+    def _newton(self, person: int) -> Array:
+        """Refit for one person by damped Newton steps; NaN where they find no minimizer."""
+        refit, at = self.refit, slice(person, person + 1)
+        before, after = self.before.batch.take(at), self.after.batch.take(at)
+        factors = None if self.factors is None else self.factors[person]
+        start, penalty = refit.geometry.parameters, refit.penalty
+        lost = np.full(start.size, np.nan)
+        move = np.zeros_like(start)
+        sums, metric = refit.sums(start, before, after, factors), None
+        for _ in range(_MOST_STEPS):
+            theta = start + move
+            gradient = (sums.gradient + penalty * theta).T.ravel()
+            hessian = sums.hessian + np.diag(penalty.T.ravel())
+            metric = np.abs(hessian.diagonal()) if metric is None else metric
+            scale = 1 / np.sqrt(hessian.diagonal())
+            try:
+                step = -scale * cho_solve(cho_factor(hessian * scale[:, None] * scale, lower=True), scale * gradient)
+            except (LinAlgError, ValueError):
+                return lost
+            value, slope = _objective(sums, penalty, theta), float(step @ gradient)
+            shaped = step.reshape(move.T.shape).T
+            for _ in range(_MOST_STEPS):
+                sums = refit.sums(theta + shaped, before, after, factors)
+                if _objective(sums, penalty, theta + shaped) <= value + 1e-4 * slope + 1e-12 * abs(value):
+                    break
+                shaped, slope = 0.5 * shaped, 0.5 * slope
+            else:
+                return lost
+            move = move + shaped
+            # In a metric that stays: toward infinity the curvature fades, and with it any other measure of a step.
+            length, reach, whole = (np.sqrt(metric @ each.T.ravel() ** 2) for each in (shaped, move, start))
+            if length <= _SETTLED * reach + _ROUNDING * whole:
+                return np.asarray(move.T.ravel())
+        return lost
 
 
-def _many_slopes(loss: VectorLoss, margins: Array, labels: Array) -> Array:
-    """Return the slope of each row at each of many parameters, shape (n, m, outputs)."""
-    n, m, outputs = margins.shape
+def _times(batch: Batch, factors: Array) -> Batch:
+    assert batch.weights is not None
+    return replace(batch, weights=batch.weights * factors)
+
+
+def _weighted(sides: tuple[_Side, _Side], vectors: Array) -> Array:
+    """Return E times vectors of shape (n, 2 * outputs, k), E = diag(-curvature before, curvature after)."""
+    before, after = sides
+    outputs = before.slope.shape[1]
+    top, bottom = before.curvature @ vectors[:, :outputs], after.curvature @ vectors[:, outputs:]
+    return np.concatenate([-top, bottom], axis=1)
+
+
+def _objective(sums: NewtonSums, penalty: Array, theta: Array) -> float:
+    return sums.value + 0.5 * float((penalty * theta**2).sum())
+
+
+def _inverses(matrices: Array) -> Array:
+    """Return the inverse of each I + E N; NaN where the rows that are left do not determine the parameters."""
+    try:
+        found = np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        found = np.array([_inverse(matrix) for matrix in matrices])
+    singular = ~(np.abs(found).max(axis=(1, 2)) < _SINGULAR)
+    return np.where(singular[:, None, None], np.nan, found)
+
+
+def _inverse(matrix: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.inv(matrix))
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+
+
+def _slopes(loss: VectorLoss, margins: Array, labels: Array) -> Array:
+    """Return the slope of each row at each of many margins, shape (n, m, outputs)."""
     if isinstance(loss, Loss):
         return loss.slope(margins[:, :, 0], labels)[:, :, None]
-    return loss.derivatives(margins.reshape(n * m, outputs), np.repeat(labels, m, axis=0)).slope.reshape(n, m, outputs)
+    if isinstance(loss, Separate):
+        return loss.each.slope(margins, labels[:, None, :])
+    assert isinstance(loss, Softmax)
+    return np.asarray(softmax(margins @ loss.basis.T, axis=2) @ loss.basis - labels[:, None, :])

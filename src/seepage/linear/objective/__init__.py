@@ -2,6 +2,7 @@
 
 from seepage.linear.objective._estimators import Objective as Objective
 from seepage.linear.objective._estimators import Problem as Problem
+from seepage.linear.objective._estimators import balance_of as balance_of
 from seepage.linear.objective._estimators import check_known as check_known
 from seepage.linear.objective._estimators import check_supported as check_supported
 from seepage.linear.objective._estimators import class_weight_of as class_weight_of
@@ -11,6 +12,8 @@ from seepage.linear.objective._estimators import reader as reader
 from seepage.linear.objective._estimators import supported_names as supported_names
 from seepage.linear.objective._losses import Logistic as Logistic
 from seepage.linear.objective._losses import Loss as Loss
+from seepage.linear.objective._losses import Separate as Separate
+from seepage.linear.objective._losses import Softmax as Softmax
 from seepage.linear.objective._losses import Squared as Squared
 from seepage.linear.objective._losses import Tweedie as Tweedie
 from seepage.linear.objective._losses import TweedieIdentity as TweedieIdentity

@@ -35,7 +35,7 @@ from seepage.linear.objective._losses import (
     TweedieIdentity,
     VectorLoss,
 )
-from seepage.linear.rows import Labels
+from seepage.linear.rows import Balance, Labels
 
 Array = NDArray[np.float64]
 Precision = Literal["direct", "iterative", "stochastic"]
@@ -303,10 +303,18 @@ def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) ->
     setting = getattr(model, "class_weight", None)
     if setting is None or counts is None or weighted is None:
         return None
-    if isinstance(setting, str):
-        base = weighted if _objective(model, 1.0, 1, len(np.atleast_2d(model.coef_))).balanced_by_weight else counts
-        return np.asarray(base.sum() / (len(base) * base))
+    balance = balance_of(model, counts, weighted)
+    if balance is not None:
+        return np.asarray(balance.sizes.sum() / (len(balance.sizes) * balance.sizes))
     return np.array([float(setting.get(label, 1.0)) for label in np.asarray(model.classes_).tolist()])
+
+
+def balance_of(model: Any, counts: Array | None, weighted: Array | None) -> Balance | None:
+    """Return what a model's class weights are balanced by, if they are; arguments as of `class_weight_of`."""
+    if counts is None or weighted is None or not isinstance(getattr(model, "class_weight", None), str):
+        return None
+    by_weight = _objective(model, 1.0, 1, len(np.atleast_2d(model.coef_))).balanced_by_weight
+    return Balance(weighted if by_weight else counts, by_weight)
 
 
 def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: float, count: int) -> Problem:

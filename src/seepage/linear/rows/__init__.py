@@ -1,5 +1,6 @@
 """Rows as the two passes see them: numbers, a batch at a time."""
 
+from seepage.linear.rows._balance import Balance as Balance
 from seepage.linear.rows._frame import Frame as Frame
 from seepage.linear.rows._labels import Labels as Labels
 from seepage.linear.rows._rows import Batch as Batch

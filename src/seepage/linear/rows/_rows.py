@@ -5,7 +5,7 @@ whether there is an intercept, is decided here and nowhere else.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from threading import Lock
@@ -19,6 +19,7 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
+from seepage.linear.rows._balance import Balance, Rebalanced
 from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
 from seepage.linear.rows._threads import in_threads
@@ -143,6 +144,16 @@ class Rows(Protocol):
 class RowsInMemory(Rows, Protocol):
     """Rows of which any part can be had."""
 
+    @property
+    def weights(self) -> Array | None:
+        """The sample weights, without those of classes."""
+        ...
+
+    @property
+    def reading(self) -> "Reading":
+        """How raw rows become a batch."""
+        ...
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
@@ -163,6 +174,14 @@ class RowsInMemory(Rows, Protocol):
         """Return the raw values of one attribute (None: the label)."""
         ...
 
+    def classes(self, span: slice) -> NDArray[np.intp] | None:
+        """Return which class each row of one span is in, if there are classes."""
+        ...
+
+    def rebalanced(self, span: slice, label: Any) -> Rebalanced | None:
+        """Return how balanced class weights move when a row takes another label, or (None) is taken out."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -173,6 +192,8 @@ class Reading:
     labels: Labels
     class_weight: Array | None
     intercept: bool
+    balance: Balance | None = None
+    """What the class weights are balanced by, if they are."""
 
     def batch(self, table: Any, labels: NDArray[Any], weights: Array | None) -> Batch:
         """Return a few raw rows as a batch."""
@@ -180,6 +201,19 @@ class Reading:
             factor = self.class_weight[self.labels.positions(labels)]
             weights = factor if weights is None else weights * factor
         return Batch(self.features(table), self.labels.encode(labels), weights, self.intercept)
+
+    def largest_weight(self, sample_weight: float | None) -> float:
+        """Return the most that a row may weigh, whatever its label and those of others are.
+
+        Parameters
+        ----------
+        sample_weight : float or None
+            The largest, if there are any.
+        """
+        if self.balance is not None:
+            return self.balance.largest(sample_weight)
+        largest = 1.0 if self.class_weight is None else float(self.class_weight.max())
+        return largest if sample_weight is None else largest * sample_weight
 
     def features(self, table: Any) -> Array | sparse.csr_array:
         """Return the features of a few raw rows."""
@@ -225,12 +259,23 @@ class InMemory:
 
     def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
         weights = None if self.weights is None else self.weights[span]
-        labels = self.labels[span]
         if attribute is None:
-            # Class weights are public: they stay those of the true label.
-            batch = self.read(span)
-            return replace(batch, labels=self.reading.labels.encode(np.full(len(labels), value)))
-        return self.reading.batch(self.table.rows_with(span.start, span.stop, attribute, value), labels, weights)
+            # The record comes with the weight of its new class; balanced weights move besides: see `rebalanced`.
+            labels = np.full(span.stop - span.start, value)
+            return self.reading.batch(self.table.rows(span.start, span.stop), labels, weights)
+        table = self.table.rows_with(span.start, span.stop, attribute, value)
+        return self.reading.batch(table, self.labels[span], weights)
+
+    def classes(self, span: slice) -> NDArray[np.intp] | None:
+        coder = self.reading.labels
+        return None if coder.classes is None else coder.positions(self.labels[span])
+
+    def rebalanced(self, span: slice, label: Any) -> Rebalanced | None:
+        balance, old = self.reading.balance, self.classes(span)
+        if balance is None or old is None:
+            return None
+        new = None if label is None else int(self.reading.labels.positions(np.array([label]))[0])
+        return balance.moved(old, new, None if self.weights is None else self.weights[span])
 
     def column(self, attribute: str | None) -> NDArray[Any]:
         return self.labels if attribute is None else self.table.column(attribute)

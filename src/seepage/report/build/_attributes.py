@@ -65,10 +65,13 @@ def categories(information: Information, edition: Edition, *, named: Collection[
 
 def _category(information: Information, name: str, edition: Edition) -> CategoryAttribute:
     try:
-        distance = information.distances(name, None).farthest()
+        found = information.distances(name, None)
+        missing = int(found.unanswered.sum())
+        if missing:
+            raise UnansweredError(f"The model could not be refitted with another {name} of {missing} people.")
     except (UnansweredError, MinimizerError) as reason:
         return CategoryAttribute(name, (), silence(reason, edition))
-    known = Sketch.of(distance)
+    known = Sketch.of(found.farthest())
     rates = []
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)

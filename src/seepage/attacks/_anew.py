@@ -1,0 +1,101 @@
+"""Models that scikit-learn fits from scratch, a record changed or left out: nothing of a measurement is in them."""
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    TweedieRegressor,
+)
+
+from seepage._errors import UnansweredError
+from seepage.linear.information._information import LinearInformation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Anew:
+    """The data of a measurement, and a solver that comes to the minimizer's last digits."""
+
+    information: LinearInformation
+    features: Array = field(init=False)
+    labels: NDArray[Any] = field(init=False)
+    weights: Array | None = field(init=False)
+    estimator: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows = self.information.rows
+        parts = [rows.read(span).features for span in rows.spans()]
+        self.features = np.vstack([part if isinstance(part, np.ndarray) else part.toarray() for part in parts])
+        self.labels, self.weights = rows.column(None), rows.weights
+        self.estimator = _precise(self.information.estimator)
+
+    def whole(self) -> Array:
+        """Return the parameters fitted on all records."""
+        return self._fitted(self.estimator, self.features, self.labels, self.weights)
+
+    def with_value(self, person: int, attribute: str | None, value: Any) -> Array:
+        """Return those with one person's attribute (None: the label) at another value."""
+        features, labels = self.features, self.labels
+        if attribute is None:
+            labels = labels.copy() if labels.dtype.kind != "i" else labels.astype(np.result_type(labels, type(value)))
+            labels[person] = value
+        else:
+            changed = self.information.rows.altered(slice(person, person + 1), attribute, value).features
+            features = features.copy()
+            features[person] = changed[0] if isinstance(changed, np.ndarray) else changed.toarray()[0]
+        return self._fitted(self.estimator, features, labels, self.weights)
+
+    def without(self, person: int) -> Array:
+        """Return those without one person, the penalty on the sum over people staying."""
+        kept = np.arange(len(self.labels)) != person
+        weights = None if self.weights is None else self.weights[kept]
+        estimator = self.estimator
+        if isinstance(estimator, PoissonRegressor | GammaRegressor | TweedieRegressor):
+            # Their objective is a mean over the weights.
+            left = kept.mean() if self.weights is None or weights is None else weights.sum() / self.weights.sum()
+            estimator = clone(estimator).set_params(alpha=estimator.alpha / left)
+        return self._fitted(estimator, self.features[kept], self.labels[kept], weights)
+
+    @staticmethod
+    def _fitted(estimator: Any, features: Array, labels: NDArray[Any], weights: Array | None) -> Array:
+        with warnings.catch_warnings():
+            # The tolerance is below what some solvers reach; they then stop where rounding ends.
+            warnings.simplefilter("ignore")
+            model = clone(estimator).fit(features, labels, sample_weight=weights)
+        theta = np.atleast_2d(model.coef_)
+        if model.fit_intercept:
+            theta = np.column_stack([theta, np.broadcast_to(model.intercept_, len(theta))])
+        if isinstance(model, LogisticRegression) and len(theta) > 1:
+            # What all classes share changes no probability, and solvers leave it where it was.
+            theta = theta - theta.mean(axis=0)
+        return np.asarray(theta.ravel(), dtype=np.float64)
+
+
+def _precise(estimator: Any) -> Any:
+    """Return an estimator that minimizes the same, by a solver that comes to the last digits."""
+    exact = clone(estimator)
+    if isinstance(exact, LogisticRegression):
+        # Only liblinear penalizes the intercept.
+        solver = "liblinear" if exact.solver == "liblinear" else "newton-cholesky"
+        return exact.set_params(solver=solver, tol=1e-13, max_iter=10_000, warm_start=False)
+    if isinstance(exact, PoissonRegressor | GammaRegressor | TweedieRegressor):
+        return exact.set_params(solver="newton-cholesky", tol=1e-13, max_iter=10_000, warm_start=False)
+    if isinstance(exact, Ridge | RidgeClassifier):
+        return exact.set_params(solver="cholesky")
+    if isinstance(exact, LinearRegression):
+        return exact
+    raise UnansweredError(
+        f"This attack fits the model anew, and {type(exact).__name__} draws its steps at random: two fits differ by "
+        "more than one record does. Verify LogisticRegression or Ridge with the same penalty instead."
+    )
