@@ -43,7 +43,7 @@ from seepage.linear.rows import Batch, Frame, RowsInMemory, in_threads
 Array = NDArray[np.float64]
 
 # What is left of a move when it counts as found, as a share of it.
-_SETTLED = 1e-9
+_SETTLED = 1e-8
 # Where rounding keeps a move from settling further, this much is still an answer.
 _GOOD = 1e-7
 # A step of this share of the parameters themselves is rounding.
@@ -60,6 +60,8 @@ _PEOPLE = 256
 _KEPT = 2**27
 # Features with a smaller share of numbers that are not zero are faster to multiply as sparse ones.
 _SPARSE = 0.2
+# A product with p^3 numbers costs less than a pass over the rows if p^3 is below so many times their number.
+_CUBIC = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +188,27 @@ class Refit:
             self._known_of(item).add_logistic_beyond(columns, total)
         return total.T
 
+    @cached_property
+    def cubic(self) -> Array | None:
+        """The sum over all rows of w s''(m) / 2 x (x) x (x) x, shape (p, p * p), where it is cheap beside a pass.
+
+        Of logistic loss; R is this times the square of the move, up to the cube of it.
+        """
+        p = self.geometry.parameters.shape[0]
+        if not isinstance(self.geometry.loss, Logistic) or p**3 > _CUBIC * self.rows.count:
+            return None
+
+        def of(known: "_Known") -> Array:
+            share, rest, weights = known.logistic
+            dense = known.batch.augmented()
+            scaled = dense * (0.5 * weights * share * rest * (rest - share))[:, None]
+            total = np.empty((p, p, p))
+            for a in range(p):
+                total[a] = (dense * scaled[:, [a]]).T @ dense
+            return total.reshape(p, p * p)
+
+        return np.asarray(self._sum(of))
+
     def _total(self, part: Any, theta: Array) -> Array:
         """Return the sum over all rows of part(row, margins) (x) row, shape (m, outputs * p)."""
         m, outputs, p = theta.shape
@@ -265,7 +288,7 @@ class _Known:
 
     def add_logistic_beyond(self, moves: Array, total: Array) -> None:
         """Add what these rows contribute to R of logistic loss; moves and total have shape (p, m)."""
-        features, (share, rest, weights) = self.batch.features, self._logistic
+        features, (share, rest, weights) = self.batch.features, self.logistic
         if isinstance(features, np.ndarray):
             moved = self.batch.project(moves)
             dense_beyond(moved, share, rest, weights)
@@ -275,18 +298,19 @@ class _Known:
         sparse_beyond(*where, self.batch.intercept, moves, share, rest, weights, total)
 
     @cached_property
-    def _logistic(self) -> tuple[Array, Array, Array]:
+    def logistic(self) -> tuple[Array, Array, Array]:
         """The probabilities of both labels, and the weights."""
         m, weights = self.margins[:, 0], self.batch.weights
         return expit(m), expit(-m), np.ones(len(m)) if weights is None else weights
 
 
 class _Side(NamedTuple):
-    """The records that are taken out of many datasets, or those that come in."""
+    """The records that are taken out of many datasets, or those that come in, each with what the loss says of it."""
 
-    batch: Batch
     records: Array
     """Dense, shape (n, p)."""
+    labels: Array
+    weights: Array
     margins: Array
     slope: Array
     curvature: Array
@@ -295,15 +319,16 @@ class _Side(NamedTuple):
     def of(cls, batch: Batch, geometry: Geometry) -> "_Side":
         margins = batch.project(geometry.parameters)
         slope, curvature, _ = derivatives(batch, geometry.loss, margins)
-        return cls(batch, batch.augmented(), margins, slope, curvature)
+        weights = np.ones(len(batch)) if batch.weights is None else batch.weights
+        return cls(batch.augmented(), batch.labels, weights, margins, slope, curvature)
 
     def take(self, people: NDArray[np.bool_]) -> "_Side":
-        return _Side(self.batch.take(people), *(each[people] for each in self[1:]))
+        return _Side(*(each[people] for each in self))
 
     def beyond(self, moves: Array, loss: VectorLoss) -> Array:
         """Return what these records' slopes have beyond their linear part, shape (n, outputs)."""
         change = np.einsum("na,nca->nc", self.records, moves)
-        moved = derivatives(self.batch, loss, self.margins + change).slope
+        moved = _slopes(loss, (self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
         return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
 
 
@@ -312,6 +337,8 @@ class _Change:
     """Many single-record changes, each with its own low-rank update of one Hessian."""
 
     refit: Refit
+    batches: tuple[Batch, Batch]
+    """Of all people that were asked for."""
     before: _Side
     after: _Side
     factors: Array | None
@@ -326,17 +353,18 @@ class _Change:
         n, outputs, p = len(before), geometry.outputs, geometry.parameters.shape[0]
         sides = _Side.of(before, geometry), _Side.of(after, geometry)
         blocks = geometry.hessian_inverse.reshape(outputs, p, outputs * p)
-        lifted = np.stack([side.batch.project(block) for side in sides for block in blocks], axis=1)
+        batches = before, after
+        lifted = np.stack([batch.project(block) for batch in batches for block in blocks], axis=1)
         # N = V^T H^-1 V
         shaped = lifted.reshape(n, 2 * outputs, outputs, p)
         seen = np.concatenate([np.einsum("na,nmca->ncm", side.records, shaped) for side in sides], axis=1)
         unit = np.eye(2 * outputs)
-        return cls(refit, *sides, factors, lifted, _inverses(unit + _weighted(sides, seen)))
+        return cls(refit, batches, *sides, factors, lifted, _inverses(unit + _weighted(sides, seen)))
 
     def take(self, people: NDArray[np.bool_]) -> "_Change":
         factors = None if self.factors is None else self.factors[people]
         sides = self.before.take(people), self.after.take(people)
-        return _Change(self.refit, *sides, factors, self.lifted[people], self.inner[people])
+        return _Change(self.refit, self.batches, *sides, factors, self.lifted[people], self.inner[people])
 
     def found(self) -> Array:
         """Return each person's move."""
@@ -370,22 +398,27 @@ class _Change:
         """
         change, lengths, loss = self, self.refit.distances, self.refit.geometry.loss
         found, people, lost = np.empty_like(first), np.arange(len(first)), []
-        here, image, gap = first, first, first
+
+        def shape(moves: Array) -> Array:
+            return moves.reshape(len(moves), loss.outputs, -1)
+
+        image, gap = first, first
         reach = previous = lengths(first)
-        slowest = np.zeros(len(first))
+        here = self._foreseen(first)
+        # How much of a step the next one leaves is at first guessed from how far the records' own margins move.
+        own = (np.einsum("na,nca->nc", side.records, shape(first)) for side in (self.before, self.after))
+        slowest = np.minimum(np.abs(np.concatenate([*own], axis=1)).max(axis=1), 0.5)
         rounding = _ROUNDING * lengths(self.refit.geometry.parameters.T.reshape(1, -1))
         for number in range(_MOST_PASSES):
-            shaped = here.reshape(len(here), loss.outputs, -1)
-            own = (side.beyond(shaped, loss) for side in (change.before, change.after))
-            now = change._next(self.refit.beyond(shaped, change.factors), *own)
+            own = (side.beyond(shape(here), loss) for side in (change.before, change.after))
+            now = change._next(self.refit.beyond(shape(here), change.factors), *own)
             step_taken = now - here
             step = lengths(step_taken)
-            # The remainder is quadratic in a first step and linear in those after it: those shrink half as fast.
-            rate = step / previous * (2.0 if number == 0 else 1.0)
+            rate = step / previous
             # A lucky mix shrinks one step by much; what is left shrinks as slowly as any did.
             slowest = np.maximum(slowest, rate)
             settled = (step <= rounding) | ((slowest < _SLOW) & (step * slowest <= _SETTLED * (1 - slowest) * reach))
-            stuck = ~settled & ~(rate < (_SLOW if number else 2.0))
+            stuck = ~settled & ~(rate < (_SLOW if number else 1.0))
             if number > 0:
                 # Rounding ends the contraction where the step is as small as it can be.
                 settled |= stuck & (step <= _GOOD * reach)
@@ -407,10 +440,23 @@ class _Change:
                 change = change.take(~done)
         return found, np.concatenate([*lost, people])
 
+    def _foreseen(self, first: Array) -> Array:
+        """Return where each move will about settle, as far as that is known without a pass."""
+        cubic, n, loss = self.refit.cubic, len(first), self.refit.geometry.loss
+        if cubic is None or self.factors is not None:
+            return first
+        here, lengths = first, self.refit.distances
+        for _ in range(2):
+            square = np.matmul((here @ cubic).reshape(n, len(cubic), -1), here[:, :, None])[:, :, 0]
+            own = (side.beyond(here[:, None, :], loss) for side in (self.before, self.after))
+            here = self._next(square, *own)
+        # Far away a square says nothing.
+        return np.where((lengths(here - first) < 0.1 * lengths(first))[:, None], here, first)
+
     def _newton(self, person: int) -> Array:
         """Refit for one person by damped Newton steps; NaN where they find no minimizer."""
         refit, at = self.refit, slice(person, person + 1)
-        before, after = self.before.batch.take(at), self.after.batch.take(at)
+        before, after = (batch.take(at) for batch in self.batches)
         factors = None if self.factors is None else self.factors[person]
         start, penalty = refit.geometry.parameters, refit.penalty
         lost = np.full(start.size, np.nan)
