@@ -70,7 +70,7 @@ class Column:
 
 def push(step: Any, columns: list[Column]) -> list[Column]:
     """Return the columns after a fitted step."""
-    if step is None or isinstance(step, str) or isinstance(step, FunctionTransformer):
+    if step is None or isinstance(step, str | FunctionTransformer):
         # Only steps that change nothing are drawn as text or functions.
         return columns
     if isinstance(step, Pipeline):

@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class Tally:
     def save(self, path: Path) -> None:
         """Write the tally, whole or not at all."""
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self), indent=1))
+        part.write_text(json.dumps(vars(self), indent=1))
         part.replace(path)
 
     @classmethod
