@@ -120,7 +120,7 @@ def plan(
     files.require(names, "A feature of the model")
     affine = affine_of(preprocess, estimator, names)
     coder = labels_of(estimator)
-    reading = Reading(preprocess, coder, None, bool(estimator.fit_intercept))
+    reading = Reading(preprocess, coder, None, bool(estimator.fit_intercept), affine)
     by_name = preprocess is not None and fitted_columns(preprocess, estimator) is not None
     size = batch_rows(affine.features)
     reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, ())

@@ -95,7 +95,7 @@ def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
             counts, weighted = tally.of(coder.classes)
             class_weight = class_weight_of(estimator, counts, weighted)
             total = total if class_weight is None else float(class_weight @ weighted)
-    reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
+    reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept), affine)
     kept = tuple(files.schema.field(name) for name in (roles.ids, roles.groups) if name is not None)
     by_name = preprocess is not None and named is not None
     size = batch_rows(affine.features)

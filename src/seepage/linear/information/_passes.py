@@ -142,7 +142,7 @@ class SliceReader:
         table = Table(unit.table, unit.names)
         rows = InMemory(table, unit.labels, unit.weights, self.reading, self.batch_size, unit.start)
         if check is not None and self.reading.preprocess is not None:
-            check_raw(table, unit.start)
+            check_raw(table, self.reading.affine, rows.missing, unit.start)
         return (rows.read(span, check) for span in rows.spans())
 
 

@@ -82,7 +82,7 @@ class Fit:
         affine = affine_of(preprocess, estimator, table.names)
         coder = labels_of(estimator)
         class_weight = class_weight_of(estimator, *_class_counts(coder, labels, weights))
-        reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
+        reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept), affine)
         rows = InMemory(table, labels, weights, reading, batch_rows(affine.features))
         total = _total_weight(rows)
         problem = read(estimator, coder, class_weight, total, len(table))
@@ -194,7 +194,8 @@ def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
         reached = [affine.coordinates[i] for i in affine.matrix[[feature]].tocoo().coords[1]]
         if len(reached) == 1:
             column, level = reached[0]
-            found.append(names[column] if level is None else f"{names[column]} (level {level})")
+            values = "" if level is None else f" = {', '.join(map(str, level))}"
+            found.append(f"{names[column]}{values}")
         else:
             found.append(f"feature {feature}")
     return tuple(found)
