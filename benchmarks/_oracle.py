@@ -281,14 +281,21 @@ class Expected:
 
     def eta(self, attribute: str | None = None) -> NDArray[Any]:
         found = top(self.of(attribute))
-        return np.where(self.known[attribute], found, np.nan) if attribute in self.known else found
+        has = self.values > 0 if attribute is None else self.known.get(attribute, True)
+        return np.where(has, found, np.nan)
 
     def dfil(self) -> NDArray[Any]:
-        return np.sqrt((self.of(None) ** 2).sum(axis=(1, 2)) / np.maximum(self.values, 1))
+        total = (self.of(None) ** 2).sum(axis=(1, 2))
+        return np.sqrt(np.divide(total, self.values, out=np.full(len(total), np.nan), where=self.values > 0))
 
     def joint(self, people: NDArray[np.bool_], attribute: str | None = None) -> float:
         moved = self.of(attribute)[people]
         return float(top(moved.transpose(1, 0, 2).reshape(1, moved.shape[1], -1))[0])
+
+    @property
+    def smallest_distance(self) -> float:
+        """How far apart two releases may be by rounding in the parameters alone."""
+        return float(1e-12 * np.linalg.norm(self.whitening @ np.asarray(self.theta, np.float64).T.ravel()))
 
     def distance(self, changed: Objective) -> float:
         """Return how far a refit of a changed objective is, in noise units."""

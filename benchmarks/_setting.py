@@ -438,7 +438,8 @@ class Setting:
         for j in range(size):
             name, level = self.names[min(j, self.columns)], max(j - self.columns, 0)
             twin = j >= self.columns and any((moved[:, i] == moved[:, j]).all() for i in kept if i >= self.columns)
-            if moved[:, j].any() and not twin:
+            # A turned column counts even where its share happens to be zero.
+            if (moved[:, j].any() or self.steps in ("pca", "white", "svd")) and not twin:
                 kept.append(j)
                 coordinates.append((name, level))
         found = np.zeros((p, len(kept)), dtype=np.longdouble)

@@ -174,9 +174,9 @@ def _compare(setting: Setting, ran: dict[str, Any], expected: Expected) -> dict[
         found[f"joint of some, {one}"] = _apart([leak.joint(people, attribute=one)], [expected.joint(people, one)])
     if random.random() < 0.2:
         found |= _refits(setting, ran, expected, int(random.integers(n)))
-    if random.random() < 0.1 and not setting.covariance and expected.eta().max() > 0:
+    if random.random() < 0.1 and not setting.covariance and np.nanmax(expected.eta()) > 0:
         scale = seepage.calibrate(leak, eta=0.7)
-        found["calibrate"] = _apart([scale], [setting.noise * expected.eta().max() / 0.7])
+        found["calibrate"] = _apart([scale], [setting.noise * np.nanmax(expected.eta()) / 0.7])
     return found
 
 
@@ -188,12 +188,12 @@ def _refits(setting: Setting, ran: dict[str, Any], expected: Expected, person: i
         mine = _rows_of(rates, person, len(setting._classes()) - 1)
         for other, distance in mine:
             exact = expected.distance(setting.relabeled(ran, expected, person, other))
-            found[f"distance of label {other!r}"] = _apart([distance], [exact])
+            found[f"distance of label {other!r}"] = _apart([distance], [exact], expected.smallest_distance)
     if setting.levels and setting.names[-1] in expected.attributes:
         mine = _rows_of(leak.success_rate(setting.names[-1]), person, setting.levels - 1)
         for other, distance in mine:
             exact = expected.distance(setting.recolored(ran, expected, person, other))
-            found[f"distance of category {other!r}"] = _apart([distance], [exact])
+            found[f"distance of category {other!r}"] = _apart([distance], [exact], expected.smallest_distance)
     return found
 
 
@@ -202,7 +202,7 @@ def _rows_of(rates: Any, person: int, others: int) -> list[tuple[Any, float]]:
     return list(zip(np.asarray(rates["other"])[at].tolist(), np.asarray(rates["distance"])[at].tolist(), strict=True))
 
 
-def _apart(found: Any, expected: Any) -> float:
+def _apart(found: Any, expected: Any, smallest: float = 0.0) -> float:
     a, b = np.asarray(found, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     if a.shape != b.shape or (np.isnan(a) != np.isnan(b)).any():
         return np.inf
@@ -210,7 +210,7 @@ def _apart(found: Any, expected: Any) -> float:
     a, b = a[known], b[known]
     if not b.size or (a == b).all():
         return 0.0
-    unit = np.maximum(b, _NEGLIGIBLE * b.max())
+    unit = np.maximum(b, max(_NEGLIGIBLE * b.max(), smallest / TOLERANCE))
     return float((np.abs(a - b) / np.where(unit > 0, unit, 1e-300)).max())
 
 

@@ -104,5 +104,6 @@ def measure(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        columns=tuple(fit.private_columns(attributes)),
     )
     return Leakage(information, People.of(fit.table, ids))

@@ -15,6 +15,7 @@ from seepage.engines._progress import followed
 from seepage.leakage._information import Distances
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._known import KnownValues
 from seepage.linear.information._refit import Refit
 from seepage.linear.rows._rows import RowsInMemory
 from seepage.linear.rows._sums import JointSums, joint_sums
@@ -37,14 +38,20 @@ class LinearInformation(ExactInformation):
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
     assumptions: tuple[str, ...]
+    columns: tuple[int, ...]
+    """The raw column of each attribute, without the label."""
+
+    @cached_property
+    def known(self) -> KnownValues:
+        """The row-local pass: a pure function of a batch."""
+        return KnownValues(self.geometry, self.columns)
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
-        top, trace = np.empty(self.count), np.empty(self.count)
-        for at, found in self.rows.each(self.scorer.examples):
-            top[at], trace[at] = found
-        # eqs. 1.3 and 1.4
-        return {"eta": np.sqrt(top), "dfil": np.sqrt(trace / max(self.geometry.values, 1))}
+        eta, dfil = np.empty(self.count), np.empty(self.count)
+        for at, found in self.rows.each(self.known.examples):
+            eta[at], dfil[at] = found
+        return {"eta": eta, "dfil": dfil}
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -53,9 +60,9 @@ class LinearInformation(ExactInformation):
     def _attributes(self) -> dict[str, Array]:
         # One array an attribute: frames hold columns, so nothing is copied to make one.
         found = {name: np.empty(self.count) for name in self.attribute_names}
-        for at, part in self.rows.each(self.scorer.attributes):
+        for at, part in self.rows.each(self.known.attributes):
             for i, column in enumerate(found.values()):
-                np.sqrt(part[:, i], out=column[at])
+                column[at] = part[:, i]
         return found
 
     def attributes(self) -> dict[str, Array]:
@@ -63,6 +70,8 @@ class LinearInformation(ExactInformation):
 
     def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
         geometry = self.geometry_of(attribute)
+        if self.rows.missing:
+            return self._joint_of_known(geometry, attribute, people)
         tau_gram = geometry.tau.T @ geometry.tau
 
         def part(at: slice) -> JointSums:
@@ -71,13 +80,36 @@ class LinearInformation(ExactInformation):
 
         return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
+    def _joint_of_known(self, geometry: Geometry, attribute: str | None, people: NDArray[np.bool_] | None) -> float:
+        """Return the joint eta of values that not everybody has."""
+        columns = self.columns
+        if attribute is not None:
+            columns = () if self.is_label(attribute) else (self.columns[self.attribute_names.index(attribute)],)
+        known = KnownValues(geometry, columns)
+
+        def part(at: slice) -> Array:
+            batch = self.rows.read(at)
+            return known.joint_gram(batch if people is None else batch.take(people[at]))
+
+        total = reduce(add, in_threads(part, self.rows.spans(), "adding up"))
+        return float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
+
     def _column(self, attribute: str) -> NDArray[Any]:
         return self.rows.column(None if self.is_label(attribute) else attribute)
+
+    def _has(self, attribute: str) -> NDArray[np.bool_]:
+        """Return who has a value of an attribute."""
+        if not self.is_label(attribute):
+            missing = self.rows.missing.get(self.columns[self.attribute_names.index(attribute)])
+            if missing is not None:
+                return ~missing
+        return np.ones(self.count, dtype=bool)
 
     @cached_property
     def _variances(self) -> dict[str, float]:
         numbers = [name for name in self.attribute_names if name not in self.categorical]
-        return {name: float(np.var(np.asarray(self._column(name), dtype=np.float64))) for name in numbers}
+        known = {name: self._column(name)[self._has(name)] for name in numbers}
+        return {name: float(np.var(np.asarray(values, dtype=np.float64))) for name, values in known.items()}
 
     def variances(self) -> dict[str, float]:
         return self._variances
@@ -95,9 +127,9 @@ class LinearInformation(ExactInformation):
                     f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
                     "for its error_floor()."
                 )
-            values = np.unique(column).tolist()
+            values = np.unique(column[self._has(attribute)]).tolist()
         matches = column[:, None] == np.array(values, dtype=column.dtype)
-        truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+        truth = np.where(matches.any(axis=1) & self._has(attribute), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.count, len(values)))
         spans = self.rows.spans()

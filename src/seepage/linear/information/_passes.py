@@ -14,6 +14,7 @@ import numpy as np
 from seepage._tables import Table
 from seepage.engines import Engine
 from seepage.engines._output import Output
+from seepage.linear.columns._check import Missing
 from seepage.linear.rows._rows import Batch, InMemory, Reading, check_raw
 from seepage.linear.rows._sums import Nothing
 
@@ -160,6 +161,10 @@ class OnEngine:
     @property
     def table(self) -> Table:
         return self.rows.table
+
+    @property
+    def missing(self) -> Missing:
+        return self.rows.missing
 
     def spans(self, *, summed: bool = False) -> list[slice]:
         return self.rows.spans(summed=summed)

@@ -219,7 +219,8 @@ def check_known(model: Any) -> None:
     if type(model) not in _READERS:
         known = ", ".join(supported_names())
         raise UnsupportedError(
-            f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
+            f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a "
+            "Pipeline, or as what RidgeCV, RidgeClassifierCV, LogisticRegressionCV or GridSearchCV chose."
         )
 
 
@@ -239,8 +240,11 @@ def labels_of(model: Any) -> Labels:
     outputs = np.atleast_2d(model.coef_).shape[0]
     if not hasattr(model, "classes_"):
         return Labels(None, None, outputs)
-    if isinstance(model.classes_, list) or getattr(model, "classes_", np.empty(0)).ndim != 1:
-        raise UnsupportedError(f"{type(model).__name__} with several labels a row is not supported.")
+    if isinstance(model.classes_, list) or np.ndim(model.classes_) != 1 or _is_multilabel(model):
+        raise UnsupportedError(
+            f"{type(model).__name__} with several labels a row is not supported. Fit one model for each label, measure "
+            "each, and add them up with seepage.compose."
+        )
     low, high = _READERS[type(model)](model, 1.0, 1, outputs).margin_codes
     if outputs == 1:
         codes = np.array([[low], [high]])
@@ -249,6 +253,11 @@ def labels_of(model: Any) -> Labels:
         if isinstance(model, LogisticRegression):
             codes = codes @ Softmax(outputs).basis
     return Labels(np.asarray(model.classes_), codes, codes.shape[1])
+
+
+def _is_multilabel(model: Any) -> bool:
+    binarizer = getattr(model, "_label_binarizer", None)
+    return binarizer is not None and str(binarizer.y_type_).startswith("multilabel")
 
 
 def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) -> Array | None:

@@ -17,6 +17,7 @@ from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._steps import through
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._passes import OnEngine
+from seepage.linear.objective._chosen import chosen
 from seepage.linear.objective._estimators import Labels, Problem, check_supported, class_weight_of, labels_of, read
 from seepage.linear.objective._minimizer import Minimizer, minimize
 from seepage.linear.rows._rows import InMemory, Reading, batch_rows
@@ -117,7 +118,8 @@ class Fit:
 
 
 def split(model: Any) -> tuple[Any, Any]:
-    """Return the preprocessing, or None, and the estimator behind it."""
+    """Return the preprocessing, or None, and the estimator behind it; of a search, what it chose."""
+    model = chosen(model)
     if not isinstance(model, Pipeline):
         return None, model
     before = model[:-1]

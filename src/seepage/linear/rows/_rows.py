@@ -143,6 +143,11 @@ class Rows(Protocol):
 class RowsInMemory(Rows, Protocol):
     """Rows of which any part can be had."""
 
+    @property
+    def missing(self) -> Missing:
+        """Who lacks a value in which raw column."""
+        ...
+
     def spans(self, *, summed: bool = False) -> list[slice]:
         """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
