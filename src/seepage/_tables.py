@@ -64,6 +64,12 @@ class Table:
             return self.native[start:stop]
         return nw.from_native(self.native, eager_only=True)[start:stop].to_native()
 
+    def picked(self, rows: NDArray[np.intp]) -> Any:
+        """Return some rows by their places, in the same library."""
+        if not self.is_frame:
+            return self.native[rows]
+        return nw.from_native(self.native, eager_only=True)[rows.tolist()].to_native()
+
     def rows_with(self, start: int, stop: int, name: str, value: Any) -> Any:
         """Return a range of rows with one column set to a value."""
         part, at = self.rows(start, stop), self.names.index(name)

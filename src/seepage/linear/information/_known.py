@@ -71,6 +71,13 @@ class KnownValues:
                 found[batch.missing[column], i] = np.nan
         return found
 
+    def counts(self, batch: Batch) -> NDArray[np.int64]:
+        """Return how many private values each person has."""
+        found = np.empty(len(batch), dtype=np.int64)
+        for rows, known in patterns(batch, self.columns):
+            found[rows] = self.geometry.private_values(known)
+        return found
+
     def jacobians(self, batch: Batch) -> Iterator[Array]:
         """Yield each row's Jacobian (eq. 2.5) in units of the noise, a few rows at a time, (n, published, values).
 

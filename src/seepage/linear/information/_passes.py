@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._tables import Table
 from seepage.engines import Engine
@@ -171,6 +172,9 @@ class OnEngine:
 
     def read(self, span: slice) -> Batch:
         return self.rows.read(span)
+
+    def picked(self, rows: NDArray[np.intp]) -> Batch:
+        return self.rows.picked(rows)
 
     def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
         return self.rows.altered(span, attribute, value)

@@ -276,6 +276,12 @@ def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) ->
     if isinstance(setting, str):
         # scikit-learn balances by weight in LogisticRegression and by count elsewhere.
         base = weighted if isinstance(model, LogisticRegression) else counts
+        if not (base > 0).all():
+            empty = np.asarray(model.classes_).tolist()[int(np.argmin(base))]
+            raise InputError(
+                f"class_weight='balanced' divides by the weight of each class, and that of {empty!r} is zero. Drop its "
+                "rows, or give it a weight, and fit again."
+            )
         return np.asarray(base.sum() / (len(base) * base))
     return np.array([float(setting.get(label, 1.0)) for label in np.asarray(model.classes_).tolist()])
 

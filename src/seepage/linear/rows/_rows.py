@@ -156,6 +156,10 @@ class RowsInMemory(Rows, Protocol):
         """Return the rows of one span."""
         ...
 
+    def picked(self, rows: NDArray[np.intp]) -> Batch:
+        """Return some rows by their places."""
+        ...
+
     def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
         """Return a function of each batch, with where its rows stand."""
         ...
@@ -248,6 +252,11 @@ class InMemory:
                     self.first + span.start,
                 )
         return batch
+
+    def picked(self, rows: NDArray[np.intp]) -> Batch:
+        weights = None if self.weights is None else self.weights[rows]
+        batch = self.reading.batch(self.table.picked(rows), self.labels[rows], weights)
+        return replace(batch, missing={column: mask[rows] for column, mask in self.missing.items()})
 
     def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
         weights = None if self.weights is None else self.weights[span]
