@@ -7,6 +7,7 @@ was filled in, a value that was cut off). So the map is compared with what `tran
 from collections.abc import Mapping
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -74,6 +75,11 @@ def check_map(affine: Affine, table: Table, features: Any, missing: Missing, pre
 
 def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -> tuple[int, int, float, float] | None:
     """Return where features differ from the map: row, feature, what is there, what should be."""
+    if _only_scales(affine, table, features):
+        matrix = affine.matrix
+        columns = np.array([affine.coordinates[i].column for i in matrix.indices], dtype=np.intp)
+        if _scaled_alike(table.native, columns, matrix.data, affine.offset, features, _DOUBLE):
+            return None
     numbers, levels = _values(affine, table, missing)
     is_level = np.array([coordinate.level is not None for coordinate in affine.coordinates], dtype=bool)
     to_numbers, to_levels = affine.matrix[:, ~is_level], affine.matrix[:, is_level]
@@ -84,11 +90,13 @@ def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -
             return None
         mapped = mapped.toarray()
     else:
-        mapped = np.asarray(numbers @ to_numbers.T + (levels @ to_levels.T).toarray()) + affine.offset
+        mapped = _turned(numbers, to_numbers) + affine.offset
+        if is_level.any():
+            mapped += (levels @ to_levels.T).toarray()
     given = features.toarray() if sparse.issparse(features) else features
     gap = np.abs(given - mapped)
-    size = np.abs(given).max(axis=0, initial=0.0)
-    if (gap <= _DOUBLE * size).all():
+    size = np.maximum(given.max(axis=0, initial=0.0), -given.min(axis=0, initial=0.0))
+    if (gap.max(axis=0, initial=0.0) <= _DOUBLE * size).all():
         return None
     terms = np.abs(numbers) @ np.abs(to_numbers).T + (levels @ np.abs(to_levels).T).toarray() + np.abs(affine.offset)
     differs = ~(gap <= (_SINGLE if _is_single(table) else _DOUBLE) * np.maximum(terms, size))
@@ -103,12 +111,49 @@ def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -
     return int(row), int(feature), float(given[row, feature]), float(mapped[row, feature])
 
 
+def _only_scales(affine: Affine, table: Table, features: Any) -> bool:
+    """Return whether each feature is one raw number, scaled and shifted: the plainest and largest case."""
+    arrays = isinstance(table.native, np.ndarray) and isinstance(features, np.ndarray)
+    if not arrays or table.native.dtype != np.float64 or not (np.diff(affine.matrix.indptr) == 1).all():
+        return False
+    return all(coordinate.level is None for coordinate in affine.coordinates)
+
+
+@numba.njit(cache=True, nogil=True)
+def _scaled_alike(raw, columns, scale, offset, features, tolerance):  # type: ignore[no-untyped-def]
+    """Return whether all features are their column times a scale plus an offset, up to rounding in that sum."""
+    wrong = 0
+    for i in range(features.shape[0]):
+        for j in range(features.shape[1]):
+            term = raw[i, columns[j]] * scale[j]
+            gap = abs(features[i, j] - (term + offset[j]))
+            # Without a branch, so that the compiler can take several at a time; NaN counts as wrong.
+            wrong += not (gap <= tolerance * (abs(term) + abs(offset[j])))
+    return wrong == 0
+
+
+def _turned(numbers: Any, matrix: sparse.csr_array) -> Array:
+    """Return numbers times the transpose of a matrix, which most often holds one number a row."""
+    if sparse.issparse(numbers):
+        return np.asarray((numbers @ matrix.T).toarray())
+    entries = np.diff(matrix.indptr)
+    if (entries > 1).any():
+        return np.asarray(numbers @ matrix.toarray().T)
+    if (entries == 1).all():
+        taken = numbers if np.array_equal(matrix.indices, np.arange(numbers.shape[1])) else numbers[:, matrix.indices]
+        return np.asarray(taken * matrix.data)
+    found = np.zeros((len(numbers), len(entries)))
+    found[:, entries == 1] = numbers[:, matrix.indices] * matrix.data
+    return found
+
+
 def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Any, sparse.csr_array]:
     """Return the coordinates of some rows: those that are numbers, and indicators of levels; 0 where missing."""
     numbers = [c.column for c in affine.coordinates if c.level is None]
     if not table.is_frame and table.native.dtype.kind != "O":
-        held: Any = table.native[:, numbers]
-        values = held if sparse.issparse(held) else np.array(held, dtype=np.float64)
+        every = numbers == list(range(table.native.shape[1]))
+        held: Any = table.native if every else table.native[:, numbers]
+        values = held if sparse.issparse(held) else np.array(held, dtype=np.float64, copy=True if missing else None)
     else:
         values = np.empty((len(table), len(numbers)))
         for i, column in enumerate(numbers):
