@@ -1,12 +1,12 @@
 """From a fitted scikit-learn model and its data to a `Leakage`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import People, column_name
+from seepage._tables import Table, column_name
 from seepage.engines import Engine, Local
-from seepage.leakage import Leakage
+from seepage.leakage import Leakage, PeopleInMemory
 from seepage.linear.files._measure import measure_files
 from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
 from seepage.linear.information._information import LinearInformation
@@ -23,6 +23,7 @@ def measure(
     sample_weight: Any = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
+    numbers: Collection[str] | None = None,
     ids: Any = None,
     groups: str | None = None,
     engine: Engine | None = None,
@@ -36,7 +37,7 @@ def measure(
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted linear model of scikit-learn, alone or behind affine preprocessing.
+        A fitted linear model of scikit-learn, alone or behind affine preprocessing, or a search that chose one.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on. A path may be a folder, a pattern (``people/*.parquet``) or a URI (``s3://...``).
     y : array-like of shape (n,) or (n, targets), optional
@@ -53,8 +54,13 @@ def measure(
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default. The others are known to the attacker.
+    numbers : collection of str, optional
+        Columns with two values that are numbers all the same. By default such columns count as categories: an error in
+        units of a code says nothing. Over files, that is known of columns of true and false only.
     ids : array-like of shape (n,) or str, optional
-        What to call the rows; a pandas index is kept by itself. For files, the column that names them.
+        Whose each row is. Rows with the same id are one person's, about whom the release says what it says about all
+        their rows together. By default each row is a person, called by the pandas index if there is one. For files, the
+        column that names people, each of whom has one row.
     groups : str, optional
         For files, the column of the groups that `by_group()` compares.
     engine : Engine, optional
@@ -91,11 +97,13 @@ def measure(
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
         job = Job(engine or Local(), output, resume, filesystem, progress)
-        return measure_files(model, X, roles, noise, public_label, attributes, job)
+        return measure_files(model, X, roles, noise, public_label, attributes, numbers, job)
     refuse_in_memory(y, target=target, groups=groups, output=output, resume=resume, filesystem=filesystem)
     fit = Fit.of(model, X, y, sample_weight, engine)
-    release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
+    release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label, numbers)
+    given = Table.of(X)
     information = LinearInformation(
+        people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, y=y),
         rows=fit.rows,
         geometry=release.geometry,
         penalty=fit.problem.penalty,
@@ -106,4 +114,4 @@ def measure(
         assumptions=release.assumptions,
         columns=tuple(fit.private_columns(attributes)),
     )
-    return Leakage(information, People.of(fit.table, ids))
+    return Leakage(information)

@@ -1,6 +1,6 @@
 """From a fitted scikit-learn model and files of its data to a `Leakage`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,13 @@ from seepage.engines._files import Files
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
-from seepage.linear.files._information import FileInformation, FilePeople
+from seepage.linear.files._information import FileInformation
 from seepage.linear.files._labels import Tally, Tallying
+from seepage.linear.files._people import PeopleInFiles
 from seepage.linear.files._roles import Job, Roles
 from seepage.linear.files._rows import FileReader, FileRows
 from seepage.linear.information._passes import fingerprint, in_runs
+from seepage.linear.objective._chosen import search_of
 from seepage.linear.objective._estimators import check_supported, class_weight_of, labels_of, read
 from seepage.linear.objective._fitted import Fit, Release, affine_of, fitted_columns, split
 from seepage.linear.rows._rows import Reading, batch_rows
@@ -31,6 +33,7 @@ def measure_files(
     noise: GaussianNoise,
     public_label: bool,
     attributes: Sequence[str] | None,
+    numbers: Collection[str] | None,
     job: Job,
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
@@ -49,8 +52,9 @@ def measure_files(
         output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
         rows = replace(rows, output=output)
         fit = replace(fit, rows=rows)
-    release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label)
+    release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label, numbers)
     information = FileInformation(
+        people=PeopleInFiles(rows.files, roles.ids, roles.groups),
         rows=rows,
         geometry=release.geometry,
         penalty=fit.problem.penalty,
@@ -69,7 +73,7 @@ def measure_files(
         raise
     if rows.output is not None:
         rows.output.forget("sums")
-    return Leakage(information, FilePeople(roles.ids, information.examples))  # type: ignore[arg-type]
+    return Leakage(information)
 
 
 def noted(noise: GaussianNoise) -> str:
@@ -102,7 +106,7 @@ def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
     reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, kept)
     rows = FileRows(files, reader, job.engine, Progress(job.progress), None)
     problem = read(estimator, coder, class_weight, total, files.count)
-    return Fit(problem, affine, Table.header(names), rows, preprocess is not None)
+    return Fit(problem, affine, Table.header(names), rows, preprocess is not None, search_of(model))
 
 
 def tally_of(files: Files, roles: Roles, job: Job, classifier: bool) -> Tally:

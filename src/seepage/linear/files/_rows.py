@@ -16,7 +16,7 @@ from seepage.engines import Engine
 from seepage.engines._files import Files, Unit
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
-from seepage.linear.columns._check import check_map, missing_cells
+from seepage.linear.columns._check import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information._passes import Adding, Kept, fingerprint, in_runs
@@ -61,6 +61,9 @@ class FileReader:
             self.filesystem, unit, list(dict.fromkeys(names)), self._read_at_once, self.roles.weight
         ):
             size, kept = columns.num_rows, self._kept(columns)
+            if not kept.num_rows:
+                start += size
+                continue
             try:
                 batch = self._batch(kept, start, check)
             except InputError as error:
@@ -125,6 +128,15 @@ class FileRows:
     @property
     def count(self) -> int:
         return self.files.count
+
+    @property
+    def missing(self) -> Missing:
+        """Nobody lacks a value: that is refused while the rows are read."""
+        return {}
+
+    def is_two_valued(self, column: int) -> bool:
+        """Return whether a column is known to have two values, by its type alone."""
+        return bool(pa.types.is_boolean(self.files.schema.field(self.reader.features[column]).type))
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         kept = None

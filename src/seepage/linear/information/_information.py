@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._noise import GaussianNoise
 from seepage.engines._progress import followed
-from seepage.leakage._information import Distances
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues
+from seepage.linear.information._owners import Owners
 from seepage.linear.information._refit import Refit
 from seepage.linear.rows._rows import RowsInMemory
 from seepage.linear.rows._sums import JointSums, joint_sums
@@ -24,22 +25,25 @@ from seepage.linear.rows._threads import in_threads
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class LinearInformation(ExactInformation):
-    """Exact Fisher information of a linear model published with Gaussian noise."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearInformation(ExactInformation, GatheredInformation):
+    """Exact Fisher information of a linear model published with Gaussian noise, about people in memory."""
 
+    people: PeopleInMemory
     rows: RowsInMemory
-    geometry: Geometry
-    penalty: Array
-    """P, shape (p, outputs)."""
     basis: Array
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
-    noise: GaussianNoise
-    attribute_names: tuple[str, ...]
-    categorical: frozenset[str]
-    assumptions: tuple[str, ...]
     columns: tuple[int, ...]
     """The raw column of each attribute, without the label."""
+
+    @property
+    def count(self) -> int:
+        return self.rows.count if self.owners is None else self.owners.count
+
+    @cached_property
+    def owners(self) -> Owners | None:
+        """Whose each row is, if some people have several."""
+        return None if self.people.person is None else Owners(self.people.person, len(self.people.ids))
 
     @cached_property
     def known(self) -> KnownValues:
@@ -48,10 +52,10 @@ class LinearInformation(ExactInformation):
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
-        eta, dfil = np.empty(self.count), np.empty(self.count)
-        for at, found in self.rows.each(self.known.examples):
-            eta[at], dfil[at] = found
-        return {"eta": eta, "dfil": dfil}
+        found = {"eta": np.empty(self.rows.count), "dfil": np.empty(self.rows.count)}
+        for at, (eta, dfil) in self.rows.each(self.known.examples):
+            found["eta"][at], found["dfil"][at] = eta, dfil
+        return found if self.owners is None else self.owners.examples(found, self.known, self.rows)
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -59,28 +63,31 @@ class LinearInformation(ExactInformation):
     @cached_property
     def _attributes(self) -> dict[str, Array]:
         # One array an attribute: frames hold columns, so nothing is copied to make one.
-        found = {name: np.empty(self.count) for name in self.attribute_names}
+        found = {name: np.empty(self.rows.count) for name in self.attribute_names}
         for at, part in self.rows.each(self.known.attributes):
             for i, column in enumerate(found.values()):
                 column[at] = part[:, i]
-        return found
+        return found if self.owners is None else self.owners.attributes(found, self.known, self.rows)
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
-    def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
+    def joint(self, who: Who, attribute: str | None) -> float:
+        mask = self.people.mask(who, self.count)
+        if self.owners is not None:
+            mask = self.owners.rows(mask)
         geometry = self.geometry_of(attribute)
         if self.rows.missing:
-            return self._joint_of_known(geometry, attribute, people)
+            return self._joint_of_known(geometry, attribute, mask)
         tau_gram = geometry.tau.T @ geometry.tau
 
         def part(at: slice) -> JointSums:
-            batch = self.rows.read(at) if people is None else self.rows.read(at).take(people[at])
+            batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
             return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
 
         return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
-    def _joint_of_known(self, geometry: Geometry, attribute: str | None, people: NDArray[np.bool_] | None) -> float:
+    def _joint_of_known(self, geometry: Geometry, attribute: str | None, mask: NDArray[np.bool_] | None) -> float:
         """Return the joint eta of values that not everybody has."""
         columns = self.columns
         if attribute is not None:
@@ -89,7 +96,7 @@ class LinearInformation(ExactInformation):
 
         def part(at: slice) -> Array:
             batch = self.rows.read(at)
-            return known.joint_gram(batch if people is None else batch.take(people[at]))
+            return known.joint_gram(batch if mask is None else batch.take(mask[at]))
 
         total = reduce(add, in_threads(part, self.rows.spans(), "adding up"))
         return float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
@@ -103,7 +110,7 @@ class LinearInformation(ExactInformation):
             missing = self.rows.missing.get(self.columns[self.attribute_names.index(attribute)])
             if missing is not None:
                 return ~missing
-        return np.ones(self.count, dtype=bool)
+        return np.ones(self.rows.count, dtype=bool)
 
     @cached_property
     def _variances(self) -> dict[str, float]:
@@ -128,10 +135,21 @@ class LinearInformation(ExactInformation):
                     "for its error_floor()."
                 )
             values = np.unique(column[self._has(attribute)]).tolist()
+        asked = attribute, tuple(values)
+        if asked not in self._distances:
+            self._distances[asked] = self._refitted(attribute, column, asked[1])
+        return self._distances[asked]
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:
+        """What was refitted already: nothing is, twice."""
+        return {}
+
+    def _refitted(self, attribute: str, column: NDArray[Any], values: tuple[Any, ...]) -> Distances:
         matches = column[:, None] == np.array(values, dtype=column.dtype)
         truth = np.where(matches.any(axis=1) & self._has(attribute), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
-        distance = np.zeros((self.count, len(values)))
+        distance = np.zeros((self.rows.count, len(values)))
         spans = self.rows.spans()
         with followed(f"refitting with other values of {attribute}", len(values) * len(spans)) as watch:
             for j, value in enumerate(values):
@@ -142,7 +160,7 @@ class LinearInformation(ExactInformation):
                     distance[span.start + others, j] = self.refit.distances(before, after)
                     if watch is not None:
                         watch(1)
-        return Distances(tuple(values), truth, distance)
+        return Distances(values, truth, distance, self.people.person)
 
     def extremes(self) -> tuple[float, float]:
         return self._largest_norm, self._largest_weight

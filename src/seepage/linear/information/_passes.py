@@ -173,6 +173,9 @@ class OnEngine:
     def read(self, span: slice) -> Batch:
         return self.rows.read(span)
 
+    def is_two_valued(self, column: int) -> bool:
+        return self.rows.is_two_valued(column)
+
     def picked(self, rows: NDArray[np.intp]) -> Batch:
         return self.rows.picked(rows)
 

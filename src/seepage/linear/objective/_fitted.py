@@ -1,6 +1,6 @@
 """A fitted model with the rows it was fitted on, in one notation, and what its release is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
+from seepage._facts import Assumption, given, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Table, column_values, plain
 from seepage.engines import Engine
@@ -17,7 +18,7 @@ from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._steps import through
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._passes import OnEngine
-from seepage.linear.objective._chosen import chosen
+from seepage.linear.objective._chosen import chosen, search_of
 from seepage.linear.objective._estimators import Labels, Problem, check_supported, class_weight_of, labels_of, read
 from seepage.linear.objective._minimizer import Minimizer, minimize
 from seepage.linear.rows._rows import InMemory, Reading, batch_rows
@@ -35,7 +36,7 @@ class Release:
     geometry: Geometry
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
     @classmethod
     def of(
@@ -46,13 +47,15 @@ class Release:
         attributes: Sequence[str] | None,
         label: str,
         public_label: bool,
+        numbers: Collection[str] | None = None,
     ) -> "Release":
-        """Return the release of a model's parameters with some noise."""
+        """Return the release of a model's parameters with some noise; `numbers` may have two values and are numbers."""
         names = fit.table.names
         columns = fit.private_columns(attributes)
         geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label)
         private = [names[column] for column in columns]
         categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
+        categorical |= fit.two_valued(columns) - _checked_numbers(numbers, names)
         if not public_label:
             private.append(label if label not in private else f"{label} (label)")
             if fit.problem.labels.classes is not None:
@@ -71,6 +74,8 @@ class Fit:
     rows: Any
     """Where its rows are: `InMemory`, `OnEngine` or `FileRows`."""
     preprocessed: bool
+    search: str | None
+    """What chose the penalty by looking at the data, if something did."""
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, sample_weight: Any, engine: Engine | None = None) -> "Fit":
@@ -88,7 +93,7 @@ class Fit:
         total = _total_weight(rows)
         problem = read(estimator, coder, class_weight, total, len(table))
         shared = rows if engine is None else OnEngine(rows, engine)
-        return cls(problem, affine, table, shared, preprocess is not None)
+        return cls(problem, affine, table, shared, preprocess is not None, search_of(model))
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -105,6 +110,10 @@ class Fit:
 
         return minimize(self.problem, evaluate, names, start_is_fit=start_is_fit)
 
+    def two_valued(self, columns: Sequence[int]) -> set[str]:
+        """Return the columns with two values: an error in units of such a code says nothing."""
+        return {self.table.names[column] for column in columns if self.rows.is_two_valued(column)}
+
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
         if attributes is None:
@@ -115,6 +124,15 @@ class Fit:
         if missing:
             raise InputError(f"attributes names {missing[0]!r}, which is no column of X: {list(self.table.names)}.")
         return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
+
+
+def _checked_numbers(numbers: Collection[str] | None, names: Sequence[str]) -> set[str]:
+    if isinstance(numbers, str):
+        raise InputError(f"numbers must be a list of column names; write numbers=[{numbers!r}].")
+    missing = [name for name in numbers or () if name not in names]
+    if missing:
+        raise InputError(f"numbers names {missing[0]!r}, which is no column of X: {list(names)}.")
+    return set(numbers or ())
 
 
 def split(model: Any) -> tuple[Any, Any]:
@@ -205,23 +223,66 @@ def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _assumptions(
     fit: Fit, noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
-) -> tuple[str, ...]:
-    kind = f"noise of scale {noise.scale:g}" if noise.scale is not None else "noise of the given covariance"
-    label = "is known to the attacker" if public_label else "is private and counts as one of the values"
-    sentences = [
-        f"Only the parameters of this {fit.problem.estimator} are published, once, with Gaussian {kind}.",
-        "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
-        "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
-        f"The label {label}.",
+) -> tuple[Assumption, ...]:
+    published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
+    estimator = {"estimator": fit.problem.estimator}
+    found = [
+        Assumption("release", f"{published} the given covariance.", names=estimator)
+        if noise.scale is None
+        else Assumption("release", f"{published} scale {{scale}}.", {"scale": given(noise.scale, "g")}, estimator),
+        Assumption(
+            "attacker",
+            "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
+        ),
+        Assumption(
+            "bound",
+            "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
+        ),
+        Assumption(
+            "label",
+            "The label is known to the attacker."
+            if public_label
+            else "The label is private and counts as one of the values.",
+        ),
     ]
     if fit.preprocessed:
-        sentences.append("Preprocessing is public: its means, scales and levels are not part of what is measured.")
+        found.append(
+            Assumption(
+                "preprocessing",
+                "Preprocessing is public: its means, scales and levels are not part of what is measured.",
+            )
+        )
     if fit.problem.class_weight is not None:
-        sentences.append("Class weights are public and do not move with a person's label.")
+        found.append(Assumption("class weights", "Class weights are public and do not move with a person's label."))
+    if fit.rows.missing or np.isnan(fit.affine.offset).any():
+        found.append(
+            Assumption(
+                "imputation",
+                "Which cells are missing and what was filled in for them is public. Nobody's value is in a cell that "
+                "was filled in, so it is unanswered; that what is filled in moves with other people's values is not "
+                "measured.",
+            )
+        )
+    if fit.search is not None:
+        found.append(
+            Assumption(
+                "penalty",
+                "The penalty was chosen with these rows by {search}; it is taken as known and fixed, and what the "
+                "choice tells about them is not counted.",
+                names={"search": fit.search},
+            )
+        )
     public = [name for name in fit.table.names if name not in private]
     if public:
-        sentences.append(f"Known to the attacker besides: {', '.join(public[:8])}{', ...' if len(public) > 8 else ''}.")
-    sentences.append(
-        f"The numbers hold at the exact minimizer; the model was {minimizer.distance:.1g} standard errors from it."
+        listed = f"{', '.join(public[:8])}{', ...' if len(public) > 8 else ''}"
+        found.append(
+            Assumption("public columns", "Known to the attacker besides: {columns}.", names={"columns": listed})
+        )
+    found.append(
+        Assumption(
+            "minimizer",
+            "The numbers hold at the exact minimizer; the model was {distance} standard errors from it.",
+            {"distance": personal(minimizer.distance, ".1g")},
+        )
     )
-    return tuple(sentences)
+    return tuple(found)

@@ -156,6 +156,10 @@ class RowsInMemory(Rows, Protocol):
         """Return the rows of one span."""
         ...
 
+    def is_two_valued(self, column: int) -> bool:
+        """Return whether a raw column has two values, whatever they are."""
+        ...
+
     def picked(self, rows: NDArray[np.intp]) -> Batch:
         """Return some rows by their places."""
         ...
@@ -252,6 +256,12 @@ class InMemory:
                     self.first + span.start,
                 )
         return batch
+
+    def is_two_valued(self, column: int) -> bool:
+        values = self.table.column_at(column)
+        known = values[~self.missing[column]] if column in self.missing else values
+        others = known[known != known[0]] if len(known) else known
+        return bool(len(others) and (others == others[0]).all())
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
         weights = None if self.weights is None else self.weights[rows]
