@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from seepage.leakage.types import Assurance, By, Kind, Who
 from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
+Variance = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,13 @@ class Information(ABC):
     categorical: frozenset[str] = frozenset()
     assumptions: tuple[Assumption, ...]
     noise: GaussianNoise | None
+    units: Mapping[str, str] = field(default_factory=dict)
+    """How an attribute is counted, where two releases could count it differently; only like is added to like."""
+
+    @property
+    @abstractmethod
+    def private_values(self) -> Array | int:
+        """How many private values each person has, or everyone: what `dfil` is the mean over."""
 
     @property
     @abstractmethod
@@ -124,8 +132,11 @@ class Information(ABC):
         """Return how far the release moves when one person's attribute takes another value, exactly."""
 
     @abstractmethod
-    def variances(self) -> Mapping[str, float]:
-        """Return the variance over all people of each attribute that is a number: the data's own prior."""
+    def variances(self) -> Mapping[str, Variance]:
+        """Return the variance over all people of each attribute that is a number: the data's own prior.
+
+        An attribute of several numbers (the label of a model with several targets) has one for each.
+        """
 
     @abstractmethod
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._tables import Frame, frame
 from seepage.leakage._groups import GroupLeakage
-from seepage.leakage._information import Distances, Information
+from seepage.leakage._information import Distances, Information, Variance
 from seepage.leakage._people import People
 from seepage.leakage._summary import summarize
 from seepage.leakage._translation import translate
@@ -80,16 +81,15 @@ class Leakage:
             Where values are known to lie. A floor above half the length is infinite: the release says nothing
             beyond the range.
         """
-        variances = self._prior(prior)
+        variances, lengths = self._prior(prior), self._lengths(interval)
         floors = {}
         for name, eta in self._numbers().items():
             known = variances.get(name)
-            floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, known)
-            if interval is not None and name in interval:
-                low, high = interval[name]
-                floor = beyond_range(floor, high - low)
+            # Of several numbers the one that was known best beforehand can be guessed best.
+            floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, np.min(known))
+            if name in lengths:
+                floor = beyond_range(floor, lengths[name])
             floors[name] = floor
-        self._check_names(interval or {})
         return self.people.frame(floors)
 
     def variance_left(self, *, prior: Prior = "data") -> Frame:
@@ -102,7 +102,8 @@ class Leakage:
         """
         variances = self._prior(prior)
         numbers = self._numbers()
-        return self.people.frame({name: variance_left(numbers[name], known) for name, known in variances.items()})
+        left = {name: variance_left(numbers[name], np.max(known)) for name, known in variances.items()}
+        return self.people.frame(left)
 
     def success_rate(
         self,
@@ -167,24 +168,54 @@ class Leakage:
         interval : mapping from attribute to (low, high), optional
             Where values are known to lie; needed for the reconstruction bound of differential privacy.
         """
+        self._lengths(interval)
         return frame(translate(self.information, delta, input_norm, interval or {}), self.people.library)
 
     def _numbers(self) -> dict[str, Array]:
         information = self.information
         return {name: eta for name, eta in information.attributes().items() if name not in information.categorical}
 
-    def _prior(self, prior: Prior) -> Mapping[str, float]:
+    def _prior(self, prior: Prior) -> Mapping[str, Variance]:
         if prior is None:
             return {}
         if isinstance(prior, str):
             if prior != "data":
                 raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
             return self.information.variances()
-        self._check_names(prior)
+        if not isinstance(prior, Mapping):
+            raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
+        self._check_numbers(prior)
         for name, variance in prior.items():
-            if not variance > 0:
-                raise InputError(f"The prior variance of {name!r} must be positive, not {variance!r}.")
+            if not isinstance(variance, Real) or not variance > 0:
+                raise InputError(f"The prior variance of {name!r} must be a positive number, not {variance!r}.")
         return prior
+
+    def _lengths(self, interval: Mapping[str, tuple[float, float]] | None) -> dict[str, float]:
+        """Return how long each interval is."""
+        if interval is None:
+            return {}
+        if not isinstance(interval, Mapping):
+            raise InputError(f"interval must be a mapping from attribute to (low, high), not {interval!r}.")
+        self._check_numbers(interval)
+        lengths = {}
+        for name, ends in interval.items():
+            try:
+                low, high = map(float, ends)
+            except (TypeError, ValueError):
+                raise InputError(f"The interval of {name!r} must be (low, high), not {ends!r}.") from None
+            if not low < high:
+                raise InputError(f"The interval of {name!r} must begin below its end, not be {ends!r}.")
+            lengths[name] = high - low
+        return lengths
+
+    def _check_numbers(self, names: Mapping[str, Any]) -> None:
+        self._check_names(names)
+        for name in names:
+            if name in self.information.categorical:
+                raise InputError(
+                    f"{name!r} is a category, which has no variance and no range; ask for its success_rate(). If it is "
+                    f"a number, measure with numbers=[{name!r}]."
+                )
 
     def _check_names(self, names: Mapping[str, Any]) -> None:
         for name in names:

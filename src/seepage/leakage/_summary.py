@@ -21,13 +21,16 @@ def summarize(information: Information) -> str:
         f"{'':24}{'median':>12}{'95th pct':>12}{'largest':>12}",
     ]
     for name, values in examples.items():
-        lines.append(f"{name:24}" + "".join(f"{v:12.4g}" for v in _spread(values)))
+        lines.append(f"{name:24}" + "".join(f"{v:12.4g}" for v in _spread(values)) if values.count else _nobody(name))
     lines += ["", "Smallest error of any unbiased guess, in the attribute's own unit"]
     lines.append(f"{'':24}{'median':>12}{'5th pct':>12}{'smallest':>12}")
     units = [name for name in attributes if name not in information.categorical]
     with np.errstate(divide="ignore"):
         for name in units[:_MOST_ATTRIBUTES]:
-            floors = (1.0 / v for v in _spread(attributes[name]))
+            if not attributes[name].count:
+                lines.append(_nobody(name))
+                continue
+            floors = 1.0 / np.array(_spread(attributes[name]))
             lines.append(f"{_short(name):24}" + "".join(f"{'+-' + format(floor, '.4g'):>12}" for floor in floors))
     if len(units) > _MOST_ATTRIBUTES:
         lines.append(f"... and {len(units) - _MOST_ATTRIBUTES} more attributes (see error_floor())")
@@ -35,9 +38,12 @@ def summarize(information: Information) -> str:
         lines.append(
             f"Categories, which have no unit: {_short(', '.join(sorted(information.categorical)), _WIDTH - 34)}"
         )
-    median, _, largest = _spread(eta)
-    who = int(information.top(1).rows[0])
-    lines += ["", f"Most exposed: person in row {who}, {largest / median:.1f} times the median eta."]
+    if eta.count:
+        median, _, largest = _spread(eta)
+        times = (
+            f"{largest / median:.1f} times the median eta" if median > 0 else "and half of the people have an eta of 0"
+        )
+        lines += ["", f"Most exposed: person in row {int(information.top(1).rows[0])}, {times}."]
     if eta.relative_error:
         lines.append(f"Medians and percentiles are within {eta.relative_error:.1%}.")
     lines += ["", "Assumptions:"]
@@ -48,6 +54,10 @@ def summarize(information: Information) -> str:
 
 def _spread(values: Distribution) -> tuple[float, float, float]:
     return values.quantile(0.5), values.quantile(0.95), values.largest
+
+
+def _nobody(name: str) -> str:
+    return f"{_short(name):24}" + f"{'nobody has a value':>36}"
 
 
 def _short(text: str, width: int = 23) -> str:

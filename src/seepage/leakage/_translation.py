@@ -47,7 +47,7 @@ def translate(
     attributes, variances = information.attributes(), information.variances()
     for name, variance in variances.items():
         worst = np.nanmax(attributes[name])
-        floor, left = van_trees_floor(worst, variance), variance_left(worst, variance)
+        floor, left = van_trees_floor(worst, np.min(variance)), variance_left(worst, np.max(variance))
         vacuous = "a blind guess does as well" if left > 0.99 else f"{100 * left:.2g}% of the variance is left"
         rows.append((f"error of {name}", "most exposed person", float(floor), vacuous, _PRIOR))
     rows += _differential(information, delta, input_norm, interval)

@@ -112,6 +112,7 @@ def measure(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        units=release.units,
         columns=tuple(fit.private_columns(attributes)),
     )
     return Leakage(information)

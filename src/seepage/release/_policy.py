@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -52,6 +53,17 @@ class Policy:
     quantile: float = 1.0
 
     def __post_init__(self) -> None:
+        for what in ("error_floor", "success_rate"):
+            targets = getattr(self, what)
+            if not isinstance(targets, Mapping):
+                raise InputError(
+                    f"{what} sets a target for each of some attributes, such as {{'age': 5.0}}, not {targets!r}."
+                )
+            for name, target in targets.items():
+                _check_number(f"The {what.replace('_', ' ')} of {name!r}", target)
+        for what in ("eta", "quantile"):
+            if getattr(self, what) is not None:
+                _check_number(what, getattr(self, what))
         for name, floor in self.error_floor.items():
             if not 0 < floor < np.inf:
                 raise InputError(f"The error floor of {name!r} must be positive, not {floor!r}.")
@@ -119,7 +131,8 @@ class Policy:
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if kind == "success_rate":
-            farthest = Values(information.distances(name, None).farthest())
+            far = information.distances(name, None).farthest()
+            farthest = Values(far[~np.isnan(far)])
             return self._reached(farthest) / distance_for(self.success_rate[name])
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
@@ -132,3 +145,8 @@ class Policy:
         rank = int(np.ceil(self.quantile * known.count * (1 - 1e-12))) - 1
         # The largest is exact; another quantile is taken at the far end of its error.
         return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)
+
+
+def _check_number(what: str, value: Any) -> None:
+    if not isinstance(value, Real):
+        raise InputError(f"{what} must be a number, not {value!r}.")

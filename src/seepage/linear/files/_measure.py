@@ -14,6 +14,7 @@ from seepage.engines._files import Files
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
+from seepage.linear.files._ids import check_ids
 from seepage.linear.files._information import FileInformation
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._people import PeopleInFiles
@@ -40,6 +41,8 @@ def measure_files(
     _, estimator = split(model)
     check_supported(estimator)
     fit = fit_of(model, Files.of(source, job.filesystem), roles, job)
+    if roles.ids is not None:
+        check_ids(fit.rows.files, roles.ids, job)
     rows = fit.rows
     assert isinstance(rows, FileRows)
     if job.output is not None:
@@ -61,6 +64,7 @@ def measure_files(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        units=release.units,
         noise=noise,
     )
     _check_names(roles, release.attribute_names)

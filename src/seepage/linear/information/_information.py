@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.engines._progress import followed
-from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Variance
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
@@ -39,6 +39,17 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @property
     def count(self) -> int:
         return self.rows.count if self.owners is None else self.owners.count
+
+    @cached_property
+    def private_values(self) -> Array | int:
+        if self.owners is None and not self.rows.missing:
+            return self.geometry.private_values()
+        found = np.empty(self.rows.count)
+        for at, counts in self.rows.each(self.known.counts):
+            found[at] = counts
+        if self.owners is None:
+            return found
+        return np.bincount(self.owners.person, found, minlength=self.count).astype(np.float64)
 
     @cached_property
     def owners(self) -> Owners | None:
@@ -113,12 +124,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return np.ones(self.rows.count, dtype=bool)
 
     @cached_property
-    def _variances(self) -> dict[str, float]:
+    def _variances(self) -> dict[str, Variance]:
         numbers = [name for name in self.attribute_names if name not in self.categorical]
         known = {name: self._column(name)[self._has(name)] for name in numbers}
-        return {name: float(np.var(np.asarray(values, dtype=np.float64))) for name, values in known.items()}
+        return {name: _variance(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
 
-    def variances(self) -> dict[str, float]:
+    def variances(self) -> dict[str, Variance]:
         return self._variances
 
     @cached_property
@@ -150,11 +161,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
         truth = np.where(matches.any(axis=1) & self._has(attribute), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
-        spans = self.rows.spans()
+        distance[~self._has(attribute)] = np.nan
+        spans, has = self.rows.spans(), self._has(attribute)
         with followed(f"refitting with other values of {attribute}", len(values) * len(spans)) as watch:
             for j, value in enumerate(values):
                 for span in spans:
-                    others = np.flatnonzero(truth[span] != j)
+                    others = np.flatnonzero((truth[span] != j) & has[span])
                     before = self.rows.read(span).take(others)
                     after = self.rows.altered(span, name, value).take(others)
                     distance[span.start + others, j] = self.refit.distances(before, after)
@@ -176,3 +188,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _largest_weight(self) -> float:
         weights = (self.rows.read(span).weights for span in self.rows.spans())
         return max(1.0 if each is None else float(each.max()) for each in weights)
+
+
+def _variance(values: Array) -> Variance:
+    """Return the variance of some numbers, or of each column of them."""
+    return float(values.var()) if values.ndim == 1 else tuple(values.var(axis=0).tolist())

@@ -1,6 +1,6 @@
 """A fitted model with the rows it was fitted on, in one notation, and what its release is."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,6 +37,8 @@ class Release:
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
     assumptions: tuple[Assumption, ...]
+    units: Mapping[str, str]
+    """How the label of a classifier is counted."""
 
     @classmethod
     def of(
@@ -61,7 +63,9 @@ class Release:
             if fit.problem.labels.classes is not None:
                 categorical.add(private[-1])
         assumptions = _assumptions(fit, noise, minimizer, private, public_label)
-        return cls(geometry, tuple(private), frozenset(categorical), assumptions)
+        codes = fit.problem.labels.codes
+        units = {} if public_label or codes is None else {private[-1]: _coding(codes)}
+        return cls(geometry, tuple(private), frozenset(categorical), assumptions, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +128,13 @@ class Fit:
         if missing:
             raise InputError(f"attributes names {missing[0]!r}, which is no column of X: {list(self.table.names)}.")
         return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
+
+
+def _coding(codes: Array) -> str:
+    """Say which numbers stand for classes: two releases may use others, and a unit is then another part of a change."""
+    if codes.shape[1] == 1:
+        return f"{codes[0, 0]:g} and {codes[1, 0]:g}"
+    return f"{codes.shape[1]} numbers, {np.ptp(codes[:, 0]):.3g} apart"
 
 
 def _checked_numbers(numbers: Collection[str] | None, names: Sequence[str]) -> set[str]:

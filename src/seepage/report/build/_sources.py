@@ -6,6 +6,8 @@ from typing import Any
 import narwhals as nw
 from numpy.typing import NDArray
 
+import numpy as np
+
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import column_name
 from seepage.leakage import Distribution, Leakage, People
@@ -37,7 +39,8 @@ def deviations(leak: Leakage, prior: Any) -> dict[str, float]:
                 )
             if not variance > 0:
                 raise InputError(f"The prior variance of {name!r} must be positive, not {variance!r}.")
-    return {name: float(variance) ** 0.5 for name, variance in known.items() if variance > 0}
+    smallest = {name: float(np.min(variance)) for name, variance in known.items()}
+    return {name: variance**0.5 for name, variance in smallest.items() if variance > 0}
 
 
 def groupings(leak: Leakage, groups: Any) -> Iterator[tuple[str, Mapping[Hashable, Distribution]]]:
