@@ -1,8 +1,8 @@
 """Whether the ids of people in files name one row each.
 
-Ids are compared by 64 bits of a hash: eight bytes a row, and never more than 2^26 of them at a time. With more rows than
-that the column is read again for each further share of the hashes. Of 10^9 different ids two share a hash with a chance
-of 3%; so whatever seems to repeat itself is read once more and compared as it is.
+Ids are compared by 64 bits of a hash: eight bytes a row, and never more than 2^26 of them at a time. With more rows
+the column is read again for each further share of the hashes. Of 10^9 different ids two share a hash with a chance of
+3%; so whatever seems to repeat itself is read once more and compared as it is.
 """
 
 from collections import Counter
@@ -51,8 +51,8 @@ def check_ids(files: Files, column: str, job: Job) -> None:
     more = "" if twice.size <= _MOST_COMPARED else "at least "
     raise InputError(
         f"The column {column!r} holds {more}{len(repeated)} ids more than once ({example!r} names {repeated[example]} "
-        "rows). Over files each person has one row: name a column that is unique, or measure in memory with ids=, which "
-        "takes rows with one id for one person's."
+        "rows). Over files each person has one row: name a column that is unique, or measure in memory, where rows of "
+        "one id are one person's."
     )
 
 

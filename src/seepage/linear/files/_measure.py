@@ -20,6 +20,7 @@ from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._people import PeopleInFiles
 from seepage.linear.files._roles import Job, Roles
 from seepage.linear.files._rows import FileReader, FileRows
+from seepage.linear.files._weights import StoredWeights
 from seepage.linear.information._passes import fingerprint, in_runs
 from seepage.linear.objective._chosen import search_of
 from seepage.linear.objective._estimators import check_supported, class_weight_of, labels_of, read
@@ -41,7 +42,8 @@ def measure_files(
     _, estimator = split(model)
     check_supported(estimator)
     fit = fit_of(model, Files.of(source, job.filesystem), roles, job)
-    if roles.ids is not None:
+    # Weights that were stored are of rows that were measured before.
+    if roles.ids is not None and not isinstance(roles.weight, StoredWeights):
         check_ids(fit.rows.files, roles.ids, job)
     rows = fit.rows
     assert isinstance(rows, FileRows)
