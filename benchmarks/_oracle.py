@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import null_space
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
@@ -143,6 +144,32 @@ def _arithmetic(step: Any, x: NDArray[Any]) -> NDArray[Any]:
     if isinstance(step, TruncatedSVD):
         return x @ step.components_.T
     raise NotImplementedError(type(step).__name__)
+
+
+def least_norm(
+    features: Numbers, penalty: Numbers, matrix: Numbers, coordinates: tuple[tuple[str, int], ...], intercept: bool
+) -> tuple[Numbers, Numbers, tuple[tuple[str, int], ...]]:
+    """Return what decides between parameters that fit equally well, and the moves that leave that undecided.
+
+    The solution of least norm is the limit of ever smaller penalties. Where columns are tied (the levels of a category
+    add up to one), only values that keep the tie have a derivative.
+    """
+    scale = np.maximum(np.abs(features).max(axis=0), 1e-300)
+    ties = null_space(np.asarray(features / scale, dtype=np.float64), rcond=1e-11) / np.asarray(scale)[:, None]
+    if not ties.shape[1]:
+        return penalty, matrix, coordinates
+    tiny = np.full_like(penalty, 1e-11 * (features**2).sum(axis=0).min())
+    if intercept:
+        tiny[-1] = 0
+    columns, kept = [], []
+    for name in dict.fromkeys(name for name, _ in coordinates):
+        mine = np.asarray(matrix[:, [other == name for other, _ in coordinates]], dtype=np.float64)
+        length = np.linalg.norm(mine, axis=0)
+        free = null_space(ties.T @ mine / length / np.linalg.norm(ties), rcond=1e-9) / length[:, None]
+        axes = np.linalg.qr(free)[0]
+        columns.append(mine @ axes)
+        kept += [(name, i) for i in range(axes.shape[1])]
+    return tiny, np.column_stack(columns).astype(np.longdouble), tuple(kept)
 
 
 def solve(matrix: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

@@ -362,6 +362,8 @@ class Setting:
             last = penalty[:1] * (_liblinear(estimator))
             penalty = np.vstack([penalty, last])
         matrix, coordinates = self._map(before, features.shape[1])
+        if not penalty[: features.shape[1] - self.intercept].any():
+            penalty, matrix, coordinates = oracle.least_norm(features, penalty, matrix, coordinates, self.intercept)
         start = np.atleast_2d(estimator.coef_).T
         if self.intercept:
             start = np.vstack([start, np.broadcast_to(np.asarray(estimator.intercept_), (1, count))])

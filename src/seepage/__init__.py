@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from seepage._errors import DatasetError as DatasetError
+from seepage._errors import EngineError as EngineError
 from seepage._errors import InputError as InputError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
 from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
+from seepage._errors import UnreadableError as UnreadableError
 from seepage._errors import UnsupportedError as UnsupportedError
 from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._version import __version__ as __version__
@@ -25,6 +27,7 @@ if _TYPE_CHECKING:
     from seepage import network as network
     from seepage import report as report
     from seepage.attacks import verify as verify
+    from seepage.engines import Job as Job
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
@@ -37,14 +40,17 @@ if _TYPE_CHECKING:
     from seepage.release import compose as compose
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
+    from seepage.report import Report as Report
 
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
+    "Job": "seepage.engines",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
     "Policy": "seepage.release",
     "Publication": "seepage.release",
+    "Report": "seepage.report",
     "calibrate": "seepage.release",
     "compose": "seepage.release",
     "frontier": "seepage.release",
@@ -66,6 +72,8 @@ _PACKAGES = (
     "release",
     "report",
 )
+# What other packages are made with, and the command line: nothing to import from outside.
+_INNER = ("cli", "pages")
 
 
 def __getattr__(name: str) -> _Any:
@@ -77,4 +85,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in {*globals(), *_LATER, *_PACKAGES} if not name.startswith("_"))
+    return sorted(name for name in {*globals(), *_LATER, *_PACKAGES} - {*_INNER} if not name.startswith("_"))

@@ -5,9 +5,11 @@ known to everybody, such as a version), *noised* and its information counted, or
 rows. What may leave the house holds none of the last kind, and asks the type, not the text.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from string import Formatter
 
 
 class Origin(Enum):
@@ -27,6 +29,11 @@ class Number:
     origin: Origin
     form: str = ".4g"
     """As `format` takes it."""
+
+    def __post_init__(self) -> None:
+        # Documents are read from files, and some formats fill the memory.
+        if not re.fullmatch(r",?(\.[0-9])?[defg%]?", self.form):
+            raise ValueError(f"{self.form[:40]!r} is no form of a number")
 
     @property
     def may_leave(self) -> bool:
@@ -74,6 +81,12 @@ class Assumption:
     template: str
     numbers: Mapping[str, Number] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Braces can reach further than a name, and what is filled in can be as long as they say.
+        places = {tuple(place) for _, *place in Formatter().parse(self.template) if place[0] is not None}
+        if places != {(name, "", None) for name in (*self.numbers, *self.names)}:
+            raise ValueError(f"the places of {self.template[:80]!r} are not those of its numbers and names")
 
     def sentence(self, show: Callable[[Number], str] = Number.text) -> str:
         """Return the sentence, each number written as `show` says."""

@@ -38,7 +38,8 @@ class Table:
                     raise InputError(
                         f"X has no column {missing[0]!r}, which the model was fitted on. Its columns are {names}."
                     )
-                frame, names = frame.select(list(columns)), list(columns)
+                # By place: a column may be called by a number.
+                frame, names = frame[:, [names.index(name) for name in columns]], list(columns)
             return cls(frame.to_native(), tuple(names))
         array = np.asarray(data)
         if array.ndim != 2:
@@ -57,6 +58,11 @@ class Table:
     def is_frame(self) -> bool:
         """Whether the rows came in a data frame."""
         return not isinstance(self.native, np.ndarray) and not sparse.issparse(self.native)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether columns are called by text, which is what scikit-learn remembers."""
+        return self.is_frame and all(isinstance(name, str) for name in _labels(self.native))
 
     def rows(self, start: int, stop: int) -> Any:
         """Return a range of rows, in the same library."""
@@ -112,9 +118,14 @@ class Table:
         return self.native.index if self.is_frame and hasattr(self.native, "iloc") else None
 
 
+def _labels(data: Any) -> list[Any]:
+    """Return what the columns of a frame are called, which may be numbers; of Arrow tables `columns` are the columns."""
+    return list(getattr(data, "column_names", getattr(data, "columns", ())))
+
+
 def _check_unique(data: Any) -> None:
-    names = list(getattr(data, "columns", ()))
-    twice = [name for i, name in enumerate(names) if isinstance(name, str | int) and name in names[:i]]
+    names = _labels(data)
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise InputError(f"X has two columns called {twice[0]!r}: rename one, or attributes cannot be told apart.")
 

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage.report import Report
 
 random = np.random.default_rng(0)
 N = 60
@@ -91,7 +92,7 @@ def test_a_summary_of_people_without_information_is_no_error(unused):
     weights = (np.arange(N) >= unused).astype(float)
     model = Ridge().fit(X[["a", "b"]], Y, sample_weight=weights)
     text = seepage.measure(model, X[["a", "b"]], Y, noise_scale=1.0, sample_weight=weights).summary()
-    assert ("of half of the people eta is 0" in text) == (unused > N / 2)
+    assert ("the median eta is 0" in text) == (unused > N / 2)
 
 
 def test_nothing_private_and_a_column_that_the_model_never_sees():
@@ -116,7 +117,7 @@ def test_columns_may_be_called_by_numbers(steps):
     np.testing.assert_allclose(leak.variance_left(), same.variance_left())
     rates = leak.success_rate("1", values=[numbered[1][0], 2.5])
     np.testing.assert_allclose(rates["distance"], same.success_rate("c1", values=[numbered[1][0], 2.5])["distance"])
-    assert leak.report("internal").markdown()
+    assert Report.of(leak, "internal").markdown()
 
 
 def test_what_the_model_never_sees_may_be_missing():
@@ -188,8 +189,3 @@ def test_labels_that_are_coded_in_other_numbers_are_not_added():
     public = [seepage.measure(model, frame, labels, noise_scale=1.0, public_label=True) for model in models]
     assert len(seepage.compose(public).examples) == N
     assert len(seepage.compose([ridge, ridge]).examples) == N
-
-
-def test_a_plain_model_on_a_constant_column_still_says_why_it_cannot():
-    with pytest.raises(seepage.MinimizerError, match="'z'"):
-        seepage.measure(LinearRegression().fit(X[["a", "z"]], Y), X[["a", "z"]], Y, noise_scale=1.0)

@@ -26,9 +26,8 @@ def in_memory(people, model, target, noise_scale=0.1):
 
 
 def in_files(people, model, target, folder, noise_scale=0.1):
-    return seepage.measure(
-        model, people.pattern, target=target, noise_scale=noise_scale, ids="person", engine=Local(2), output=folder
-    )
+    job = seepage.Job(Local(2), folder)
+    return seepage.measure(model, people.pattern, target=target, noise_scale=noise_scale, ids="person", job=job)
 
 
 @pytest.fixture(scope="module", params=["one release", "two releases"])
@@ -219,7 +218,7 @@ def test_a_refit_is_made_once(people, monkeypatch):
     assert sum(refitted) == len(people.frame)
     again = leak.success_rate("class", values=[False, True], prior="data")
     assert first["distance"].tolist() == again["distance"].tolist()
-    leak.report("internal", policy=seepage.Policy(success_rate={"class": 0.9}), categories=["class"])
+    seepage.Report.of(leak, "internal", policy={"success_rate": {"class": 0.9}}, categories=["class"])
     seepage.calibrate(leak, success_rate={"class": 0.9})
     assert sum(refitted) == len(people.frame)
     seepage.compose([leak, leak]).success_rate("class")

@@ -15,6 +15,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage.report import Report
 
 N = 70
 
@@ -129,7 +130,7 @@ def test_summaries_floors_ranks_and_noise_pass_over_who_lacks_a_value():
     assert np.isfinite(by.frame["mean"]).all()
     assert leak.joint() == pytest.approx(leak.joint(has))
     assert np.isfinite(leak.translation()["value"]).any()
-    report = leak.report("internal")
+    report = Report.of(leak, "internal")
     assert not re.search(r"\bnan\b", report.markdown())
 
 

@@ -14,11 +14,11 @@ from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._check import check
 from seepage.cli.commands._explain import explain
 from seepage.cli.commands._measure import measure
+from seepage.cli.commands._options import ARGUMENTS
 from seepage.cli.commands._plan import plan
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
-from seepage.cli.input._options import ARGUMENTS
-from seepage.cli.terminal._console import aside, note, refuse
+from seepage.cli.terminal import aside, note, refuse
 
 _MISSED, _UNUSABLE, _STOPPED = 1, 2, 130
 

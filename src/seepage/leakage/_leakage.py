@@ -1,10 +1,9 @@
 """The one result that every measurement returns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,13 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._tables import Frame, frame
 from seepage.leakage._groups import GroupLeakage
-from seepage.leakage._information import Distances, Information, Variance
+from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
-from seepage.leakage._summary import summarize
+from seepage.leakage._prior import check_names, checked_lengths, variances
+from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
-
-if TYPE_CHECKING:
-    from seepage.report import Report
 
 Array = NDArray[np.float64]
 
@@ -81,10 +78,10 @@ class Leakage:
             Where values are known to lie. A floor above half the length is infinite: the release says nothing
             beyond the range.
         """
-        variances, lengths = self._prior(prior), self._lengths(interval)
+        before, lengths = variances(self.information, prior), checked_lengths(self.information, interval)
         floors = {}
         for name, eta in self._numbers().items():
-            known = variances.get(name)
+            known = before.get(name)
             # Of several numbers the one that was known best beforehand can be guessed best.
             floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, np.min(known))
             if name in lengths:
@@ -100,10 +97,8 @@ class Leakage:
         prior : "data" or mapping from attribute to variance, default="data"
             As for `error_floor`.
         """
-        variances = self._prior(prior)
-        numbers = self._numbers()
-        left = {name: variance_left(numbers[name], np.max(known)) for name, known in variances.items()}
-        return self.people.frame(left)
+        before, numbers = variances(self.information, prior), self._numbers()
+        return self.people.frame({name: variance_left(numbers[name], np.max(known)) for name, known in before.items()})
 
     def success_rate(
         self,
@@ -131,7 +126,7 @@ class Leakage:
             One row for each person and other value: `value` (the true one), `other`, `distance` (of the two releases,
             in units of the noise) and `success_rate`.
         """
-        self._check_names({attribute: None})
+        check_names(self.information, {attribute: None})
         found = self.information.distances(attribute, values)
         known = np.flatnonzero(found.truth >= 0)
         person = np.repeat(known, len(found.values))
@@ -168,61 +163,12 @@ class Leakage:
         interval : mapping from attribute to (low, high), optional
             Where values are known to lie; needed for the reconstruction bound of differential privacy.
         """
-        self._lengths(interval)
+        checked_lengths(self.information, interval)
         return frame(translate(self.information, delta, input_norm, interval or {}), self.people.library)
 
     def _numbers(self) -> dict[str, Array]:
         information = self.information
         return {name: eta for name, eta in information.attributes().items() if name not in information.categorical}
-
-    def _prior(self, prior: Prior) -> Mapping[str, Variance]:
-        if prior is None:
-            return {}
-        if isinstance(prior, str):
-            if prior != "data":
-                raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
-            return self.information.variances()
-        if not isinstance(prior, Mapping):
-            raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
-        self._check_numbers(prior)
-        for name, variance in prior.items():
-            if not isinstance(variance, Real) or not variance > 0:
-                raise InputError(f"The prior variance of {name!r} must be a positive number, not {variance!r}.")
-        return prior
-
-    def _lengths(self, interval: Mapping[str, tuple[float, float]] | None) -> dict[str, float]:
-        """Return how long each interval is."""
-        if interval is None:
-            return {}
-        if not isinstance(interval, Mapping):
-            raise InputError(f"interval must be a mapping from attribute to (low, high), not {interval!r}.")
-        self._check_numbers(interval)
-        lengths = {}
-        for name, ends in interval.items():
-            try:
-                low, high = map(float, ends)
-            except (TypeError, ValueError):
-                raise InputError(f"The interval of {name!r} must be (low, high), not {ends!r}.") from None
-            if not low < high:
-                raise InputError(f"The interval of {name!r} must begin below its end, not be {ends!r}.")
-            lengths[name] = high - low
-        return lengths
-
-    def _check_numbers(self, names: Mapping[str, Any]) -> None:
-        self._check_names(names)
-        for name in names:
-            if name in self.information.categorical:
-                raise InputError(
-                    f"{name!r} is a category, which has no variance and no range; ask for its success_rate(). If it is "
-                    f"a number, measure with numbers=[{name!r}]."
-                )
-
-    def _check_names(self, names: Mapping[str, Any]) -> None:
-        for name in names:
-            if name not in self.information.attribute_names:
-                raise InputError(
-                    f"There is no private attribute {name!r}. There are {list(self.information.attribute_names)}."
-                )
 
     def by_group(
         self, groups: By = None, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
@@ -279,95 +225,12 @@ class Leakage:
             One attribute instead of all.
         """
         if attribute is not None:
-            self._check_names({attribute: None})
+            check_names(self.information, {attribute: None})
         return self.information.joint(people, attribute)
-
-    def report(
-        self,
-        edition: Literal["internal", "publishable"],
-        *,
-        policy: Any = None,
-        groups: Any = None,
-        units: Mapping[str, str] | None = None,
-        prior: Prior = None,
-        categories: Collection[str] | None = None,
-        smallest_group: int = 10,
-        title: str = "What this release gives away",
-        key: bytes | None = None,
-    ) -> "Report":
-        """Return a report for the person who must decide: verdict, attributes, groups, meaning, assumptions.
-
-        Parameters
-        ----------
-        edition : {"internal", "publishable"}
-            The internal edition names the most exposed people by pseudonyms and is personal data itself. In the
-            publishable one every number is a mean over at least `smallest_group` people, the `smallest_group` most
-            exposed people enter none, and a policy for everyone is judged for as many as that allows.
-        policy : seepage.Policy, optional
-            What the release must achieve; the report starts with whether it does.
-        groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
-            Columns of the data, or the group of each person in one way or in several if the data are in memory; by
-            default the groups given to `measure`.
-        units : mapping from attribute to str, optional
-            The units of attributes, such as `{"age": "years"}`.
-        prior : "data" or mapping from attribute to variance, optional
-            What an attacker knows before the release, to compare with. By default the variance over all people in the
-            internal edition, and nothing in the publishable one: a variance can be one extreme person's.
-        categories : collection of str, optional
-            The categorical attributes whose success rates are found by exact refits. By default those of the policy,
-            and all of them if there are no more than 10,000 people.
-        smallest_group : int, default=10
-            The fewest people that the publishable edition speaks of.
-        title : str, optional
-            The heading.
-        key : bytes, optional
-            Pseudonyms of the same key are the same in every report; by default each report has its own.
-
-        Examples
-        --------
-        >>> import seepage
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.linear_model import Ridge
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
-        >>> leak.report("internal", groups=X["sex"], units={"age": "years", "bmi": "kg/m²"})
-        Report(internal edition about 442 people: No policy was given)
-        """
-        # Imported here: reports stand on leakage, not the other way round.
-        from seepage.report import Report
-
-        return Report.of(
-            self,
-            edition,
-            policy=policy,
-            groups=groups,
-            units=units,
-            prior=prior,
-            categories=categories,
-            smallest_group=smallest_group,
-            title=title,
-            key=key,
-        )
-
-    def to_model_card(self, card: Any, *, section: str = "Privacy of the training data", **options: Any) -> Any:
-        """Add what the publishable edition of the report says to a model card of skops, and return the card.
-
-        Parameters
-        ----------
-        card : skops.card.Card
-            The card.
-        section : str, optional
-            The title of the section; one of the same title is replaced.
-        **options
-            As for `report`, without the edition.
-        """
-        if not hasattr(card, "add"):
-            raise InputError(f"to_model_card needs a skops.card.Card, not {type(card).__name__}.")
-        return card.add(**{section: self.report("publishable", **options).markdown(heading=False)})
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""
-        return summarize(self.information)
+        return str(Summary.of(self.information))
 
     def __repr__(self) -> str:
         names = self.information.attribute_names

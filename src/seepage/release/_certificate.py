@@ -19,7 +19,9 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
-from seepage.linear.objective._fitted import Fit
+from seepage._writing import write_file
+from seepage.linear.information import Fit
+from seepage.linear.rows import InMemory
 from seepage.release._copy import last_step
 
 SCHEMA = "urn:seepage:certificate:1"
@@ -78,7 +80,7 @@ class Certificate:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a JSON file."""
-        Path(path).write_text(self.json() + "\n", encoding="utf-8")
+        write_file(path, self.json() + "\n")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Certificate":
@@ -118,7 +120,7 @@ class Certificate:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
 
 
-def fingerprints(key: bytes, model: Any, fit: Fit) -> dict[str, str]:
+def fingerprints(key: bytes, model: Any, fit: Fit[InMemory]) -> dict[str, str]:
     """Return keyed fingerprints of the data and of the exact model.
 
     A bare hash of small data can be guessed, and so can one of a model that noise was added to: without the key, these

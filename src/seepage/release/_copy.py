@@ -18,7 +18,7 @@ from sklearn.feature_selection import SelectKBest, SelectorMixin
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
-from seepage.linear.objective._chosen import chosen
+from seepage.linear.columns import chosen
 
 Array = NDArray[np.float64]
 

@@ -13,10 +13,11 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, Table, column_values, default_library, frame
-from seepage.display._frontier import draw
+from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
-from seepage.linear.objective._fitted import Fit
+from seepage.linear import measure
+from seepage.linear.information import Fit
+from seepage.linear.rows import InMemory
 from seepage.meaning import distance_for, success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._policy import Policy
@@ -25,7 +26,7 @@ from seepage.release._publish import exact_parameters
 Array = NDArray[np.float64]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frontier:
     """What accuracy is left at which leakage.
 
@@ -46,8 +47,6 @@ class Frontier:
         The share of people for whom the floor holds.
     confidence : float
         The share of draws that the interval covers.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where `plot` drew.
     """
 
     frame: Frame
@@ -55,37 +54,28 @@ class Frontier:
     metric: str
     quantile: float
     confidence: float
-    ax_: Any = None
-    figure_: Any = None
 
     def __repr__(self) -> str:
         return (
             f"Frontier({len(self.frame)} settings, {self.metric} against the floor of {self.attribute or 'anything'})"
         )
 
-    def plot(self, ax: Any = None) -> "Frontier":
+    def plot(self, ax: Any = None) -> FrontierDisplay:
         """Draw score against floor, one line for each penalty, with the interval of a single draw as a band.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        Frontier
-            Itself, with `ax_` and `figure_`.
         """
-        self.ax_ = draw(
+        display = FrontierDisplay.from_frame(
             self.frame,
-            ax,
             attribute=self.attribute,
             metric=self.metric,
             quantile=self.quantile,
             confidence=self.confidence,
         )
-        self.figure_ = self.ax_.figure
-        return self
+        return display.plot(ax)
 
 
 def frontier(
@@ -215,7 +205,7 @@ class _Scores:
     labels: NDArray[Any]
 
     @classmethod
-    def of(cls, fitted: Any, fit: Fit, leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
+    def of(cls, fitted: Any, fit: Fit[InMemory], leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
         estimator = bare_copy(last_step(fitted))
         # Preprocessed rows are plain arrays.
         vars(estimator).pop("feature_names_in_", None)

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
+from seepage._amounts import rounded
 from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._version import __version__
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
-from seepage.linear.information._information import LinearInformation
-from seepage.linear.objective._fitted import Fit, feature_names
+from seepage.linear import measure
+from seepage.linear.columns import feature_names
+from seepage.linear.information import Fit, LinearInformation
+from seepage.linear.rows import InMemory
 from seepage.release._certificate import SCHEMA, Certificate, fingerprints
 from seepage.release._copy import copy_with, last_step
 from seepage.release._mechanism import drawn, mechanism
@@ -176,7 +178,7 @@ def publish(
     return Publication(copy_with(model, drawn(exact, noise)), certificate, key)
 
 
-def exact_parameters(fit: Fit, leak: Leakage) -> Array:
+def exact_parameters(fit: Fit[InMemory], leak: Leakage) -> Array:
     """Return the exact minimizer as it would be published, shape (published outputs, p)."""
     assert isinstance(leak.information, LinearInformation)
     return fit.problem.basis @ leak.information.geometry.parameters.T
@@ -186,10 +188,9 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
     missed = policy.shortfalls(leak)
     if not missed:
         return
-    factor = max(shortfall.factor for shortfall in missed)
-    every = len(policy.sentences())
+    factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [f"- {one.target} That takes {_rounded_up(one.factor)} times the noise." for one in missed]
+    lines += [f"- {one.sentence()} That takes {_rounded_up(needed)} times the noise." for one, needed in missed.items()]
     if noise.scale is not None:
         lines.append(f"The smallest noise scale that meets all of them is {_rounded_up(noise.scale * factor)}.")
     else:
@@ -199,11 +200,10 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
 
 def _rounded_up(value: float) -> str:
     """Return four digits that are not below `value`."""
-    text = f"{value:.4g}"
-    return text if float(text) >= value else f"{value + 10.0 ** (math.floor(math.log10(value)) - 3):.4g}"
+    return f"{rounded(value, 4, 'up'):.4g}"
 
 
-def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
+def _published(model: Any, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:
     settings = last_step(model).get_params(deep=False)
     return {
         "estimator": fit.problem.estimator,
@@ -214,7 +214,7 @@ def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
     }
 
 
-def _parameter_names(fit: Fit, outputs: int) -> list[str]:
+def _parameter_names(fit: Fit[InMemory], outputs: int) -> list[str]:
     each = [*feature_names(fit.affine, fit.table.names), *(["intercept"] if fit.problem.intercept else [])]
     if outputs == 1:
         return each

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
-from seepage.cli.terminal._formats import Format
+from seepage.cli.commands import _options as options
+from seepage.cli.terminal import Format
 
 
 def check(
@@ -36,14 +36,9 @@ def check(
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import aside, screen
-    from seepage.cli.terminal._files import check_new
-    from seepage.cli.terminal._formats import WRITERS
-    from seepage.cli.terminal._screen import show_verdict
-    from seepage.cli.terminal._verdict import Verdict
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage._writing import write_file
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import WRITERS, Waiting, aside, check_new, screen, show_verdict
 
     if output is not None and format is Format.text:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
@@ -61,13 +56,13 @@ def check(
             weight=sample_weight,
             stream=stream,
         )
-        verdict = Verdict.of(question.measured(noise_scale), noise_scale, file, model)
+        verdict = file.judge(question.measured(noise_scale), noise_scale, model)
     if format is not Format.text:
         document = WRITERS[format](verdict)
         if output is None:
             typer.echo(document)
         else:
-            output.write_text(document + "\n", encoding="utf-8")
+            write_file(output, document + "\n")
     if not quiet:
         show_verdict(screen() if format is Format.text else aside(), verdict)
     raise typer.Exit(0 if verdict.passed else 1)

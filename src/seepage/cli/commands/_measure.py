@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 
 class Edition(StrEnum):
@@ -59,14 +59,10 @@ def measure(
     Parquet is read at once when it holds at most 500 MB (uncompressed), and a batch at a time by all cores otherwise;
     what needs every row at once, such as the success rate of categories, is answered only in memory.
     """
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._digest import Digest
-    from seepage.cli.terminal._files import check_new
-    from seepage.cli.terminal._screen import show_digest
-    from seepage.cli.terminal._verdict import Verdict
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import Waiting, check_new, screen, show_summary
+    from seepage.leakage import Summary
+    from seepage.report import Report
 
     check_new(report, json, force=True)
     if people is not None and edition is Edition.publishable:
@@ -87,11 +83,14 @@ def measure(
             stream=stream,
         )
         leak = question.measured(noise_scale, output=people)
-        verdict = None if file is None else Verdict.of(leak, noise_scale, file, model)
+        verdict = None if file is None else file.judge(leak, noise_scale, model)
         if report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
-                found = leak.report(
-                    edition=edition.value, policy=None if file is None else file.policy, groups=question.named_grouping
+                found = Report.of(
+                    leak,
+                    edition.value,
+                    policy=None if file is None else file.policy,
+                    groups=question.named_grouping,
                 )
                 if report is not None:
                     found.write_html(report)
@@ -99,10 +98,11 @@ def measure(
                     found.write_json(json)
                 if people is not None and not question.source.stream:
                     found.write_people(people)
-        digest = None if quiet else Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
-    if digest is not None:
+        compared = None if quiet or groups is None else leak.by_group(question.grouping)
+        summary = None if quiet else Summary.of(leak.information, groups=compared, named=ids is not None)
+    if summary is not None:
         console = screen()
-        show_digest(console, digest, verdict)
+        show_summary(console, summary, verdict, grouped_by=groups)
         for written in (report, json):
             if written is not None:
                 console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
-    from seepage.cli.input._question import Question
+    from seepage.cli.input import Question
     from seepage.linear._plan import Plan
 
 
@@ -19,10 +19,9 @@ def plan(
     stream: options.Stream = None,
 ) -> None:
     """Say how many rows there are, and what measuring them takes, without doing it."""
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._screen import item
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage._amounts import size
+    from seepage.cli.input import Question
+    from seepage.cli.terminal import Waiting, item, screen
 
     with Waiting(quiet=False).shown() as waiting:
         question = Question.of(
@@ -36,8 +35,8 @@ def plan(
         "rows": f"{about}{found.rows:,}",
         "features": f"{found.features:,}",
         "read": f"{how}; {found.passes} passes over them",
-        "memory": f"{_size(found.memory_per_worker)}{' for each worker' if question.source.stream else ''}",
-        "time": f"{_clock(60 * minutes)} on {found.workers} cores, after the start of Python",
+        "memory": f"{size(found.memory_per_worker)}{' for each worker' if question.source.stream else ''}",
+        "time": f"{_lasting(60 * minutes)} on {found.workers} cores, after the start of Python",
     }
     console = screen()
     for name, words in lines.items():
@@ -78,15 +77,7 @@ def _resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            break
-        count /= 1000
-    return f"{count:.2g} {unit}" if count < 100 else f"{count:.0f} {unit}"
-
-
-def _clock(seconds: float) -> str:
+def _lasting(seconds: float) -> str:
     if seconds < 2:
         return "less than two seconds"
     if seconds < 90:

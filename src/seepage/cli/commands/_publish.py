@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 
 def publish(
@@ -64,12 +64,9 @@ def publish(
     """
     from rich.text import Text
 
-    from seepage.cli.input._models import write_model
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._files import check_new, write_private
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage._writing import write_file
+    from seepage.cli.input import PolicyFile, Question, write_model
+    from seepage.cli.terminal import Waiting, check_new, screen
 
     if (policy is None) == (not without_policy):
         raise typer.BadParameter(
@@ -106,7 +103,7 @@ def publish(
         write_model(publication.estimator, out)
         publication.certificate.write(certificate)
         if key is not None:
-            write_private(key, publication.key)
+            write_file(key, publication.key, private=True)
     if quiet:
         return
     console = screen()

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from seepage._errors import InputError, MissingExtraError, UnsupportedError
-from seepage.cli.terminal._console import listing, note, shortened
+from seepage._writing import write_file
+from seepage.cli.terminal import listing, note, shortened
 
 # What supported models hold besides the types that skops trusts by itself: losses, selectors and plain functions of
 # scikit-learn and numpy, none of which does anything when it is made.
@@ -65,7 +66,7 @@ def write_model(model: Any, path: Path) -> None:
     """Write a model as a skops file."""
     from skops import io
 
-    io.dump(model, path)
+    write_file(path, io.dumps(model))
 
 
 def _refuse_others(path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.text import Text
 
 from seepage._errors import InputError
@@ -24,6 +23,8 @@ def show_document(path: Path) -> None:
         _show_certificate(screen(), path)
         return
     if schema.startswith(_REPORT):
+        from rich.markdown import Markdown
+
         from seepage.report import Report
 
         screen().print(Markdown(printable(Report.read(path).markdown()), hyperlinks=False))

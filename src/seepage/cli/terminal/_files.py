@@ -1,6 +1,5 @@
 """Files that a command writes."""
 
-import os
 from pathlib import Path
 
 from seepage._errors import InputError
@@ -17,10 +16,3 @@ def check_new(*paths: Path | None, force: bool) -> None:
             raise InputError(f"There is no folder {path.parent} to write {path.name} to. Make it first.")
         if path.exists() and not force:
             raise InputError(f"{path} exists. Choose another name, or replace it with --force.")
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)

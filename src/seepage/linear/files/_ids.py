@@ -16,10 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._files import Files, Unit, read
-from seepage.engines._progress import Progress
-from seepage.linear.files._roles import Job
-from seepage.linear.information._passes import WARM, in_runs
+from seepage.engines.storage import Progress, Unit, read
+from seepage.linear.files._source import SourceInFiles
+from seepage.linear.information import WARM, in_runs
 
 Hashes = NDArray[np.uint64]
 
@@ -29,21 +28,22 @@ _BATCH = 2**17
 _MOST_COMPARED = 10_000
 
 
-def check_ids(files: Files, column: str, job: Job) -> None:
+def check_ids(source: SourceInFiles, column: str) -> None:
     """Refuse a column in which an id stands for several rows."""
+    files, engine, progress = source.files, source.engine, Progress(source.job.progress)
     shares = -(-files.count // _MOST_AT_ONCE)
-    runs = in_runs(files.units, job.engine.workers)
+    runs = in_runs(files.units, engine.workers)
     suspects = []
     for share in range(shares):
-        with Progress(job.progress).of("comparing ids", len(runs)) as watch:
-            found = job.engine.total(Hashing(files.filesystem, column, share, shares), runs, watch)
+        with progress.of("comparing ids", len(runs)) as watch:
+            found = engine.total(Hashing(files.filesystem, column, share, shares), runs, watch)
         every = np.sort(np.concatenate(found.parts)) if found.parts else np.empty(0, dtype=np.uint64)
         suspects.append(np.unique(every[1:][every[1:] == every[:-1]]))
     twice = np.concatenate(suspects) if suspects else np.empty(0, dtype=np.uint64)
     if not twice.size:
         return
-    with Progress(job.progress).of("comparing ids", len(runs)) as watch:
-        counted = job.engine.total(Comparing(files.filesystem, column, twice[:_MOST_COMPARED]), runs, watch)
+    with progress.of("comparing ids", len(runs)) as watch:
+        counted = engine.total(Comparing(files.filesystem, column, twice[:_MOST_COMPARED]), runs, watch)
     repeated = {value: count for value, count in counted.items() if count > 1}
     if not repeated:
         return

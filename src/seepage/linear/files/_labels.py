@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._files import Unit
+from seepage.engines.storage import Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.files._weights import read_weighted
-from seepage.linear.information._passes import WARM
+from seepage.linear.information import WARM
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame
-from seepage.engines._files import Files
-from seepage.engines._output import Output
+from seepage.engines.storage import Files, Output
 from seepage.leakage import People, PeopleInMemory
 from seepage.leakage.types import By, Kind
 

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Table, plain
 from seepage.engines import Engine
-from seepage.engines._files import Files, Unit
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
-from seepage.linear.columns._check import Missing, check_map, missing_cells
+from seepage.engines.storage import Files, Output, Progress, Unit
+from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
-from seepage.linear.information._passes import Adding, Kept, fingerprint, in_runs
-from seepage.linear.rows._rows import Batch, Reading, check_batch, check_raw
-from seepage.linear.rows._sums import NewtonSums
-from seepage.linear.rows._weights import checked_weights
+from seepage.linear.information import Adding, Kept, fingerprint, in_runs
+from seepage.linear.objective import NewtonSums
+from seepage.linear.rows import Batch, Reading, check_batch, check_raw, checked_weights
 
 Array = NDArray[np.float64]
 
@@ -137,6 +134,9 @@ class FileRows:
     def is_two_valued(self, column: int) -> bool:
         """Return whether a column is known to have two values, by its type alone."""
         return bool(pa.types.is_boolean(self.files.schema.field(self.reader.features[column]).type))
+
+    def few(self) -> Batch:
+        return next(self.reader.batches(self.files.units[0], None))
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         kept = None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._progress import followed
+from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Variance
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
@@ -18,9 +18,8 @@ from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners
 from seepage.linear.information._refit import Refit
-from seepage.linear.rows._rows import RowsInMemory
-from seepage.linear.rows._sums import JointSums, joint_sums
-from seepage.linear.rows._threads import in_threads
+from seepage.linear.objective import JointSums
+from seepage.linear.rows import RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
 
@@ -90,13 +89,13 @@ class LinearInformation(ExactInformation, GatheredInformation):
         geometry = self.geometry_of(attribute)
         if self.rows.missing:
             return self._joint_of_known(geometry, attribute, mask)
-        tau_gram = geometry.tau.T @ geometry.tau
+        joining = geometry.joining
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
-            return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
+            return joining.sums(batch)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
+        return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
     def _joint_of_known(self, geometry: Geometry, attribute: str | None, mask: NDArray[np.bool_] | None) -> float:
         """Return the joint eta of values that not everybody has."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import derivatives
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 
@@ -84,15 +84,16 @@ class KnownValues:
         Columns of values that a person lacks are zero.
         """
         geometry = self.geometry
-        p, outputs = geometry.parameters.shape
-        response = geometry.response.reshape(-1, outputs, p)
-        moved = np.stack([response[:, c] @ geometry.reading for c in range(outputs)], axis=1)
+        q, outputs = geometry.position.shape
+        response = geometry.response.reshape(-1, outputs, q)
+        moved = np.stack([response[:, c] @ geometry.read for c in range(outputs)], axis=1)
         width = geometry.values
         step = max(_MOST_NUMBERS // max(len(response) * max(width, outputs), 1), 1)
         for start in range(0, len(batch), step):
             part = batch.take(slice(start, start + step))
-            slope, curvature, label_slope = derivatives(part, geometry.loss, part.project(geometry.parameters))
-            reached = np.einsum("aco,no->nac", response, part.augmented())
+            seen = geometry.frame.rows(part)
+            slope, curvature, label_slope = derivatives(seen, geometry.loss, seen.project(geometry.position))
+            reached = np.einsum("aco,no->nac", response, seen.augmented())
             bent = curvature @ geometry.tau.T
             found = np.einsum("nc,ack->nak", slope, moved) + reached @ bent
             for i, column in enumerate(self.columns):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.information._known import KnownValues
-from seepage.linear.rows._rows import RowsInMemory
+from seepage.linear.rows import RowsInMemory
 
 Array = NDArray[np.float64]
 

@@ -18,9 +18,8 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
-from seepage.linear.columns._affine import Affine
-from seepage.linear.columns._check import Missing, check_map, missing_cells
-from seepage.linear.objective._estimators import Labels
+from seepage.linear.columns import Affine, Missing, check_map, missing_cells
+from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
 from seepage.linear.rows._threads import in_threads
 
@@ -135,6 +134,19 @@ class Rows(Protocol):
         """The number of rows."""
         ...
 
+    def few(self) -> Batch:
+        """Return the first few rows, unchecked."""
+        ...
+
+    @property
+    def missing(self) -> Missing:
+        """Who lacks a value in which raw column."""
+        ...
+
+    def is_two_valued(self, column: int) -> bool:
+        """Return whether a raw column has two values, whatever they are."""
+        ...
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
@@ -143,21 +155,12 @@ class Rows(Protocol):
 class RowsInMemory(Rows, Protocol):
     """Rows of which any part can be had."""
 
-    @property
-    def missing(self) -> Missing:
-        """Who lacks a value in which raw column."""
-        ...
-
     def spans(self, *, summed: bool = False) -> list[slice]:
         """Return where each batch begins and ends, in order; batches of sums may be larger."""
         ...
 
     def read(self, span: slice) -> Batch:
         """Return the rows of one span."""
-        ...
-
-    def is_two_valued(self, column: int) -> bool:
-        """Return whether a raw column has two values, whatever they are."""
         ...
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
@@ -223,6 +226,9 @@ class InMemory:
     @property
     def count(self) -> int:
         return len(self.table)
+
+    def few(self) -> Batch:
+        return self.read(slice(0, min(self.batch_size, self.count)))
 
     def spans(self, *, summed: bool = False) -> list[slice]:
         size = self.batch_size

@@ -1,32 +1,121 @@
 """A fitted model with the rows it was fitted on, in one notation, and what its release is."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
 from seepage._facts import Assumption, given, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Table, column_values, plain
-from seepage.engines import Engine
-from seepage.linear.columns._affine import Affine
-from seepage.linear.columns._steps import through
+from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, search_of, split
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._passes import OnEngine
-from seepage.linear.objective._chosen import chosen, search_of
-from seepage.linear.objective._estimators import Labels, Problem, check_supported, class_weight_of, labels_of, read
-from seepage.linear.objective._minimizer import Minimizer, minimize
-from seepage.linear.rows._rows import InMemory, Reading, batch_rows
-from seepage.linear.rows._sums import NewtonSums, newton_sums
-from seepage.linear.rows._weights import checked_weights
-from seepage.linear.rows._width import check_width
+from seepage.linear.objective import (
+    STATED,
+    Minimizer,
+    NewtonSums,
+    Problem,
+    check_supported,
+    class_weight_of,
+    labels_of,
+    minimize,
+    newton_sums,
+    read,
+)
+from seepage.linear.rows import Frame, InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
 
 Array = NDArray[np.float64]
+GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weight of all rows, and of each class if there are classes."""
+
+    total: float
+    counts: Array | None = None
+    """The number of rows of each class."""
+    weighted: Array | None = None
+    """The sum of their sample weights."""
+
+
+class Source(ABC, Generic[GivenRows]):
+    """Rows as they were given, before a model says how to read them."""
+
+    @property
+    @abstractmethod
+    def header(self) -> Table:
+        """The raw columns that the model takes; their rows may be elsewhere."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def classes(self) -> NDArray[Any]:
+        """Return the labels that there are, in order."""
+
+    @abstractmethod
+    def outputs(self) -> int:
+        """Return how many labels a row has."""
+
+    @abstractmethod
+    def weights(self, labels: Labels, balanced: bool) -> Weights:
+        """Return what rows weigh; those of each class at least if classes are to be balanced."""
+
+    @abstractmethod
+    def rows(self, reading: Reading, batch_size: int) -> GivenRows:
+        """Return the rows as a model reads them."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceInMemory(Source[InMemory]):
+    """Rows that are in memory."""
+
+    table: Table
+    labels: NDArray[Any]
+    sample_weight: Array | None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, columns: Sequence[str] | None, sample_weight: Any = None) -> "SourceInMemory":
+        """Check that there is a label and a weight for each row."""
+        if y is None:
+            raise InputError("y is missing: give the labels that the model was fitted on.")
+        table = Table.of(X, columns)
+        return cls(table, _labels(y, table), checked_weights(sample_weight, len(table)))
+
+    @property
+    def header(self) -> Table:
+        return self.table
+
+    @property
+    def count(self) -> int:
+        return len(self.table)
+
+    def classes(self) -> NDArray[Any]:
+        return np.unique(self.labels)
+
+    def outputs(self) -> int:
+        return 1 if self.labels.ndim == 1 else self.labels.shape[1]
+
+    def weights(self, labels: Labels, balanced: bool) -> Weights:
+        each = self.sample_weight
+        total = float(self.count if each is None else each.sum())
+        if labels.classes is None:
+            return Weights(total)
+        index = labels.positions(self.labels)
+        counts = np.bincount(index, minlength=len(labels.classes)).astype(np.float64)
+        weighted = counts if each is None else np.bincount(index, each, len(counts)).astype(np.float64)
+        return Weights(total, counts, weighted)
+
+    def rows(self, reading: Reading, batch_size: int) -> InMemory:
+        return InMemory(self.table, self.labels, self.sample_weight, reading, batch_size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +132,7 @@ class Release:
     @classmethod
     def of(
         cls,
-        fit: "Fit",
+        fit: "Fit[Rows]",
         minimizer: Minimizer,
         noise: GaussianNoise,
         attributes: Sequence[str] | None,
@@ -69,35 +158,50 @@ class Release:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Generic[GivenRows]):
     """A fitted model with the rows it was fitted on, read into one notation."""
 
     problem: Problem
     affine: Affine
     table: Table
-    rows: Any
-    """Where its rows are: `InMemory`, `OnEngine` or `FileRows`."""
+    rows: GivenRows
     preprocessed: bool
     search: str | None
     """What chose the penalty by looking at the data, if something did."""
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any, engine: Engine | None = None) -> "Fit":
-        """Check that model and data can belong together, and read them."""
+    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> "Fit[InMemory]":
+        """Read a model and its rows in memory."""
+        return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight))
+
+    @classmethod
+    def assembled(cls, model: Any, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
+        """Check that a model and its rows can belong together, and read them.
+
+        Parameters
+        ----------
+        model : estimator or Pipeline
+            Fitted, or filled in as if it were.
+        source : Source
+            Where its rows are.
+        weighed : bool, default=True
+            Whether to look at the weights of rows, which the objective needs and its form does not.
+        """
         preprocess, estimator = split(model)
         check_supported(estimator)
-        table = Table.of(X, fitted_columns(preprocess, estimator))
-        labels = _labels(y, table)
-        weights = checked_weights(sample_weight, len(table))
-        affine = affine_of(preprocess, estimator, table.names)
-        coder = labels_of(estimator)
-        class_weight = class_weight_of(estimator, *_class_counts(coder, labels, weights))
-        reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept), affine)
-        rows = InMemory(table, labels, weights, reading, batch_rows(affine.features))
-        total = _total_weight(rows)
-        problem = read(estimator, coder, class_weight, total, len(table))
-        shared = rows if engine is None else OnEngine(rows, engine)
-        return cls(problem, affine, table, shared, preprocess is not None, search_of(model))
+        affine = affine_of(preprocess, estimator, source.header.names)
+        check_width(np.size(estimator.coef_))
+        labels = labels_of(estimator)
+        balanced = getattr(estimator, "class_weight", None) is not None
+        weights = source.weights(labels, balanced) if weighed else Weights(float(source.count))
+        class_weight = class_weight_of(estimator, weights.counts, weights.weighted)
+        total = weights.total
+        if class_weight is not None and weights.weighted is not None:
+            total = float(class_weight @ weights.weighted)
+        reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine)
+        rows = source.rows(reading, batch_rows(affine.features))
+        problem = read(estimator, labels, class_weight, total, source.count)
+        return Fit(problem, affine, source.header, rows, preprocess is not None, search_of(model))
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -105,14 +209,19 @@ class Fit:
         names = (*features, "(intercept)") if self.problem.intercept else features
         checked = False
 
-        def evaluate(parameters: Array) -> NewtonSums:
+        def evaluate(position: Array, frame: Frame) -> NewtonSums:
             nonlocal checked
-            of = partial(newton_sums, loss=self.problem.loss, parameters=parameters)
+            of = partial(newton_sums, loss=self.problem.loss, position=position, frame=frame)
             sums: NewtonSums = self.rows.total(of, None if checked else features)
             checked = True
             return sums
 
-        return minimize(self.problem, evaluate, names, start_is_fit=start_is_fit)
+        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit)
+
+    def _frame(self) -> Frame:
+        """Return where to look at the rows from: any place among them will do, so the first few tell it."""
+        problem = self.problem
+        return Frame.around(self.rows.few()) if problem.intercept and not problem.penalty[-1].any() else Frame()
 
     def two_valued(self, columns: Sequence[int]) -> set[str]:
         """Return the columns with two values: an error in units of such a code says nothing."""
@@ -146,47 +255,6 @@ def _checked_numbers(numbers: Collection[str] | None, names: Sequence[str]) -> s
     return set(numbers or ())
 
 
-def split(model: Any) -> tuple[Any, Any]:
-    """Return the preprocessing, or None, and the estimator behind it; of a search, what it chose."""
-    model = chosen(model)
-    if not isinstance(model, Pipeline):
-        return None, model
-    before = model[:-1]
-    return (before if len(before.steps) else None), model[-1]
-
-
-def fitted_columns(preprocess: Any, estimator: Any) -> list[str] | None:
-    """Return the columns that a model was fitted on by name, if it was."""
-    first = estimator if preprocess is None else preprocess
-    try:
-        names = first.feature_names_in_
-    except AttributeError:
-        return None
-    return [str(name) for name in names]
-
-
-def features_of(preprocess: Any, names: Sequence[str]) -> int:
-    """Return how many features the raw columns become."""
-    return _through(preprocess, names).features
-
-
-def _through(preprocess: Any, names: Sequence[str]) -> Affine:
-    affine = Affine.raw(len(names))
-    return affine if preprocess is None else through(preprocess, affine, "")
-
-
-def affine_of(preprocess: Any, estimator: Any, names: Sequence[str]) -> Affine:
-    """Return the features as an affine map of the raw columns."""
-    affine = _through(preprocess, names)
-    expected = np.atleast_2d(estimator.coef_).shape[1]
-    if affine.features != expected:
-        raise InputError(
-            f"X has {len(names)} columns, which give {affine.features} features; the model was fitted on {expected}."
-        )
-    check_width(np.size(estimator.coef_))
-    return affine
-
-
 def _labels(y: Any, table: Table) -> NDArray[Any]:
     labels = plain(column_values(y))
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -198,42 +266,8 @@ def _labels(y: Any, table: Table) -> NDArray[Any]:
     return labels
 
 
-def _class_counts(
-    labels: Labels, values: NDArray[Any], weights: Array | None
-) -> tuple[Array, Array] | tuple[None, None]:
-    if labels.classes is None:
-        return None, None
-    index = labels.positions(values)
-    counts = np.bincount(index, minlength=len(labels.classes)).astype(np.float64)
-    if weights is None:
-        return counts, counts
-    return counts, np.bincount(index, weights, minlength=len(labels.classes)).astype(np.float64)
-
-
-def _total_weight(rows: InMemory) -> float:
-    factor = rows.reading.class_weight
-    if factor is None:
-        return float(rows.count if rows.weights is None else rows.weights.sum())
-    each = factor[rows.reading.labels.positions(rows.labels)]
-    return float(each.sum() if rows.weights is None else each @ rows.weights)
-
-
-def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Name each feature after the columns that it is made of."""
-    found = []
-    for feature in range(affine.features):
-        reached = [affine.coordinates[i] for i in affine.matrix[[feature]].tocoo().coords[1]]
-        if len(reached) == 1:
-            column, level = reached[0]
-            values = "" if level is None else f" = {', '.join(map(str, level))}"
-            found.append(f"{names[column]}{values}")
-        else:
-            found.append(f"feature {feature}")
-    return tuple(found)
-
-
 def _assumptions(
-    fit: Fit, noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
+    fit: Fit[Rows], noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
 ) -> tuple[Assumption, ...]:
     published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
     estimator = {"estimator": fit.problem.estimator}
@@ -296,4 +330,21 @@ def _assumptions(
             {"distance": personal(minimizer.distance, ".1g")},
         )
     )
+    if minimizer.rounding > STATED:
+        found.append(
+            Assumption(
+                "rounding",
+                "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
+                "error of up to {rounding} in the numbers.",
+                {"rounding": personal(minimizer.rounding, ".0e")},
+            )
+        )
+    if minimizer.undecided.size:
+        found.append(
+            Assumption(
+                "least norm",
+                "Several parameters fit this data equally well, and the model is the one of least norm among them: "
+                "values move only as the columns can move together, as one level of a category moves to another.",
+            )
+        )
     return tuple(found)

@@ -1,0 +1,47 @@
+"""The ways in which people are grouped, each with its name."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+
+from seepage._tables import column_name
+from seepage.leakage._distribution import Distribution
+from seepage.leakage._information import Information
+from seepage.leakage.types import By
+
+
+def groupings(information: Information, groups: Any) -> Iterator[tuple[str, Mapping[Hashable, Distribution]]]:
+    """Yield the name of each way of grouping people, with the distribution of eta in each of its groups.
+
+    Parameters
+    ----------
+    information : Information
+        What was measured.
+    groups : str, array-like of shape (n,), frame, mapping from name to array-like, or list of str, optional
+        Columns, or labels of each person; by default the groups that were given to `measure`, if any.
+    """
+    for name, by in _columns(information, groups):
+        yield name, information.groups(by)
+
+
+def _columns(information: Information, groups: Any) -> Iterator[tuple[str, By]]:
+    if groups is None:
+        if information.people.grouping is not None:
+            yield information.people.grouping, None
+        return
+    if isinstance(groups, str):
+        yield groups, groups
+        return
+    listed = isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups)
+    if listed and len(groups) != information.count:
+        yield from ((name, name) for name in groups)
+        return
+    if isinstance(groups, Mapping):
+        yield from ((str(name), labels) for name, labels in groups.items())
+        return
+    frame = nw.from_native(groups, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        yield from ((str(name), frame[name]) for name in frame.columns)
+        return
+    yield column_name(groups, "group"), groups
