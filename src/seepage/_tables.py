@@ -119,7 +119,7 @@ class Table:
 
 
 def _labels(data: Any) -> list[Any]:
-    """Return what the columns of a frame are called, which may be numbers; of Arrow tables `columns` are the columns."""
+    """Return what the columns of a frame are called: text, or numbers."""
     return list(getattr(data, "column_names", getattr(data, "columns", ())))
 
 
