@@ -28,7 +28,7 @@ FLOORS = (
 )
 # Inside a room the same holds, from the top down; what is not named here stands on all the rest.
 STAIRS = {
-    "linear": (("",), ("files",), ("information",), ("objective",), ("rows", "columns")),
+    "linear": (("",), ("files",), ("information",), ("objective",), ("rows",), ("columns",)),
     "report": (("",), ("write", "build"), ("_edition",), ("_document",)),
     "cli": (("",), ("commands",), ("input",), ("terminal",)),
 }

@@ -36,6 +36,7 @@ class Table:
         """Wrap `data`; a frame is cut to `columns`, in their order, when these are given."""
         if sparse.issparse(data):
             return cls(sparse.csr_array(data), _numbered(data.shape[1], columns))
+        _check_unique(data)
         frame = nw.from_native(data, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             names = [str(name) for name in frame.columns]
@@ -45,7 +46,8 @@ class Table:
                     raise InputError(
                         f"X has no column {missing[0]!r}, which the model was fitted on. Its columns are {names}."
                     )
-                frame, names = frame.select(list(columns)), list(columns)
+                # By place: a column may be called by a number.
+                frame, names = frame[:, [names.index(name) for name in columns]], list(columns)
             return cls(frame.to_native(), tuple(names))
         array = np.asarray(data)
         if array.ndim != 2:
@@ -65,30 +67,52 @@ class Table:
         """Whether the rows came in a data frame."""
         return not isinstance(self.native, np.ndarray) and not sparse.issparse(self.native)
 
+    @property
+    def has_names(self) -> bool:
+        """Whether columns are called by text, which is what scikit-learn remembers."""
+        return self.is_frame and all(isinstance(name, str) for name in _labels(self.native))
+
     def rows(self, start: int, stop: int) -> Any:
         """Return a range of rows, in the same library."""
         if not self.is_frame:
             return self.native[start:stop]
         return nw.from_native(self.native, eager_only=True)[start:stop].to_native()
 
+    def picked(self, rows: NDArray[np.intp]) -> Any:
+        """Return some rows by their places, in the same library."""
+        if not self.is_frame:
+            return self.native[rows]
+        return nw.from_native(self.native, eager_only=True)[rows.tolist()].to_native()
+
     def rows_with(self, start: int, stop: int, name: str, value: Any) -> Any:
         """Return a range of rows with one column set to a value."""
-        part = self.rows(start, stop)
-        if self.is_frame:
-            frame = nw.from_native(part, eager_only=True)
-            kind = nw.Float64 if _is_lost(value, frame[name].dtype) else frame[name].dtype
-            return frame.with_columns(nw.lit(value).cast(kind).alias(name)).to_native()
-        changed = part.toarray() if sparse.issparse(part) else np.array(part)
-        if changed.dtype.kind in "iu" and value != np.array(value).astype(changed.dtype):
-            changed = changed.astype(np.float64)
-        changed[:, self.names.index(name)] = value
-        return sparse.csr_array(changed) if sparse.issparse(part) else changed
+        part, at = self.rows(start, stop), self.names.index(name)
+        if not self.is_frame:
+            changed = part.toarray() if sparse.issparse(part) else np.array(part)
+            if changed.dtype != object:
+                # A half among integers stays a half.
+                changed = changed.astype(np.result_type(changed.dtype, np.asarray(value).dtype))
+            changed[:, at] = value
+            return sparse.csr_array(changed) if sparse.issparse(part) else changed
+        frame = nw.from_native(part, eager_only=True)
+        if frame.implementation.is_pandas():
+            changed = part.copy(deep=False)
+            changed.isetitem(at, _repeated(value, part.iloc[:, at]))
+            return changed
+        held = frame[name].dtype
+        literal = nw.lit(value)
+        # Text and categories keep their type, which encoders ask for; a number may need a wider one.
+        return frame.with_columns((literal if held.is_numeric() else literal.cast(held)).alias(name)).to_native()
 
     def column(self, name: str) -> Column:
         """Return one column as an array."""
+        return self.column_at(self.names.index(name))
+
+    def column_at(self, position: int) -> NDArray[Any]:
+        """Return one column as an array, by its place: its name may be a number."""
         if self.is_frame:
-            return column_values(nw.from_native(self.native, eager_only=True)[name])
-        values = self.native[:, [self.names.index(name)]]
+            return column_values(nw.from_native(self.native, eager_only=True)[:, position])
+        values = self.native[:, [position]]
         return np.asarray(values.toarray() if sparse.issparse(values) else values)[:, 0]
 
     @property
@@ -102,9 +126,53 @@ class Table:
         return self.native.index if self.is_frame and hasattr(self.native, "iloc") else None
 
 
-def _is_lost(value: Any, kind: Any) -> bool:
-    """Return whether a column of whole numbers cannot hold a value."""
-    return bool(kind.is_integer()) and not isinstance(value, str) and value != int(value)
+def _labels(data: Any) -> list[Any]:
+    """Return what the columns of a frame are called: text, or numbers."""
+    return list(getattr(data, "column_names", getattr(data, "columns", ())))
+
+
+def _check_unique(data: Any) -> None:
+    names = _labels(data)
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise InputError(f"X has two columns called {twice[0]!r}: rename one, or attributes cannot be told apart.")
+
+
+def _repeated(value: Any, column: Any) -> Any:
+    """Return a value for each row of a pandas column, in the column's own type if it can hold it."""
+    import pandas as pd
+
+    held = column.dtype
+    if isinstance(held, pd.SparseDtype):
+        held = held.subtype
+    repeated = [value] * len(column)
+    if isinstance(held, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(held):
+        return pd.Series(repeated, index=column.index, dtype=held)
+    return pd.Series(repeated, index=column.index)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for a missing one: None, NaN, or a library's own."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        # pandas.NA compares with nothing, not even with itself.
+        return True
+
+
+def missing_in(values: NDArray[Any], markers: Sequence[Any] = ()) -> NDArray[np.bool_]:
+    """Return where values are missing; `markers` stand for a missing value too."""
+    if values.dtype.kind == "f":
+        found = np.asarray(np.isnan(values))
+    elif values.dtype.kind in "OMm":
+        found = np.fromiter((is_missing(value) for value in values.tolist()), dtype=bool, count=len(values))
+    else:
+        found = np.zeros(len(values), dtype=bool)
+    for marker in markers:
+        found = found | np.asarray(values == marker, dtype=bool)
+    return found
 
 
 def _numbered(count: int, names: Sequence[str] | None) -> tuple[str, ...]:

@@ -102,8 +102,7 @@ def test_an_encoded_column_is_one_attribute_of_indicators(encoder, columns):
     affine = through(pipeline, Affine.raw(5), "")
     hot = _dense(pipeline.transform(MIXED))[:, 2:]
     values = {0: MIXED["age"].to_numpy(), 2: MIXED["dose"].to_numpy()}
-    order = [c for c in affine.coordinates if c.level is not None]
-    by_column = sorted(order)
+    by_column = [c for c in affine.coordinates if c.level is not None]
     coordinates = np.column_stack(
         [values[c.column] if c.level is None else hot[:, by_column.index(c)] for c in affine.coordinates]
     )

@@ -21,6 +21,11 @@ def attackable(leak: Leakage) -> LinearInformation:
         raise UnansweredError("These attacks need the measurement of one linear model (seepage.measure).")
     if information.noise.scale is None:
         raise UnansweredError("These attacks are written for independent noise of one scale.")
+    if information.owners is not None or information.rows.missing:
+        raise UnansweredError(
+            "These attacks are on one complete row of a person; here some people have several rows, or lack values. "
+            "Attack a measurement without ids=, or of the complete rows."
+        )
     return information
 
 

@@ -74,6 +74,8 @@ class GroupLeakage:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.resamples, int) or self.resamples < 1:
+            raise InputError(f"resamples must be a positive whole number, not {self.resamples!r}.")
         if not 0 < self.confidence < 1:
             raise InputError(f"confidence must be between 0 and 1, not {self.confidence!r}.")
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from seepage.leakage.types import Assurance, By, Kind, Who
 from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
+Variance = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,23 +29,44 @@ class Distances:
 
     values: tuple[Any, ...]
     truth: NDArray[np.intp]
-    """Which of the values each person has; -1 if none of them."""
+    """Which of the values each record has; -1 if none of them."""
     distance: Array
-    """From each person's true value to each value, shape (n, values); NaN where no refit could be found."""
+    """From each record's true value to each value, shape (n, values); NaN where no refit could be found."""
+    person: NDArray[np.intp] | None = None
+    """Whose each record is, if some people have several."""
+    absent: NDArray[np.bool_] | None = None
+    """Which records have no value of the attribute."""
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:
         """Who has a value for which no refit could be found: neither nearest nor farthest is known of them."""
-        return np.asarray(np.isnan(self.distance).any(axis=1))
+        missing = np.asarray(np.isnan(self.distance).any(axis=1))
+        if self.absent is not None:
+            missing &= ~self.absent
+        return np.asarray(self._of_people(missing, np.logical_or))
 
     def nearest(self) -> Array:
-        """Return the distance to the nearest other value of each person."""
+        """Return the distance to the nearest other value of each person; NaN for those who have no value."""
         others = np.where(np.arange(len(self.values)) == self.truth[:, None], np.inf, self.distance)
-        return np.asarray(others.min(axis=1))
+        return self._of_known(others.min(axis=1), np.minimum, np.inf)
 
     def farthest(self) -> Array:
         """Return the distance to the farthest other value of each person: the pair that is told apart most easily."""
-        return np.asarray(self.distance.max(axis=1))
+        return self._of_known(self.distance.max(axis=1), np.maximum, -np.inf)
+
+    def _of_known(self, values: Array, choose: np.ufunc, never: float) -> Array:
+        """Return the chosen one of each person's records that have a value."""
+        if self.absent is None:
+            return self._of_people(values, choose)
+        found = self._of_people(np.where(self.absent, never, values), choose)
+        return np.where(self._of_people(self.absent, np.logical_and), np.nan, found)
+
+    def _of_people(self, values: Column, choose: np.ufunc) -> Column:
+        if self.person is None:
+            return values
+        order = np.argsort(self.person, kind="stable")
+        starts = np.unique(self.person[order], return_index=True)[1]
+        return np.asarray(choose.reduceat(values[order], starts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +108,13 @@ class Information(ABC):
     categorical: frozenset[str] = frozenset()
     assumptions: tuple[Assumption, ...]
     noise: GaussianNoise | None
+    units: Mapping[str, str] = field(default_factory=dict)
+    """How an attribute is counted, where two releases could count it differently; only like is added to like."""
+
+    @property
+    @abstractmethod
+    def private_values(self) -> Array | int:
+        """How many private values each person has, or everyone: what `dfil` is the mean over."""
 
     @property
     @abstractmethod
@@ -121,8 +150,11 @@ class Information(ABC):
         """Return how far the release moves when one person's attribute takes another value, exactly."""
 
     @abstractmethod
-    def variances(self) -> Mapping[str, float]:
-        """Return the variance over all people of each attribute that is a number: the data's own prior."""
+    def variances(self) -> Mapping[str, Variance]:
+        """Return the variance over all people of each attribute that is a number: the data's own prior.
+
+        An attribute of several numbers (the label of a model with several targets) has one for each.
+        """
 
     @abstractmethod
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
@@ -138,11 +170,11 @@ class GatheredInformation(Information):
 
     @cached_property
     def _example_distributions(self) -> Mapping[str, Distribution]:
-        return {name: Values.of(values) for name, values in self.examples().items()}
+        return {name: Values.of(_answered(values)) for name, values in self.examples().items()}
 
     @cached_property
     def _attribute_distributions(self) -> Mapping[str, Distribution]:
-        return {name: Values.of(values) for name, values in self.attributes().items()}
+        return {name: Values.of(_answered(values)) for name, values in self.attributes().items()}
 
     def groups(self, by: By) -> Mapping[Hashable, Distribution]:
         labels, eta = self.people.labels(by), self.examples()["eta"]
@@ -150,9 +182,17 @@ class GatheredInformation(Information):
             raise InputError(
                 f"by_group needs a group label for each of the {len(eta)} people, not shape {labels.shape}."
             )
-        return split(eta, labels)
+        known = ~np.isnan(eta)
+        return split(eta[known], labels[known])
 
     def top(self, count: int) -> Exposed:
         examples = self.examples()
+        # Whoever is unanswered comes last.
         rows = np.argsort(-examples["eta"], kind="stable")[:count]
         return Exposed(rows, self.people.take(rows), {name: values[rows] for name, values in examples.items()})
+
+
+def _answered(values: Array) -> Array:
+    """Return the values of people who have one."""
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values

@@ -13,7 +13,7 @@ from seepage._tables import Frame, frame
 from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
-from seepage.leakage._prior import check_names, variances
+from seepage.leakage._prior import check_names, checked_lengths, variances
 from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import Assurance, By, Prior, Who
@@ -78,16 +78,15 @@ class Leakage:
             Where values are known to lie. A floor above half the length is infinite: the release says nothing
             beyond the range.
         """
-        before = variances(self.information, prior)
+        before, lengths = variances(self.information, prior), checked_lengths(self.information, interval)
         floors = {}
         for name, eta in self._numbers().items():
             known = before.get(name)
-            floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, known)
-            if interval is not None and name in interval:
-                low, high = interval[name]
-                floor = beyond_range(floor, high - low)
+            # Of several numbers the one that was known best beforehand can be guessed best.
+            floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, np.min(known))
+            if name in lengths:
+                floor = beyond_range(floor, lengths[name])
             floors[name] = floor
-        check_names(self.information, interval or {})
         return self.people.frame(floors)
 
     def variance_left(self, *, prior: Prior = "data") -> Frame:
@@ -99,7 +98,7 @@ class Leakage:
             As for `error_floor`.
         """
         before, numbers = variances(self.information, prior), self._numbers()
-        return self.people.frame({name: variance_left(numbers[name], known) for name, known in before.items()})
+        return self.people.frame({name: variance_left(numbers[name], np.max(known)) for name, known in before.items()})
 
     def success_rate(
         self,
@@ -137,7 +136,7 @@ class Leakage:
         truth, distance = found.truth[person], found.distance[person, other]
         odds = _odds(found, prior)[truth, other]
         names = np.array(found.values)
-        return self.people.take(person).frame(
+        return self.people.take(person if found.person is None else found.person[person]).frame(
             {
                 "value": names[truth],
                 "other": names[other],
@@ -164,6 +163,7 @@ class Leakage:
         interval : mapping from attribute to (low, high), optional
             Where values are known to lie; needed for the reconstruction bound of differential privacy.
         """
+        checked_lengths(self.information, interval)
         return frame(translate(self.information, delta, input_norm, interval or {}), self.people.library)
 
     def _numbers(self) -> dict[str, Array]:

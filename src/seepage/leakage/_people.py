@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Column, Frame, Listed, Table, column_name, column_values, default_library, frame
+from seepage._tables import Column, Frame, Listed, Table, column_name, column_values, default_library, frame, is_missing
 from seepage.leakage.types import By, Who
 
 
@@ -65,6 +65,8 @@ class PeopleInMemory(People):
     others: Mapping[str, Column] = field(default_factory=dict)
     """Such columns beside the table: the labels, and the groups if they were given by themselves."""
     grouping: str | None = None
+    person: NDArray[np.intp] | None = None
+    """Whose each row of the table is, by place among the ids, if some people have several rows."""
 
     def __post_init__(self) -> None:
         if not self.library:
@@ -79,8 +81,12 @@ class PeopleInMemory(People):
             grouping = column_name(groups, "group")
             others[grouping] = _listed(groups, len(table), "groups=")
         library = table.library or default_library()
-        names = table.index if ids is None else _listed(ids, len(table), "ids=")
-        found = cls(names, library, table=table, others=others, grouping=grouping)
+        if ids is None:
+            _refuse_repeated(table.index)
+            names, person = table.index, None
+        else:
+            names, person = _merged(_listed(ids, len(table), "ids="))
+        found = cls(names, library, table=table, others=others, grouping=grouping, person=person)
         if grouping is not None:
             found.labels(grouping)
         return found
@@ -109,7 +115,7 @@ class PeopleInMemory(People):
                     "groups=."
                 )
             by = self.grouping
-        return self._column(by) if isinstance(by, str) else column_values(by)
+        return self._column(by) if isinstance(by, str) else self._aligned(by, "by_group")
 
     def mask(self, who: Who, count: int) -> NDArray[np.bool_] | None:
         """Return which people are meant; None if everyone is."""
@@ -124,7 +130,7 @@ class PeopleInMemory(People):
             if not mask.any():
                 raise InputError(f"Nobody has {dict(who)!r}: nothing can be said about nobody.")
             return mask
-        mask = column_values(who)
+        mask = self._aligned(who, "joint")
         if mask.dtype != np.bool_ or mask.shape != (count,):
             raise InputError(
                 f"joint needs True or False for each of the {count} people, not {mask.dtype} of shape {mask.shape}."
@@ -133,7 +139,50 @@ class PeopleInMemory(People):
             raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
         return mask
 
-    def _column(self, name: str) -> Column:
+    def _aligned(self, given: Any, what: str) -> NDArray[Any]:
+        """Return a value for each person in their order; a pandas series says itself whose each value is."""
+        values, index = column_values(given), getattr(given, "index", None)
+        if hasattr(given, "iloc") and index is not None:
+            values = self._by_index(given, index, values, what)
+        if self.person is not None and values.shape == self.person.shape:
+            values = self._of_people(values, what)
+        return values
+
+    def _by_index(self, given: Any, index: Any, values: NDArray[Any], what: str) -> NDArray[Any]:
+        import pandas as pd
+
+        of_rows = None if self.table is None else self.table.index
+        named = [pd.Index(each) for each in (self.ids, of_rows) if each is not None]
+        # Rows without an index of their own are only numbered.
+        numbered = of_rows is None and index.equals(pd.RangeIndex(len(index)))
+        if not named or numbered or any(index.equals(each) for each in named):
+            return values
+        for each in named:
+            if len(index) == len(each) and index.is_unique and each.is_unique and index.isin(each).all():
+                return np.asarray(given.reindex(each).to_numpy())
+        raise InputError(
+            f"{what} was given a pandas series whose index is not that of the people ({_few(index)}, and "
+            f"{_few(named[0])}), so whose each value is cannot be said. Give it the same index, or pass its values "
+            "alone, in the order of the rows: .to_numpy()."
+        )
+
+    def _of_people(self, values: NDArray[Any], what: str) -> NDArray[Any]:
+        """Return the value that all rows of each person have in common."""
+        assert self.person is not None
+        first = np.unique(self.person, return_index=True)[1]
+        differ = values != values[first][self.person]
+        if np.any(differ):
+            who = self.ids[self.person[int(np.argmax(differ))]]
+            raise InputError(
+                f"{what}: the rows of person {who!r} differ. Give one value for each of {len(first)} people."
+            )
+        return values[first]
+
+    def _column(self, name: str) -> NDArray[Any]:
+        values = self._row_column(name)
+        return values if self.person is None else self._of_people(values, f"The column {name!r}")
+
+    def _row_column(self, name: str) -> NDArray[Any]:
         if name in self.others:
             return self.others[name]
         if self.table is None:
@@ -146,7 +195,36 @@ class PeopleInMemory(People):
         return self.table.column(name)
 
 
-def _listed(values: Any, count: int, what: str) -> Column:
+def _refuse_repeated(index: Any) -> None:
+    """Refuse a pandas index that names two rows alike: they may be strangers."""
+    if index is None or index.is_unique:
+        return
+    twice = index[index.duplicated()][0]
+    raise InputError(
+        f"The index of X holds {twice!r} more than once, as it does after pd.concat: that may be one person or two. If "
+        "each row is a person, reset it first: X.reset_index(drop=True). If rows with one label are one person's, say "
+        "so with ids=X.index."
+    )
+
+
+def _merged(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """Return each id once, in the order of the rows, and whose each row is, if somebody has several."""
+    listed = ids.tolist()
+    if any(is_missing(each) for each in listed):
+        raise InputError("ids= lacks the id of somebody. Give every row one.")
+    place = {each: i for i, each in enumerate(dict.fromkeys(listed))}
+    if len(place) == len(listed):
+        return ids, None
+    person = np.array([place[each] for each in listed], dtype=np.intp)
+    return ids[np.unique(person, return_index=True)[1]], person
+
+
+def _few(index: Any) -> str:
+    listed = [repr(each) for each in index[:3].tolist()]
+    return ", ".join(listed) + (", ..." if len(index) > 3 else "")
+
+
+def _listed(values: Any, count: int, what: str) -> NDArray[Any]:
     listed = column_values(values)
     if listed.ndim != 1 or len(listed) != count:
         raise InputError(f"{what} must name each of the {count} rows of X once; it has shape {listed.shape}.")

@@ -1,9 +1,12 @@
 """What is known before a release."""
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
+
+import numpy as np
 
 from seepage._errors import InputError, UnansweredError
-from seepage.leakage._information import Information
+from seepage.leakage._information import Information, Variance
 from seepage.leakage.types import Prior
 
 
@@ -14,7 +17,38 @@ def check_names(information: Information, names: Iterable[str]) -> None:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
 
 
-def variances(information: Information, prior: Prior) -> Mapping[str, float]:
+def check_numbers(information: Information, names: Iterable[str]) -> None:
+    """Refuse a name that is no private attribute, or one whose values are categories."""
+    listed = list(names)
+    check_names(information, listed)
+    for name in listed:
+        if name in information.categorical:
+            raise InputError(
+                f"{name!r} is a category, which has no variance and no range; ask for its success_rate(). If it is a "
+                f"number, measure with numbers=[{name!r}]."
+            )
+
+
+def checked_lengths(information: Information, interval: Mapping[str, tuple[float, float]] | None) -> dict[str, float]:
+    """Return how long the interval of each attribute is."""
+    if interval is None:
+        return {}
+    if not isinstance(interval, Mapping):
+        raise InputError(f"interval must be a mapping from attribute to (low, high), not {interval!r}.")
+    check_numbers(information, interval)
+    lengths = {}
+    for name, ends in interval.items():
+        try:
+            low, high = map(float, ends)
+        except (TypeError, ValueError):
+            raise InputError(f"The interval of {name!r} must be (low, high), not {ends!r}.") from None
+        if not low < high:
+            raise InputError(f"The interval of {name!r} must begin below its end, not be {ends!r}.")
+        lengths[name] = high - low
+    return lengths
+
+
+def variances(information: Information, prior: Prior) -> Mapping[str, Variance]:
     """Return the variance of each attribute before the release, those of the data or those given."""
     if prior is None:
         return {}
@@ -22,10 +56,12 @@ def variances(information: Information, prior: Prior) -> Mapping[str, float]:
         if prior != "data":
             raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
         return information.variances()
-    check_names(information, prior)
+    if not isinstance(prior, Mapping):
+        raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
+    check_numbers(information, prior)
     for name, variance in prior.items():
-        if not variance > 0:
-            raise InputError(f"The prior variance of {name!r} must be positive, not {variance!r}.")
+        if not isinstance(variance, Real) or not variance > 0:
+            raise InputError(f"The prior variance of {name!r} must be a positive number, not {variance!r}.")
     return prior
 
 
@@ -44,4 +80,5 @@ def deviations(information: Information, prior: Prior) -> dict[str, float]:
     except UnansweredError:
         # People in files, whose variances nobody counted.
         return {}
-    return {name: float(variance) ** 0.5 for name, variance in known.items() if variance > 0}
+    smallest = {name: float(np.min(variance)) for name, variance in known.items()}
+    return {name: variance**0.5 for name, variance in smallest.items() if variance > 0}

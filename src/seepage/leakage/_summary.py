@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf, isnan, nan
 
 import narwhals as nw
 
@@ -23,7 +24,7 @@ class Spread:
     Attributes
     ----------
     median, tail, worst : float
-        The tail is the 95th percentile of what is large when bad, the 5th of what is small.
+        The tail is the 95th percentile of what is large when bad, the 5th of what is small. NaN if nobody has a value.
     """
 
     name: str
@@ -34,11 +35,13 @@ class Spread:
     @classmethod
     def of(cls, name: str, values: Distribution) -> "Spread":
         """Return the spread of some values."""
+        if not values.count:
+            return cls(name, nan, nan, nan)
         return cls(name, values.quantile(0.5), values.quantile(0.95), values.largest)
 
     def inverse(self) -> "Spread":
         """Return the spread of 1/eta: of the smallest errors."""
-        ends = (1 / eta if eta > 0 else float("inf") for eta in (self.median, self.tail, self.worst))
+        ends = (inf if eta == 0 else 1 / eta for eta in (self.median, self.tail, self.worst))
         return Spread(self.name, *ends)
 
 
@@ -142,16 +145,26 @@ class Summary:
             yield f"... and {len(self.floors) - MOST_ATTRIBUTES} more attributes (see error_floor())"
         if self.categories:
             yield f"Categories, which have no unit: {_short(', '.join(sorted(self.categories)), _WIDTH - 34)}"
-        row = self.most_exposed[0].row
-        yield from ("", f"Most exposed: person in row {row}, {self.times_median:.1f} times the median eta.")
+        yield from ("", f"Most exposed: {self._first()}.")
         if self.relative_error:
             yield f"Medians and percentiles are within {self.relative_error:.1%}."
         yield from ("", "Assumptions:")
         for sentence in self.assumptions:
             yield from textwrap.wrap(sentence, _WIDTH, initial_indent="- ", subsequent_indent="  ")
 
+    def _first(self) -> str:
+        eta = self.examples[0]
+        if isnan(eta.worst):
+            return "nobody, since nobody has a private value"
+        who = f"person in row {self.most_exposed[0].row}"
+        return (
+            f"{who}, {self.times_median:.1f} times the median eta" if eta.median > 0 else f"{who}; the median eta is 0"
+        )
+
 
 def _row(spread: Spread, sign: str) -> str:
+    if isnan(spread.worst):
+        return f"{_short(spread.name):24}{'nobody has a value':>36}"
     numbers = (f"{sign}{value:.4g}" for value in (spread.median, spread.tail, spread.worst))
     return f"{_short(spread.name):24}" + "".join(f"{number:>12}" for number in numbers)
 

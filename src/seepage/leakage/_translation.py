@@ -25,29 +25,29 @@ def translate(
         ("dfil", "1/dfil^2 bounds the mean squared error per value"),
     ):
         rows += [
-            (name, "median person", float(np.median(examples[name])), meaning, _UNBIASED),
-            (name, "most exposed person", float(examples[name].max()), meaning, _UNBIASED),
+            (name, "median person", float(np.nanmedian(examples[name])), meaning, _UNBIASED),
+            (name, "most exposed person", float(np.nanmax(examples[name])), meaning, _UNBIASED),
         ]
     rows += [
         (
             "RMSE floor",
             "median person",
-            float(1 / np.median(examples["dfil"])),
+            float(1 / np.nanmedian(examples["dfil"])),
             "in mixed units of all values",
             _UNBIASED,
         ),
         (
             "RMSE floor",
             "most exposed person",
-            float(1 / examples["dfil"].max()),
+            float(1 / np.nanmax(examples["dfil"])),
             "in mixed units of all values",
             _UNBIASED,
         ),
     ]
     attributes, variances = information.attributes(), information.variances()
     for name, variance in variances.items():
-        worst = attributes[name].max()
-        floor, left = van_trees_floor(worst, variance), variance_left(worst, variance)
+        worst = np.nanmax(attributes[name])
+        floor, left = van_trees_floor(worst, np.min(variance)), variance_left(worst, np.max(variance))
         vacuous = "a blind guess does as well" if left > 0.99 else f"{100 * left:.2g}% of the variance is left"
         rows.append((f"error of {name}", "most exposed person", float(floor), vacuous, _PRIOR))
     rows += _differential(information, delta, input_norm, interval)

@@ -82,7 +82,7 @@ def fit(
     else:
         refuse_in_memory(target, job)
         source = SourceInMemory.of(X, y, columns, sample_weight)
-    named = are_paths(X) or source.header.is_frame
+    named = are_paths(X) or source.header.has_names
     blank = _blank(preprocess, estimator, source, named)
     found: Fit[Rows] = Fit.assembled(_joined(preprocess, blank), source)
     if job is not None and job.engine is not None and isinstance(found.rows, InMemory):

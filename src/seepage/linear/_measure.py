@@ -1,6 +1,6 @@
 """From a fitted scikit-learn model and its data to a `Leakage`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from seepage._noise import GaussianNoise, as_noise
@@ -25,6 +25,7 @@ def measure(
     sample_weight: Listed = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
+    numbers: Collection[str] | None = None,
     ids: Listed = None,
     groups: By = None,
     job: Job | None = None,
@@ -34,7 +35,7 @@ def measure(
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted linear model of scikit-learn, alone or behind affine preprocessing.
+        A fitted linear model of scikit-learn, alone or behind affine preprocessing, or a search that chose one.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on. A path may be a folder, a pattern (``people/*.parquet``) or a URI (``s3://...``).
     y : array-like of shape (n,) or (n, targets), optional
@@ -51,8 +52,13 @@ def measure(
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default. The others are known to the attacker.
+    numbers : collection of str, optional
+        Columns with two values that are numbers all the same. By default such columns count as categories: an error in
+        units of a code says nothing. Over files, that is known of columns of true and false only.
     ids : array-like of shape (n,) or str, optional
-        What to call the rows; a pandas index is kept by itself. For files, the column that names them.
+        Whose each row is. Rows with the same id are one person's, about whom the release says what it says about all
+        their rows together. By default each row is a person, called by the pandas index if there is one. For files, the
+        column that names people, each of whom has one row.
     groups : str, or array-like of shape (n,), optional
         The groups that `by_group()` compares: a column, or for data in memory the group of each person.
     job : Job, optional
@@ -82,13 +88,13 @@ def measure(
     columns = fitted_columns(preprocess, estimator)
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-        return measure_files(model, SourceInFiles.of(X, roles, columns, job), noise, public_label, attributes)
+        return measure_files(model, SourceInFiles.of(X, roles, columns, job), noise, public_label, attributes, numbers)
     refuse_in_memory(target, job)
     found = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
     fit: Fit[RowsInMemory] = found
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=OnEngine(found.rows, job.engine))
-    release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
+    release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label, numbers)
     given = Table.of(X)
     information = LinearInformation(
         people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y),
@@ -101,5 +107,7 @@ def measure(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        units=release.units,
+        columns=tuple(fit.private_columns(attributes)),
     )
     return Leakage(information)

@@ -34,12 +34,20 @@ def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Any:
     >>> float(van_trees_floor(0.0, 9.0))  # a release that says nothing leaves the prior
     3.0
     """
-    return np.sqrt(np.asarray(variance) * variance_left(eta, variance))
+    with np.errstate(divide="ignore"):
+        # As a sum of information: a prior of infinite variance leaves 1/eta.
+        return 1.0 / np.sqrt(
+            np.square(np.asarray(eta, dtype=np.float64)) + 1.0 / np.asarray(variance, dtype=np.float64)
+        )
 
 
 def variance_left(eta: ArrayLike, variance: ArrayLike) -> Any:
     """Return the share of the prior variance that is left after the release, 1 / (1 + variance eta^2) (eq. 5.4)."""
-    return 1.0 / (1.0 + np.asarray(variance, dtype=np.float64) * np.square(np.asarray(eta, dtype=np.float64)))
+    information = np.square(np.asarray(eta, dtype=np.float64))
+    with np.errstate(invalid="ignore"):
+        told = np.asarray(variance, dtype=np.float64) * information
+    # A release that says nothing leaves everything, also of an infinite variance.
+    return 1.0 / (1.0 + np.where(information == 0, 0.0, told))
 
 
 def beyond_range(floor: ArrayLike, length: float) -> Any:

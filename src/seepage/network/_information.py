@@ -57,6 +57,10 @@ class NetworkInformation(GatheredInformation):
     def count(self) -> int:
         return len(self.steps)
 
+    @property
+    def private_values(self) -> int:
+        return int(self.sizes.sum())
+
     @cached_property
     def _examples(self) -> dict[str, Array]:
         trace, values = self.traces.sum(1), float(self.sizes.sum())

@@ -59,7 +59,10 @@ def calibrate(
         raise InputError("calibrate needs a target: error_floor={...}, success_rate={...} or eta=...")
     noise = leak.information.noise
     if noise is None:
-        raise UnansweredError("The noise of this measurement was spent while training; it cannot be chosen afterwards.")
+        raise UnansweredError(
+            "This measurement has no one noise that could be chosen anew: it was spent while training, or each of "
+            "several releases has its own. Calibrate each release by itself."
+        )
     factor = max(policy.factors(leak).values())
     if factor == 0:
         raise InputError("Nobody leaks anything about these targets: any noise scale meets them.")

@@ -6,7 +6,7 @@ the largest eigenvalue only  max_k eta_k^2  <=  eta^2  <=  sum_k eta_k^2  is kno
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, get_args
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage._facts import Assumption, public
-from seepage.leakage import Distances, GatheredInformation, Information, Leakage
+from seepage.leakage import Distances, GatheredInformation, Information, Leakage, Variance
 from seepage.leakage.types import Assurance, Who
 from seepage.meaning import Guarantee, check_delta, gaussian_epsilon
 
@@ -74,6 +74,7 @@ class ComposedInformation(GatheredInformation):
             assurance=max((part.assurance for part in parts), key=get_args(Assurance).index),
             attribute_names=parts[0].attribute_names,
             categorical=parts[0].categorical,
+            units=parts[0].units,
             assumptions=(
                 Assumption(
                     "composition",
@@ -97,14 +98,26 @@ class ComposedInformation(GatheredInformation):
     def count(self) -> int:
         return self.parts[0].count
 
+    @property
+    def private_values(self) -> Array | int:
+        # The same attributes may be coded by more numbers in one release than in another.
+        return reduce(np.maximum, [part.private_values for part in self.parts])
+
     @cached_property
     def _examples(self) -> dict[str, Array]:
         each = [part.examples() for part in self.parts]
-        found = {name: _root_of_squares([part[name] for part in each]) for name in ("eta", "dfil")}
+        found = {"eta": _root_of_squares([part["eta"] for part in each])}
+        # Traces add, and a trace is dfil^2 times the number of values that it is the mean over (eq. 6.1).
+        shares = [np.sqrt(_share(part.private_values, self.private_values)) for part in self.parts]
+        each = [{**part, "dfil": part["dfil"] * share} for part, share in zip(each, shares, strict=True)]
+        found["dfil"] = _root_of_squares([part["dfil"] for part in each])
         found["eta_low"] = np.max([part.get("eta_low", part["eta"]) for part in each], axis=0)
         if any("dfil_standard_error" in part for part in each):
             # Delta method: d sqrt(sum d_k^2) = sum (d_k / d) dd_k; a part without a standard error is exact.
-            errors = [part["dfil"] * part.get("dfil_standard_error", 0.0) for part in each]
+            errors = [
+                part["dfil"] * share * part.get("dfil_standard_error", 0.0)
+                for part, share in zip(each, shares, strict=True)
+            ]
             total = found["dfil"]
             found["dfil_standard_error"] = np.divide(
                 _root_of_squares(errors), total, out=np.zeros_like(total), where=total > 0
@@ -122,7 +135,7 @@ class ComposedInformation(GatheredInformation):
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
-    def variances(self) -> Mapping[str, float]:
+    def variances(self) -> Mapping[str, Variance]:
         return self.parts[0].variances()
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
@@ -146,6 +159,11 @@ class ComposedInformation(GatheredInformation):
 
     def joint(self, who: Who, attribute: str | None) -> float:
         return float(np.sqrt(sum(part.joint(who, attribute) ** 2 for part in self.parts)))
+
+
+def _share(values: Array | int, total: Array | int) -> Array:
+    """Return a number of values over a larger one; 1 where there are none."""
+    return np.asarray(np.maximum(values, 1) / np.maximum(total, 1), dtype=np.float64)
 
 
 def _root_of_squares(values: Sequence[Array]) -> Array:
@@ -174,6 +192,13 @@ def _check_parts(parts: tuple[Leakage, ...]) -> None:
                 f"Release 1 is about the attributes {list(first.attribute_names)} and release {number} about "
                 f"{list(information.attribute_names)}. Measure both with the same attributes= and public_label=."
             )
+        for name in set(information.units) & set(first.units):
+            if information.units[name] != first.units[name]:
+                raise InputError(
+                    f"{name!r} is counted as {first.units[name]} in release 1 and as {information.units[name]} in "
+                    f"release {number}: their information is not in the same unit. Measure all of them with "
+                    "public_label=True, and ask each by itself for its success_rate()."
+                )
         if information.categorical != first.categorical:
             differ = sorted(information.categorical ^ first.categorical)
             raise InputError(

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
 from seepage._tables import Model
+from seepage.linear.columns import chosen
 
 Array = NDArray[np.float64]
 
@@ -30,12 +31,14 @@ _CARRIED_BY_SELECTORS = ("feature_names_in_", "_sklearn_output_config")
 
 
 def last_step(model: Model) -> Any:
-    """Return the estimator at the end of a Pipeline, or the model itself."""
+    """Return the estimator at the end of a Pipeline, or the model itself; of a search, what it chose."""
+    model = chosen(model)
     return model[-1] if isinstance(model, Pipeline) else model
 
 
 def copy_with(model: Model, parameters: Array) -> Any:
     """Return a copy of a model that has nothing of its fit but these parameters, shape (outputs, p)."""
+    model = chosen(model)
     estimator = bare_copy(last_step(model))
     set_parameters(estimator, parameters)
     if not isinstance(model, Pipeline):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -44,6 +45,17 @@ class Policy:
     quantile: float = 1.0
 
     def __post_init__(self) -> None:
+        for what in ("error_floor", "success_rate"):
+            targets = getattr(self, what)
+            if not isinstance(targets, Mapping):
+                raise InputError(
+                    f"{what} sets a target for each of some attributes, such as {{'age': 5.0}}, not {targets!r}."
+                )
+            for name, target in targets.items():
+                _check_number(f"The {what.replace('_', ' ')} of {name!r}", target)
+        for what in ("eta", "quantile"):
+            if getattr(self, what) is not None:
+                _check_number(what, getattr(self, what))
         for name, floor in self.error_floor.items():
             if not 0 < floor < np.inf:
                 raise InputError(f"The error floor of {name!r} must be positive, not {floor!r}.")
@@ -119,9 +131,11 @@ class Policy:
         return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)
 
     def _farthest(self, information: Information, name: str) -> Values:
-        """Return each person's distance to the value that is told from theirs most easily."""
+        """Return each person's distance to the value that is told from theirs most easily, if they have one."""
         found = information.distances(name, None)
-        missing, count = int(found.unanswered.sum()), len(found.unanswered)
+        far = np.where(found.unanswered, np.inf, found.farthest())
+        known = far[~np.isnan(far)]
+        missing, count = int(found.unanswered.sum()), len(known)
         # Whose distance is not known counts as farther than anybody.
         if missing > count - 1 - self._rank(count):
             raise UnansweredError(
@@ -129,8 +143,13 @@ class Policy:
                 "target is met for them is not known: it counts as missed. Fit with a stronger penalty, or merge rare "
                 f"values of {name}."
             )
-        return Values.of(np.where(found.unanswered, np.inf, found.farthest()))
+        return Values.of(known)
 
     def _rank(self, count: int) -> int:
         """Return the rank of the person up to whom a target must hold; the least exposed has rank 0."""
         return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
+
+
+def _check_number(what: str, value: Any) -> None:
+    if not isinstance(value, Real):
+        raise InputError(f"{what} must be a number, not {value!r}.")

@@ -1,6 +1,11 @@
 """How features come from the raw columns: preprocessing as an affine map."""
 
 from seepage.linear.columns._affine import Affine as Affine
+from seepage.linear.columns._check import Missing as Missing
+from seepage.linear.columns._check import check_map as check_map
+from seepage.linear.columns._check import missing_cells as missing_cells
+from seepage.linear.columns._chosen import chosen as chosen
+from seepage.linear.columns._chosen import search_of as search_of
 from seepage.linear.columns._model import affine_of as affine_of
 from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of

@@ -2,12 +2,13 @@
 
 A feature vector is  T xi + t  (eq. 2.2). The coordinates xi of one person are that person's raw columns: one number for
 a numeric column, one indicator for each encoded level of a categorical one. All coordinates of a column form one
-attribute.
+attribute. A level is known by the values that it stands for, never by its place: two encoders of one column may drop
+and group different ones.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,10 +18,10 @@ Array = NDArray[np.float64]
 
 
 class Coordinate(NamedTuple):
-    """One private number: a raw column, or one level of it."""
+    """One private number: a raw column, or whether it has one of some values."""
 
     column: int
-    level: int | None = None
+    level: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +31,10 @@ class Affine:
     matrix: sparse.csr_array
     """T, shape (features, coordinates)."""
     offset: Array
-    """t, shape (features,)."""
+    """t, shape (features,); NaN where a feature says which cells are missing, which differs from row to row."""
     coordinates: tuple[Coordinate, ...]
+    markers: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    """What stands for a missing value in a raw column, besides NaN and None."""
 
     @classmethod
     def raw(cls, columns: int) -> "Affine":
@@ -49,7 +52,7 @@ class Affine:
         matrix = self.matrix[index]
         reached = np.unique(matrix.tocoo().coords[1])
         coordinates = tuple(self.coordinates[int(i)] for i in reached)
-        return Affine(matrix[:, reached].tocsr(), self.offset[index], coordinates)
+        return replace(self, matrix=matrix[:, reached].tocsr(), offset=self.offset[index], coordinates=coordinates)
 
     def shifted(self, by: ArrayLike) -> "Affine":
         """Return the map with `by` added to the features."""
@@ -73,32 +76,48 @@ class Affine:
         coordinate = self.coordinates[int(row.coords[1][0])]
         return coordinate.column if coordinate.level is None else None
 
-    @classmethod
-    def indicators(cls, columns: Sequence[int], levels: Sequence[int]) -> "Affine":
-        """Return one-hot features: for each column in turn, one for each of its levels."""
-        coordinates = tuple(
-            Coordinate(column, level) for column, size in zip(columns, levels, strict=True) for level in range(size)
-        )
-        return cls(sparse.eye_array(len(coordinates), format="csr"), np.zeros(len(coordinates)), coordinates)
+    def marked(self, columns: Sequence[int], marker: Any) -> "Affine":
+        """Return the map with one more value that stands for a missing one in some columns."""
+        found = {column: (*self.markers.get(column, ()), marker) for column in columns}
+        return replace(self, markers={**self.markers, **found})
+
+    def noticing(self, count: int) -> "Affine":
+        """Return the map with so many more features, which say whether a cell is missing: that is public."""
+        matrix = sparse.vstack([self.matrix, sparse.csr_array((count, self.matrix.shape[1]))], format="csr")
+        return replace(self, matrix=matrix, offset=np.concatenate([self.offset, np.full(count, np.nan)]))
+
+    def encoded(self, columns: Sequence[int], levels: Sequence[Sequence[tuple[Any, ...]]]) -> "Affine":
+        """Return one-hot features of raw columns: for each column in turn, one for each of its levels.
+
+        A level without values stands for a missing one.
+        """
+        listed = [Coordinate(column, level) for column, each in zip(columns, levels, strict=True) for level in each]
+        held = [i for i, coordinate in enumerate(listed) if coordinate.level]
+        matrix = sparse.csr_array((np.ones(len(held)), (held, np.arange(len(held)))), shape=(len(listed), len(held)))
+        offset = np.where([bool(coordinate.level) for coordinate in listed], 0.0, np.nan)
+        return Affine(matrix, offset, tuple(listed[i] for i in held), self.markers)
 
     @classmethod
     def stacked(cls, parts: Sequence["Affine"]) -> "Affine":
         """Return the features of all parts one after the other, over all their coordinates."""
-        coordinates = tuple(sorted({c for part in parts for c in part.coordinates}, key=_order))
+        every = [coordinate for part in parts for coordinate in part.coordinates]
+        finer = _common(every)
+        coordinates = tuple(sorted(dict.fromkeys(c for each in every for c in finer[each]), key=lambda c: c.column))
         position = {coordinate: i for i, coordinate in enumerate(coordinates)}
         blocks = []
         for part in parts:
-            entries = part.matrix.tocoo()
-            columns = np.array([position.get(c, 0) for c in part.coordinates], dtype=np.intp)
-            kept = entries.data != 0
-            blocks.append(
-                sparse.csr_array(
-                    (entries.data[kept], (entries.coords[0][kept], columns[entries.coords[1][kept]])),
-                    shape=(part.features, len(coordinates)),
-                )
-            )
+            turn = sparse.lil_array((len(part.coordinates), len(coordinates)))
+            for i, coordinate in enumerate(part.coordinates):
+                for piece in finer[coordinate]:
+                    turn[i, position[piece]] = 1.0
+            blocks.append((part.matrix @ turn.tocsr()).tocsr())
         matrix = sparse.vstack(blocks, format="csr") if blocks else sparse.csr_array((0, 0))
-        return cls(matrix, np.concatenate([part.offset for part in parts]) if parts else np.zeros(0), coordinates)
+        offset = np.concatenate([part.offset for part in parts]) if parts else np.zeros(0)
+        markers: dict[int, tuple[Any, ...]] = {}
+        for part in parts:
+            for column, found in part.markers.items():
+                markers[column] = tuple(dict.fromkeys([*markers.get(column, ()), *found]))
+        return cls(matrix, offset, coordinates, markers)
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""
@@ -118,5 +137,20 @@ class Affine:
         return any(c.column == column and c.level is not None for c in self.coordinates)
 
 
-def _order(coordinate: Coordinate) -> tuple[int, int]:
-    return coordinate.column, -1 if coordinate.level is None else coordinate.level
+def _common(coordinates: Sequence[Coordinate]) -> dict[Coordinate, tuple[Coordinate, ...]]:
+    """Return each coordinate as the sum of coordinates that no two of which share a value.
+
+    One encoder may put rare values together that another tells apart.
+    """
+    holders: dict[tuple[int, Any], set[Coordinate]] = {}
+    for coordinate in coordinates:
+        for value in coordinate.level or ():
+            holders.setdefault((coordinate.column, value), set()).add(coordinate)
+    pieces: dict[tuple[int, frozenset[Coordinate]], list[Any]] = {}
+    for (column, value), sharing in holders.items():
+        pieces.setdefault((column, frozenset(sharing)), []).append(value)
+    found: dict[Coordinate, list[Coordinate]] = {c: [c] if c.level is None else [] for c in coordinates}
+    for (column, among), values in pieces.items():
+        for coordinate in among:
+            found[coordinate].append(Coordinate(column, tuple(values)))
+    return {coordinate: tuple(each) for coordinate, each in found.items()}

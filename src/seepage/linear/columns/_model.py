@@ -9,11 +9,13 @@ from sklearn.pipeline import Pipeline
 from seepage._errors import InputError
 from seepage._tables import Model
 from seepage.linear.columns._affine import Affine
+from seepage.linear.columns._chosen import chosen
 from seepage.linear.columns._steps import through
 
 
 def split(model: Model) -> tuple[Any, Any]:
-    """Return the preprocessing, or None, and the estimator behind it."""
+    """Return the preprocessing, or None, and the estimator behind it; of a search, what it chose."""
+    model = chosen(model)
     if not isinstance(model, Pipeline):
         return None, model
     before = model[:-1]
@@ -58,7 +60,8 @@ def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
         reached = [affine.coordinates[i] for i in affine.matrix[[feature]].tocoo().coords[1]]
         if len(reached) == 1:
             column, level = reached[0]
-            found.append(names[column] if level is None else f"{names[column]} (level {level})")
+            values = "" if level is None else f" = {', '.join(map(str, level))}"
+            found.append(f"{names[column]}{values}")
         else:
             found.append(f"feature {feature}")
     return tuple(found)

@@ -8,7 +8,6 @@ function for its class:
         return incoming.shifted(-step.center_).scaled(1 / step.width_)
 """
 
-from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
-from sklearn.impute import SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -29,6 +28,7 @@ from sklearn.preprocessing import (
 )
 
 from seepage._errors import UnsupportedError
+from seepage._tables import is_missing
 from seepage.linear.columns._affine import Affine
 
 
@@ -163,30 +163,49 @@ def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
 
 @through.register
 def _(step: SimpleImputer, incoming: Affine, path: str) -> Affine:
-    # Missing values are refused when rows are read, so imputing is the identity.
-    if step.add_indicator and step.indicator_.features_.size:
-        raise _not_affine(path, step, "add_indicator=True makes features of missing values")
-    statistics = np.asarray(step.statistics_)
-    kept = np.array([not (isinstance(s, float) and np.isnan(s)) for s in statistics.tolist()])
-    return incoming if kept.all() or step.keep_empty_features else incoming.take(np.flatnonzero(kept))
+    # A cell that is filled in is nobody's value: whoever has one passes unchanged.
+    if not is_missing(step.missing_values):
+        columns = _raw_columns(step, incoming, path, "replaces a number, which an earlier step may have changed")
+        incoming = incoming.marked(columns, step.missing_values)
+    kept = [not is_missing(statistic) for statistic in np.asarray(step.statistics_).tolist()]
+    filled = incoming if all(kept) or step.keep_empty_features else incoming.take(np.flatnonzero(kept))
+    return filled.noticing(len(step.indicator_.features_)) if step.add_indicator else filled
+
+
+@through.register
+def _(step: MissingIndicator, incoming: Affine, path: str) -> Affine:
+    if not is_missing(step.missing_values):
+        columns = _raw_columns(step, incoming, path, "looks for a number, which an earlier step may have changed")
+        incoming = incoming.marked(columns, step.missing_values)
+    return incoming.take([]).noticing(len(step.features_))
 
 
 @through.register
 def _(step: OneHotEncoder, incoming: Affine, path: str) -> Affine:
-    columns = []
-    for feature in range(incoming.features):
-        column = incoming.raw_column(feature)
-        if column is None:
-            raise _not_affine(path, step, "a one-hot encoder must come before any step that changes its columns")
-        columns.append(column)
-    return Affine.indicators(columns, _level_counts(step))
+    columns = _raw_columns(step, incoming, path, "a one-hot encoder must come before any step that changes its columns")
+    return incoming.encoded(columns, _levels(step))
 
 
-def _level_counts(step: OneHotEncoder) -> Sequence[int]:
-    counts = [len(levels) for levels in step.categories_]
-    if step._infrequent_enabled:
-        rare = [0 if levels is None else len(levels) for levels in step.infrequent_categories_]
-        counts = [count - max(few - 1, 0) for count, few in zip(counts, rare, strict=True)]
-    if step.drop_idx_ is not None:
-        counts = [count - (index is not None) for count, index in zip(counts, step.drop_idx_, strict=True)]
-    return counts
+def _raw_columns(step: Any, incoming: Affine, path: str, reason: str) -> list[int]:
+    columns = [incoming.raw_column(feature) for feature in range(incoming.features)]
+    found = [column for column in columns if column is not None]
+    if len(found) < len(columns):
+        raise _not_affine(path, step, reason)
+    return found
+
+
+def _levels(step: OneHotEncoder) -> list[list[tuple[Any, ...]]]:
+    """Return the values that each feature of each column stands for."""
+    found = []
+    rare = step.infrequent_categories_ if step._infrequent_enabled else [None] * len(step.categories_)
+    dropped = [None] * len(step.categories_) if step.drop_idx_ is None else step.drop_idx_
+    for categories, few, drop in zip(step.categories_, rare, dropped, strict=True):
+        values = categories.tolist()
+        together = [] if few is None else few.tolist()
+        groups = [[value] for value in values if value not in together]
+        if together:
+            groups.append(together)
+        if drop is not None:
+            groups = [group for group in groups if values[int(drop)] not in group]
+        found.append([tuple(value for value in group if not is_missing(value)) for group in groups])
+    return found

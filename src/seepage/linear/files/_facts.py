@@ -52,7 +52,7 @@ class Finding:
     columns: tuple[str, ...]
     """Of which the moments are wanted."""
     label: bool
-    """Whether the moments of the labels are wanted as well, last."""
+    """Whether the moments of the labels are wanted as well, last, one for each target."""
 
     def __call__(self, run: Sequence[Unit]) -> Facts:
         return reduce(add, (self._facts(*rows) for unit in run for rows in self.reader.rows(unit)))
@@ -60,7 +60,8 @@ class Finding:
     def _facts(self, batch: Batch, columns: pa.RecordBatch) -> Facts:
         values = [np.asarray(values_in(columns, name, "X"), np.float64) for name in self.columns]
         if self.label:
-            values.append(np.asarray(labels_in(columns, self.reader.roles.target), np.float64).ravel())
+            labels = np.asarray(labels_in(columns, self.reader.roles.target), np.float64)
+            values += list(labels.reshape(len(labels), -1).T)
         return Facts(
             np.array([len(each) for each in values], dtype=np.float64),
             np.array([each.mean() for each in values]),

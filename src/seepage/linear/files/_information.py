@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
+from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory, Variance
 from seepage.leakage.types import By, Kind, Who
 from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
@@ -34,6 +34,10 @@ class FileInformation(ExactInformation):
     @property
     def count(self) -> int:
         return self.rows.count
+
+    @property
+    def private_values(self) -> int:
+        return self.geometry.private_values()
 
     def examples(self) -> StoredColumns:
         return self._stored("examples")
@@ -60,9 +64,13 @@ class FileInformation(ExactInformation):
         ids = rows if self.people.name is None else shown.pop(self.people.name)
         return Exposed(rows, PeopleInMemory(ids, self.people.library, self.people.name or "id"), shown)
 
-    def variances(self) -> Mapping[str, float]:
-        facts = self._facts
-        return dict(zip(self._numbers, (facts.squares / facts.count).tolist(), strict=True))
+    def variances(self) -> Mapping[str, Variance]:
+        numbers, found = self._numbers, (self._facts.squares / self._facts.count).tolist()
+        single = dict(zip(numbers, found, strict=False))
+        if len(found) == len(numbers):
+            return single
+        # The label is last, and has a number for each target.
+        return {**single, numbers[-1]: tuple(found[len(numbers) - 1 :])}
 
     @property
     def reading(self) -> Reading:

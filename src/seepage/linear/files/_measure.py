@@ -1,6 +1,6 @@
 """From a fitted scikit-learn model and files of its data to a `Leakage`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,13 @@ from seepage._tables import Model
 from seepage._version import __version__
 from seepage.engines.storage import Files, Output
 from seepage.leakage import Leakage
+from seepage.linear.files._ids import check_ids
 from seepage.linear.files._information import FileInformation
 from seepage.linear.files._people import PeopleInFiles
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._source import SourceInFiles
+from seepage.linear.files._weights import StoredWeights
 from seepage.linear.information import Fit, Release, fingerprint
 
 
@@ -26,9 +28,13 @@ def measure_files(
     noise: GaussianNoise,
     public_label: bool,
     attributes: Sequence[str] | None,
+    numbers: Collection[str] | None = None,
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
     fit, roles, job = Fit.assembled(model, source), source.roles, source.job
+    # Weights that were stored are of rows that were measured before.
+    if roles.ids is not None and not isinstance(roles.weight, StoredWeights):
+        check_ids(source, roles.ids)
     rows = fit.rows
     if job.output is not None:
         note = {
@@ -40,7 +46,7 @@ def measure_files(
         output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
         rows = replace(rows, output=output)
         fit = replace(fit, rows=rows)
-    release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label)
+    release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label, numbers)
     information = FileInformation(
         people=PeopleInFiles(rows.files, roles.ids, roles.groups),
         rows=rows,
@@ -49,6 +55,7 @@ def measure_files(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        units=release.units,
         noise=noise,
     )
     _check_names(roles, release.attribute_names)

@@ -14,6 +14,7 @@ from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Column, Table, plain
 from seepage.engines import Engine
 from seepage.engines.storage import Files, Output, Progress, Unit
+from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import Adding, Kept, fingerprint, in_runs
@@ -61,9 +62,7 @@ class FileReader:
                 start += size
                 continue
             try:
-                batch = self._batch(kept, start if check is not None else None)
-                if check is not None:
-                    check_batch(batch, start, check)
+                batch = self._batch(kept, start, check)
             except InputError as error:
                 raise InputError(f"{unit.path}: {error}") from error
             start += size
@@ -90,12 +89,27 @@ class FileReader:
             columns = columns.filter(pc.is_in(column, value_set=among))
         return columns
 
-    def _batch(self, columns: pa.RecordBatch, check_from: int | None) -> Batch:
-        table: Any = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
-        if check_from is not None and self.reading.preprocess is not None:
-            check_raw(Table.of(table), check_from)
+    def _batch(self, columns: pa.RecordBatch, start: int, check: tuple[str, ...] | None) -> Batch:
+        native: Any = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
         weights = weights_in(columns, self.roles.weight_column)
-        return self.reading.batch(table, labels_in(columns, self.roles.target), weights)
+        table = Table(native, self.features)
+        if check is not None and self.reading.preprocess is not None:
+            self._check_raw(table, start)
+        batch = self.reading.batch(native, labels_in(columns, self.roles.target), weights)
+        if check is not None:
+            check_batch(batch, start, check)
+            if self.reading.preprocess is not None:
+                check_map(self.reading.affine, table, batch.features, {}, self.reading.preprocess, start)
+        return batch
+
+    def _check_raw(self, table: Table, start: int) -> None:
+        missing = missing_cells(self.reading.affine, table)
+        for column in missing:
+            raise InputError(
+                f"X has a missing value in column {self.features[column]!r}. People in files need every value that "
+                "reaches the model: fill it before fitting and measuring, or measure them in memory."
+            )
+        check_raw(table, self.reading.affine, missing, start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +125,15 @@ class FileRows:
     @property
     def count(self) -> int:
         return self.files.count
+
+    @property
+    def missing(self) -> Missing:
+        """Nobody lacks a value: that is refused while the rows are read."""
+        return {}
+
+    def is_two_valued(self, column: int) -> bool:
+        """Return whether a column is known to have two values, by its type alone."""
+        return bool(pa.types.is_boolean(self.files.schema.field(self.reader.features[column]).type))
 
     def few(self) -> Batch:
         return next(self.reader.batches(self.files.units[0], None))

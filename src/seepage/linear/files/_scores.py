@@ -93,7 +93,7 @@ class Scores:
         if self.kind == "attributes":
             return list(np.sqrt(self.scorer.attributes(batch)).T)
         top, trace = self.scorer.examples(batch)
-        return [np.sqrt(top), np.sqrt(trace / max(self.scorer.geometry.values, 1))]
+        return [np.sqrt(top), np.sqrt(trace / max(self.scorer.geometry.private_values(), 1))]
 
     def _summed(self, unit: Unit, pieces: Iterable[pa.Table]) -> Iterator[Summary]:
         start = unit.start

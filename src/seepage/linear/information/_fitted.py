@@ -1,7 +1,7 @@
 """A fitted model with the rows it was fitted on, in one notation, and what its release is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -13,7 +13,7 @@ from seepage._errors import InputError
 from seepage._facts import Assumption, given, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
-from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, split
+from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, search_of, split
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import (
     STATED,
@@ -129,6 +129,8 @@ class Release:
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
     assumptions: tuple[Assumption, ...]
+    units: Mapping[str, str]
+    """How the label of a classifier is counted."""
 
     @classmethod
     def of(
@@ -139,19 +141,23 @@ class Release:
         attributes: Sequence[str] | None,
         label: str,
         public_label: bool,
+        numbers: Collection[str] | None = None,
     ) -> "Release":
-        """Return the release of a model's parameters with some noise."""
+        """Return the release of a model's parameters with some noise; `numbers` may have two values and are numbers."""
         names = fit.table.names
         columns = fit.private_columns(attributes)
         geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label)
         private = [names[column] for column in columns]
         categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
+        categorical |= fit.two_valued(columns) - _checked_numbers(numbers, names)
         if not public_label:
             private.append(label if label not in private else f"{label} (label)")
             if fit.problem.labels.classes is not None:
                 categorical.add(private[-1])
         assumptions = _assumptions(fit, noise, minimizer, private, public_label)
-        return cls(geometry, tuple(private), frozenset(categorical), assumptions)
+        codes = fit.problem.labels.codes
+        units = {} if public_label or codes is None else {private[-1]: _coding(codes)}
+        return cls(geometry, tuple(private), frozenset(categorical), assumptions, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +171,8 @@ class Fit(Generic[GivenRows]):
     preprocessed: bool
     estimator: Model
     """The fitted model, without the steps before it."""
+    search: str | None
+    """What chose the penalty by looking at the data, if something did."""
 
     @classmethod
     def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed) -> "Fit[InMemory]":
@@ -196,10 +204,10 @@ class Fit(Generic[GivenRows]):
         total = weights.total
         if class_weight is not None and weights.weighted is not None:
             total = float(class_weight @ weights.weighted)
-        reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), balance)
+        reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
         rows = source.rows(reading, batch_rows(affine.features))
         problem = read(estimator, labels, class_weight, total, source.count)
-        return Fit(problem, affine, source.header, rows, preprocess is not None, estimator)
+        return Fit(problem, affine, source.header, rows, preprocess is not None, estimator, search_of(model))
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -221,6 +229,10 @@ class Fit(Generic[GivenRows]):
         problem = self.problem
         return Frame.around(self.rows.few()) if problem.intercept and not problem.penalty[-1].any() else Frame()
 
+    def two_valued(self, columns: Sequence[int]) -> set[str]:
+        """Return the columns with two values: an error in units of such a code says nothing."""
+        return {self.table.names[column] for column in columns if self.rows.is_two_valued(column)}
+
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
         if attributes is None:
@@ -231,6 +243,22 @@ class Fit(Generic[GivenRows]):
         if missing:
             raise InputError(f"attributes names {missing[0]!r}, which is no column of X: {list(self.table.names)}.")
         return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
+
+
+def _coding(codes: Array) -> str:
+    """Say which numbers stand for classes: two releases may use others, and a unit is then another part of a change."""
+    if codes.shape[1] == 1:
+        return f"{codes[0, 0]:g} and {codes[1, 0]:g}"
+    return f"{codes.shape[1]} numbers, {np.ptp(codes[:, 0]):.3g} apart"
+
+
+def _checked_numbers(numbers: Collection[str] | None, names: Sequence[str]) -> set[str]:
+    if isinstance(numbers, str):
+        raise InputError(f"numbers must be a list of column names; write numbers=[{numbers!r}].")
+    missing = [name for name in numbers or () if name not in names]
+    if missing:
+        raise InputError(f"numbers names {missing[0]!r}, which is no column of X: {list(names)}.")
+    return set(numbers or ())
 
 
 def _labels(y: Listed, table: Table) -> Column:
@@ -281,6 +309,24 @@ def _assumptions(
                 "class weights",
                 "Class weights are public. Eta of the label is at these weights; its success rates are of refits with "
                 "the weights that go with the other label.",
+            )
+        )
+    if fit.rows.missing or np.isnan(fit.affine.offset).any():
+        found.append(
+            Assumption(
+                "imputation",
+                "Which cells are missing and what was filled in for them is public. Nobody's value is in a cell that "
+                "was filled in, so it is unanswered; that what is filled in moves with other people's values is not "
+                "measured.",
+            )
+        )
+    if fit.search is not None:
+        found.append(
+            Assumption(
+                "penalty",
+                "The penalty was chosen with these rows by {search}; it is taken as known and fixed, and what the "
+                "choice tells about them is not counted.",
+                names={"search": fit.search},
             )
         )
     public = [name for name in fit.table.names if name not in private]

@@ -10,6 +10,7 @@ belong to the private coordinates and the label. Everything that does not depend
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +101,14 @@ class Geometry:
         reading = self.reading[:, block].tocsr()
         return replace(self, reading=reading, blocks=(np.arange(len(block)),), public_label=True)
 
+    def of_attributes(self, indices: Sequence[int]) -> "Geometry":
+        """Return the geometry of the information about some of the attributes, and the label unless it is public."""
+        kept = [self.blocks[i] for i in indices]
+        at = np.concatenate([*kept, np.empty(0, dtype=np.intp)])
+        ends = np.cumsum([0, *map(len, kept)])
+        blocks = tuple(np.arange(start, stop) for start, stop in pairwise(ends))
+        return replace(self, reading=self.reading[:, at].tocsr(), blocks=blocks)
+
     def of_label(self) -> "Geometry":
         """Return the geometry of the information about the label alone."""
         return replace(self, reading=self.reading[:, :0].tocsr(), blocks=(), public_label=False)
@@ -112,6 +121,11 @@ class Geometry:
     def values(self) -> int:
         """The number of private values of one person, the label's included unless it is public."""
         return int(self.reading.shape[1]) + (0 if self.public_label else self.outputs)
+
+    def private_values(self, indices: Sequence[int] | None = None) -> int:
+        """Return how many private values some of the attributes are; one that the model never sees is one."""
+        chosen = range(len(self.blocks)) if indices is None else indices
+        return sum(max(len(self.blocks[i]), 1) for i in chosen) + (0 if self.public_label else self.outputs)
 
     @cached_property
     def response(self) -> Array:

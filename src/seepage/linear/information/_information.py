@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
-from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Variance
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._known import KnownValues
+from seepage.linear.information._owners import Owners
 from seepage.linear.information._refit import Refit
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import Reading, RowsInMemory, in_threads
@@ -33,18 +36,40 @@ class LinearInformation(ExactInformation, GatheredInformation):
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
     estimator: Any
     """The fitted model, without the steps before it."""
+    columns: tuple[int, ...]
+    """The raw column of each attribute, without the label."""
 
     @property
     def count(self) -> int:
-        return self.rows.count
+        return self.rows.count if self.owners is None else self.owners.count
+
+    @cached_property
+    def private_values(self) -> Array | int:
+        if self.owners is None and not self.rows.missing:
+            return self.geometry.private_values()
+        found = np.empty(self.rows.count)
+        for at, counts in self.rows.each(self.known.counts):
+            found[at] = counts
+        if self.owners is None:
+            return found
+        return np.bincount(self.owners.person, found, minlength=self.count).astype(np.float64)
+
+    @cached_property
+    def owners(self) -> Owners | None:
+        """Whose each row is, if some people have several."""
+        return None if self.people.person is None else Owners(self.people.person, len(self.people.ids))
+
+    @cached_property
+    def known(self) -> KnownValues:
+        """The row-local pass: a pure function of a batch."""
+        return KnownValues(self.geometry, self.columns)
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
-        top, trace = np.empty(self.count), np.empty(self.count)
-        for at, found in self.rows.each(self.scorer.examples):
-            top[at], trace[at] = found
-        # eqs. 1.3 and 1.4
-        return {"eta": np.sqrt(top), "dfil": np.sqrt(trace / max(self.geometry.values, 1))}
+        found = {"eta": np.empty(self.rows.count), "dfil": np.empty(self.rows.count)}
+        for at, (eta, dfil) in self.rows.each(self.known.examples):
+            found["eta"][at], found["dfil"][at] = eta, dfil
+        return found if self.owners is None else self.owners.examples(found, self.known, self.rows)
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -52,18 +77,23 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @cached_property
     def _attributes(self) -> dict[str, Array]:
         # One array an attribute: frames hold columns, so nothing is copied to make one.
-        found = {name: np.empty(self.count) for name in self.attribute_names}
-        for at, part in self.rows.each(self.scorer.attributes):
+        found = {name: np.empty(self.rows.count) for name in self.attribute_names}
+        for at, part in self.rows.each(self.known.attributes):
             for i, column in enumerate(found.values()):
-                np.sqrt(part[:, i], out=column[at])
-        return found
+                column[at] = part[:, i]
+        return found if self.owners is None else self.owners.attributes(found, self.known, self.rows)
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
     def joint(self, who: Who, attribute: str | None) -> float:
         mask = self.people.mask(who, self.count)
-        joining = self.geometry_of(attribute).joining
+        if self.owners is not None:
+            mask = self.owners.rows(mask)
+        geometry = self.geometry_of(attribute)
+        if self.rows.missing:
+            return self._joint_of_known(geometry, attribute, mask)
+        joining = geometry.joining
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
@@ -71,15 +101,38 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
         return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
+    def _joint_of_known(self, geometry: Geometry, attribute: str | None, mask: NDArray[np.bool_] | None) -> float:
+        """Return the joint eta of values that not everybody has."""
+        columns = self.columns
+        if attribute is not None:
+            columns = () if self.is_label(attribute) else (self.columns[self.attribute_names.index(attribute)],)
+        known = KnownValues(geometry, columns)
+
+        def part(at: slice) -> Array:
+            batch = self.rows.read(at)
+            return known.joint_gram(batch if mask is None else batch.take(mask[at]))
+
+        total = reduce(add, in_threads(part, self.rows.spans(), "adding up"))
+        return float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
+
     def _column(self, attribute: str) -> Column:
         return self.rows.column(None if self.is_label(attribute) else attribute)
 
-    @cached_property
-    def _variances(self) -> dict[str, float]:
-        numbers = [name for name in self.attribute_names if name not in self.categorical]
-        return {name: float(np.var(np.asarray(self._column(name), dtype=np.float64))) for name in numbers}
+    def _has(self, attribute: str) -> NDArray[np.bool_]:
+        """Return who has a value of an attribute."""
+        if not self.is_label(attribute):
+            missing = self.rows.missing.get(self.columns[self.attribute_names.index(attribute)])
+            if missing is not None:
+                return ~missing
+        return np.ones(self.rows.count, dtype=bool)
 
-    def variances(self) -> dict[str, float]:
+    @cached_property
+    def _variances(self) -> dict[str, Variance]:
+        numbers = [name for name in self.attribute_names if name not in self.categorical]
+        known = {name: self._column(name)[self._has(name)] for name in numbers}
+        return {name: _variance(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
+
+    def variances(self) -> dict[str, Variance]:
         return self._variances
 
     @cached_property
@@ -97,7 +150,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
                     f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
                     "for its error_floor()."
                 )
-            values = np.unique(column).tolist()
+            values = np.unique(column[self._has(attribute)]).tolist()
         asked = attribute, tuple(values)
         if asked not in self._distances:
             self._distances[asked] = self._refitted(attribute, column, asked[1])
@@ -110,19 +163,21 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
         matches = column[:, None] == comparable(values, column)
-        truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+        has = self._has(attribute)
+        truth = np.where(matches.any(axis=1) & has, matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
-        distance = np.zeros((self.count, len(values)))
+        distance = np.zeros((self.rows.count, len(values)))
+        distance[~has] = np.nan
         spans = self.rows.spans()
-        with followed(f"refitting with other values of {attribute}", len(values) * self.count) as watch:
+        with followed(f"refitting with other values of {attribute}", len(values) * self.rows.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:
-                    others = np.flatnonzero(truth[span] != j)
+                    others = np.flatnonzero((truth[span] != j) & has[span])
                     moves = self.refit.with_value(span, name, value, others)
                     distance[span.start + others, j] = self.refit.distances(moves)
                     if watch is not None:
                         watch(span.stop - span.start)
-        found = Distances(tuple(values), truth, distance)
+        found = Distances(values, truth, distance, self.people.person, None if has.all() else ~has)
         missing = int(found.unanswered.sum())
         if missing:
             warnings.warn(
@@ -148,3 +203,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
             return float(np.linalg.norm(self.rows.read(span).augmented(), axis=1).max())
 
         return max(in_threads(part, self.rows.spans()))
+
+
+def _variance(values: Array) -> Variance:
+    """Return the variance of some numbers, or of each column of them."""
+    return float(values.var()) if values.ndim == 1 else tuple(values.var(axis=0).tolist())

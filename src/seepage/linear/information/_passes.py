@@ -10,10 +10,12 @@ from typing import Any, ClassVar, Protocol
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._tables import Table
 from seepage.engines import Engine
 from seepage.engines.storage import Output
+from seepage.linear.columns import Missing
 from seepage.linear.objective import Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_raw
 
@@ -149,7 +151,7 @@ class SliceReader:
         table = Table(unit.table, unit.names)
         rows = InMemory(table, unit.labels, unit.weights, self.reading, self.batch_size, unit.start)
         if check is not None and self.reading.preprocess is not None:
-            check_raw(table, unit.start)
+            check_raw(table, self.reading.affine, rows.missing, unit.start)
         return (rows.read(span, check) for span in rows.spans())
 
 
@@ -168,6 +170,10 @@ class OnEngine:
     def table(self) -> Table:
         return self.rows.table
 
+    @property
+    def missing(self) -> Missing:
+        return self.rows.missing
+
     def few(self) -> Batch:
         return self.rows.few()
 
@@ -184,6 +190,12 @@ class OnEngine:
 
     def read(self, span: slice) -> Batch:
         return self.rows.read(span)
+
+    def is_two_valued(self, column: int) -> bool:
+        return self.rows.is_two_valued(column)
+
+    def picked(self, rows: NDArray[np.intp]) -> Batch:
+        return self.rows.picked(rows)
 
     def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
         return self.rows.altered(span, attribute, value)

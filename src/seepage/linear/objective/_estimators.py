@@ -277,8 +277,11 @@ def labels_of(model: Any) -> Labels:
     outputs = np.atleast_2d(model.coef_).shape[0]
     if not hasattr(model, "classes_"):
         return Labels(None, None, outputs)
-    if isinstance(model.classes_, list) or getattr(model, "classes_", np.empty(0)).ndim != 1:
-        raise UnsupportedError(f"{type(model).__name__} with several labels a row is not supported.")
+    if isinstance(model.classes_, list) or np.ndim(model.classes_) != 1 or _is_multilabel(model):
+        raise UnsupportedError(
+            f"{type(model).__name__} with several labels a row is not supported. Fit one model for each label, measure "
+            "each, and add them up with seepage.compose."
+        )
     found = _objective(model, 1.0, 1, outputs)
     low, high = found.margin_codes
     if outputs == 1:
@@ -288,6 +291,11 @@ def labels_of(model: Any) -> Labels:
         if isinstance(found.loss, Softmax):
             codes = codes @ found.loss.basis
     return Labels(np.asarray(model.classes_), codes, codes.shape[1])
+
+
+def _is_multilabel(model: Any) -> bool:
+    binarizer = getattr(model, "_label_binarizer", None)
+    return binarizer is not None and str(binarizer.y_type_).startswith("multilabel")
 
 
 def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) -> Array | None:
@@ -305,6 +313,12 @@ def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) ->
         return None
     balance = balance_of(model, counts, weighted)
     if balance is not None:
+        if not (balance.sizes > 0).all():
+            empty = np.asarray(model.classes_).tolist()[int(np.argmin(balance.sizes))]
+            raise InputError(
+                f"class_weight='balanced' divides by the weight of each class, and that of {empty!r} is zero. Drop its "
+                "rows, or give it a weight, and fit again."
+            )
         return np.asarray(balance.sizes.sum() / (len(balance.sizes) * balance.sizes))
     return np.array([float(setting.get(label, 1.0)) for label in np.asarray(model.classes_).tolist()])
 

@@ -5,13 +5,12 @@ whether there is an intercept, is decided here and nowhere else.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from operator import add
 from threading import Lock
 from typing import Any, Protocol
 
-import narwhals as nw
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
+from seepage.linear.columns import Affine, Missing, check_map, missing_cells
 from seepage.linear.rows._balance import Balance, Rebalanced
 from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
@@ -54,6 +54,8 @@ class Batch:
     """Shape (n, outputs)."""
     weights: Array | None
     intercept: bool
+    missing: Missing = field(default_factory=dict)
+    """Who lacks a value in which raw column."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -66,7 +68,8 @@ class Batch:
     def take(self, rows: NDArray[Any] | slice) -> "Batch":
         """Return some of the rows, by index, mask or range."""
         weights = None if self.weights is None else self.weights[rows]
-        return Batch(self.features[rows], self.labels[rows], weights, self.intercept)
+        missing = {column: mask[rows] for column, mask in self.missing.items()}
+        return Batch(self.features[rows], self.labels[rows], weights, self.intercept, missing)
 
     def augmented(self) -> Array:
         """Return [X, 1] as a dense array."""
@@ -136,6 +139,15 @@ class Rows(Protocol):
         """Return the first few rows, unchecked."""
         ...
 
+    @property
+    def missing(self) -> Missing:
+        """Who lacks a value in which raw column."""
+        ...
+
+    def is_two_valued(self, column: int) -> bool:
+        """Return whether a raw column has two values, whatever they are."""
+        ...
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
@@ -160,6 +172,10 @@ class RowsInMemory(Rows, Protocol):
 
     def read(self, span: slice) -> Batch:
         """Return the rows of one span."""
+        ...
+
+    def picked(self, rows: NDArray[np.intp]) -> Batch:
+        """Return some rows by their places."""
         ...
 
     def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
@@ -192,6 +208,8 @@ class Reading:
     labels: Labels
     class_weight: Array | None
     intercept: bool
+    affine: Affine
+    """What preprocessing does to the raw columns."""
     balance: Balance | None = None
     """What the class weights are balanced by, if they are."""
 
@@ -219,8 +237,11 @@ class Reading:
         """Return the features of a few raw rows."""
         if self.preprocess is None:
             return numbers(table)
-        with _PREPROCESSING:
-            transformed = self.preprocess.transform(table)
+        try:
+            with _PREPROCESSING:
+                transformed = self.preprocess.transform(table)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"The steps before the model refuse these rows: {error}") from error
         return numbers(transformed)
 
 
@@ -250,12 +271,42 @@ class InMemory:
             size = max(size, _SPARSE_NUMBERS * self.count // max(self.table.native.nnz, 1))
         return [slice(at, min(at + size, self.count)) for at in range(0, self.count, size)]
 
+    @cached_property
+    def missing(self) -> Missing:
+        """Who lacks a value in which column; steps before the model may fill it in."""
+        return {} if self.reading.preprocess is None else missing_cells(self.reading.affine, self.table)
+
     def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
         weights = None if self.weights is None else self.weights[span]
-        batch = self.reading.batch(self.table.rows(span.start, span.stop), self.labels[span], weights)
+        native = self.table.rows(span.start, span.stop)
+        batch = self.reading.batch(native, self.labels[span], weights)
+        if self.missing:
+            batch = replace(batch, missing={column: mask[span] for column, mask in self.missing.items()})
         if check is not None:
+            table = Table(native, self.table.names)
+            check_filled(batch, table, self.first + span.start)
             check_batch(batch, self.first + span.start, check)
+            if self.reading.preprocess is not None:
+                check_map(
+                    self.reading.affine,
+                    table,
+                    batch.features,
+                    batch.missing,
+                    self.reading.preprocess,
+                    self.first + span.start,
+                )
         return batch
+
+    def is_two_valued(self, column: int) -> bool:
+        values = self.table.column_at(column)
+        known = values[~self.missing[column]] if column in self.missing else values
+        others = known[known != known[0]] if len(known) else known
+        return bool(len(others) and (others == others[0]).all())
+
+    def picked(self, rows: NDArray[np.intp]) -> Batch:
+        weights = None if self.weights is None else self.weights[rows]
+        batch = self.reading.batch(self.table.picked(rows), self.labels[rows], weights)
+        return replace(batch, missing={column: mask[rows] for column, mask in self.missing.items()})
 
     def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
         weights = None if self.weights is None else self.weights[span]
@@ -282,7 +333,7 @@ class InMemory:
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         if check is not None and self.reading.preprocess is not None:
-            check_raw(self.table, self.first)
+            check_raw(self.table, self.reading.affine, self.missing, self.first)
 
         def part(span: slice) -> Any:
             batch = self.read(span, check)
@@ -356,18 +407,28 @@ def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], 
     )
 
 
-def check_raw(table: Table, start: int = 0) -> None:
-    """Refuse missing and extreme raw values, which preprocessing could hide."""
-    if not table.is_frame:
-        if not np.issubdtype(table.native.dtype, np.number):
-            return
-        check_values(table.native, stored(table.native), start, table.names, "X")
+def check_filled(batch: Batch, table: Table, start: int) -> None:
+    """Refuse missing values that no step of the model fills in."""
+    values = stored(batch.features)
+    if not batch.missing or not np.isnan(values.sum()):
         return
-    frame = nw.from_native(table.native, eager_only=True)
-    for name in frame.columns:
-        column = frame[name]
-        if column.null_count():
-            raise InputError(f"X has a missing value in column {str(name)!r}. Drop or fill it before fitting.")
-        if column.dtype.is_numeric():
-            values = np.asarray(column.to_numpy(), dtype=np.float64)
-            check_values(values[:, None], values, start, (str(name),), "X")
+    unfilled = np.isnan(replace(batch, intercept=False).augmented()).any(axis=1)
+    for column, mask in batch.missing.items():
+        if (mask & unfilled).any():
+            row = start + int(np.flatnonzero(mask & unfilled)[0])
+            raise InputError(
+                f"X has a missing value in column {table.names[column]!r} (row {row}), and no step of the model fills "
+                "it in. Put a SimpleImputer into the Pipeline, or drop the row, before fitting and measuring."
+            )
+
+
+def check_raw(table: Table, affine: Affine, missing: Missing, start: int = 0) -> None:
+    """Refuse extreme raw values, which preprocessing could hide, in the columns that reach the model."""
+    if not table.is_frame and table.native.dtype.kind in "biuf" and can_be_squared(stored(table.native).ravel("K")):
+        return
+    for column in sorted({coordinate.column for coordinate in affine.coordinates}):
+        values = table.column_at(column)
+        known = values[~missing[column]] if column in missing else values
+        if values.dtype.kind in "iuf" and not can_be_squared(np.asarray(known, dtype=np.float64)):
+            numbers = np.where(missing[column], 0.0, values) if column in missing else values.astype(np.float64)
+            check_values(numbers[:, None], numbers, start, (table.names[column],), "X")

@@ -1,0 +1,119 @@
+"""Scores of people who lack some of the values: a cell that was filled in is nobody's value.
+
+What such a person has is measured as if the other columns were public. People who lack the same columns are scored
+together, since one geometry serves them all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._one_margin import OneMargin
+from seepage.linear.information._several_margins import SeveralMargins
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch
+
+Array = NDArray[np.float64]
+
+# Numbers in the largest temporary.
+_MOST_NUMBERS = 2**22
+
+
+def scorer_of(geometry: Geometry) -> OneMargin | SeveralMargins:
+    """Return the row-local pass for a model with one output, or with several."""
+    return OneMargin(geometry) if geometry.outputs == 1 else SeveralMargins(geometry)
+
+
+def patterns(batch: Batch, columns: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], tuple[int, ...]]]:
+    """Yield the rows of people who have the same of some columns, and which of the columns those are, by place."""
+    lacking = [i for i, column in enumerate(columns) if column in batch.missing]
+    every = range(len(columns))
+    if not lacking:
+        yield np.arange(len(batch)), tuple(every)
+        return
+    masks = np.column_stack([batch.missing[columns[i]] for i in lacking])
+    kinds, kind_of = np.unique(masks, axis=0, return_inverse=True)
+    for kind, mask in enumerate(kinds):
+        absent = {lacking[i] for i in np.flatnonzero(mask)}
+        yield np.flatnonzero(kind_of.ravel() == kind), tuple(i for i in every if i not in absent)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownValues:
+    """Scores rows by the values that each person has. Holds no rows, so that it can travel."""
+
+    geometry: Geometry
+    columns: tuple[int, ...]
+    """The raw column of each attribute."""
+    _scorers: dict[tuple[int, ...], OneMargin | SeveralMargins] = field(default_factory=dict, repr=False)
+
+    def examples(self, batch: Batch) -> tuple[Array, Array]:
+        """Return eta and dfil of each person (eqs. 1.3 and 1.4); NaN for whom there is nothing to tell."""
+        eta, dfil = np.empty(len(batch)), np.empty(len(batch))
+        for rows, known in patterns(batch, self.columns):
+            if not len(rows):
+                continue
+            whole = len(rows) == len(batch)
+            top, trace = self._of(known).examples(batch if whole else batch.take(rows))
+            count = self.geometry.private_values(known)
+            eta[rows] = np.sqrt(top) if count else np.nan
+            dfil[rows] = np.sqrt(trace / count) if count else np.nan
+        return eta, dfil
+
+    def attributes(self, batch: Batch) -> Array:
+        """Return eta of each attribute of each person, then of the label; NaN where there is no value."""
+        found = np.sqrt(self._of(tuple(range(len(self.columns)))).attributes(batch))
+        for i, column in enumerate(self.columns):
+            if column in batch.missing:
+                found[batch.missing[column], i] = np.nan
+        return found
+
+    def counts(self, batch: Batch) -> NDArray[np.int64]:
+        """Return how many private values each person has."""
+        found = np.empty(len(batch), dtype=np.int64)
+        for rows, known in patterns(batch, self.columns):
+            found[rows] = self.geometry.private_values(known)
+        return found
+
+    def jacobians(self, batch: Batch) -> Iterator[Array]:
+        """Yield each row's Jacobian (eq. 2.5) in units of the noise, a few rows at a time, (n, published, values).
+
+        Columns of values that a person lacks are zero.
+        """
+        geometry = self.geometry
+        q, outputs = geometry.position.shape
+        response = geometry.response.reshape(-1, outputs, q)
+        moved = np.stack([response[:, c] @ geometry.read for c in range(outputs)], axis=1)
+        width = geometry.values
+        step = max(_MOST_NUMBERS // max(len(response) * max(width, outputs), 1), 1)
+        for start in range(0, len(batch), step):
+            part = batch.take(slice(start, start + step))
+            seen = geometry.frame.rows(part)
+            slope, curvature, label_slope = derivatives(seen, geometry.loss, seen.project(geometry.position))
+            reached = np.einsum("aco,no->nac", response, seen.augmented())
+            bent = curvature @ geometry.tau.T
+            found = np.einsum("nc,ack->nak", slope, moved) + reached @ bent
+            for i, column in enumerate(self.columns):
+                if column in part.missing:
+                    found[np.ix_(part.missing[column], np.arange(found.shape[1]), geometry.blocks[i])] = 0.0
+            if not geometry.public_label:
+                found = np.concatenate([found, reached @ label_slope], axis=2)
+            yield found
+
+    def joint_gram(self, batch: Batch) -> Array:
+        """Return the sum of J J^T over the rows: squares only, so that nothing cancels."""
+        size = len(self.geometry.response)
+        total = np.zeros((size, size))
+        for part in self.jacobians(batch):
+            flat = part.transpose(1, 0, 2).reshape(size, -1)
+            total += flat @ flat.T
+        return total
+
+    def _of(self, known: tuple[int, ...]) -> OneMargin | SeveralMargins:
+        if known not in self._scorers:
+            whole = len(known) == len(self.columns)
+            self._scorers[known] = scorer_of(self.geometry if whole else self.geometry.of_attributes(known))
+        return self._scorers[known]
