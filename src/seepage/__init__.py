@@ -29,11 +29,14 @@ if _TYPE_CHECKING:
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
     from seepage.release import Certificate as Certificate
+    from seepage.release import Certification as Certification
+    from seepage.release import Decision as Decision
     from seepage.release import EqualizedLeakage as EqualizedLeakage
     from seepage.release import Frontier as Frontier
     from seepage.release import Policy as Policy
     from seepage.release import Publication as Publication
     from seepage.release import calibrate as calibrate
+    from seepage.release import certify as certify
     from seepage.release import compose as compose
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
@@ -41,11 +44,14 @@ if _TYPE_CHECKING:
 # What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
+    "Certification": "seepage.release",
+    "Decision": "seepage.release",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
     "Policy": "seepage.release",
     "Publication": "seepage.release",
     "calibrate": "seepage.release",
+    "certify": "seepage.release",
     "compose": "seepage.release",
     "frontier": "seepage.release",
     "publish": "seepage.release",
