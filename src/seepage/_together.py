@@ -56,6 +56,8 @@ def _place(path: Path) -> Path:
     """Return the file that a path names, its folder found through any links."""
     if not path.parent.is_dir():
         raise InputError(f"There is no folder {str(path.parent)!r} to write {path.name!r} into.")
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: name a file in it.")
     return path.parent.resolve() / path.name
 
 

@@ -75,11 +75,10 @@ class SkopsFile:
 
         Only what is stored as plain numbers is returned; no object of the file is made.
         """
-        attributes = _attributes(self.description)
-        if self.class_name == "Pipeline":
-            last = attributes["steps"]["content"][-1]["content"][1]
-            attributes = _attributes(last)
         with _opened(self.path) as archive:
+            attributes = _attributes(self.description)
+            if self.class_name == "Pipeline":
+                attributes = _attributes(attributes["steps"]["content"][-1]["content"][1])
             return {name: _numbers(archive, attributes[name]) for name in names}
 
 

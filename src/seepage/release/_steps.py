@@ -5,9 +5,7 @@ from typing import Any
 
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
-
-# What stands in the place of a step and is none.
-_NO_STEPS = (None, "passthrough", "drop")
+from sklearn.preprocessing import FunctionTransformer
 
 
 def real_steps(model: Any) -> list[str]:
@@ -23,7 +21,7 @@ def real_steps(model: Any) -> list[str]:
 def _walk(steps: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, step, *_ in steps:
         path = (*above, str(name))
-        if isinstance(step, str) or step in _NO_STEPS:
+        if _does_nothing(step):
             continue
         if isinstance(step, Pipeline):
             yield from _walk(step.steps, path)
@@ -34,3 +32,8 @@ def _walk(steps: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
             yield from _walk(step.transformer_list, path)
         else:
             yield path, step
+
+
+def _does_nothing(step: Any) -> bool:
+    # Fitting turns "passthrough" into a function that is none.
+    return step is None or isinstance(step, str) or (isinstance(step, FunctionTransformer) and step.func is None)

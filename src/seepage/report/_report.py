@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from seepage._errors import InputError, UnansweredError
+from seepage._schema import read_document
 from seepage.leakage import Leakage
 from seepage.leakage._information import Summarized
 from seepage.report._edition import Edition, EditionName
-from seepage.report.build._content import SCHEMA, content
+from seepage.report.build._content import content
 from seepage.report.build._people import pseudonym
 from seepage.report.build._sources import identifiers
 from seepage.report.build._verdict import Targets
@@ -98,15 +99,7 @@ class Report:
         path : path
             The file.
         """
-        try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError:
-            raise InputError(f"{os.fspath(path)!r} is not JSON, so it is no report.") from None
-        schema = found.get("schema") if isinstance(found, dict) else None
-        if schema != SCHEMA:
-            raise InputError(
-                f"{os.fspath(path)!r} has the schema {schema!r}; this version of seepage reads {SCHEMA!r}."
-            )
+        found = read_document(path, SCHEMA_FILE, "report")
         return cls(found)
 
     def html(self) -> str:
