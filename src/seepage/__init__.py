@@ -12,9 +12,7 @@ from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
 from seepage._errors import UnsupportedError as UnsupportedError
-from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._version import __version__ as __version__
-from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
     from seepage import attacks as attacks
@@ -22,9 +20,12 @@ if _TYPE_CHECKING:
     from seepage import display as display
     from seepage import engines as engines
     from seepage import federated as federated
+    from seepage import leakage as leakage
     from seepage import network as network
     from seepage import report as report
+    from seepage._noise import GaussianNoise as GaussianNoise
     from seepage.attacks import verify as verify
+    from seepage.leakage import Leakage as Leakage
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
@@ -41,13 +42,15 @@ if _TYPE_CHECKING:
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
 
-# What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
+# What needs NumPy or scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
     "Certification": "seepage.release",
     "Decision": "seepage.release",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
+    "GaussianNoise": "seepage._noise",
+    "Leakage": "seepage.leakage",
     "Policy": "seepage.release",
     "Publication": "seepage.release",
     "calibrate": "seepage.release",
@@ -66,6 +69,7 @@ _PACKAGES = (
     "display",
     "engines",
     "federated",
+    "leakage",
     "linear",
     "meaning",
     "network",

@@ -29,6 +29,9 @@ def check(
             "--output", "-o", metavar="FILE", help="A file instead of standard output.", rich_help_panel=options.OUT
         ),
     ] = None,
+    report: options.Report = None,
+    edition: options.EditionOption = options.Edition.internal,
+    force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Hold a release against a policy: exit code 0 if it is met, 1 if not.
@@ -36,18 +39,21 @@ def check(
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
+    from seepage._together import NewFile, write_together
+    from seepage.cli._endings import Ending
     from seepage.cli.input._policies import PolicyFile
     from seepage.cli.input._question import Question
     from seepage.cli.terminal._console import aside, screen
-    from seepage.cli.terminal._files import check_new
     from seepage.cli.terminal._formats import WRITERS
+    from seepage.cli.terminal._outputs import check_outputs, data_inputs
     from seepage.cli.terminal._screen import show_verdict
     from seepage.cli.terminal._verdict import Verdict
     from seepage.cli.terminal._waiting import Waiting
 
     if output is not None and format is Format.text:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
-    check_new(output, force=True)
+    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy}
+    check_outputs({"--output": output, "--report": report}, inputs=inputs, force=force)
     with Waiting(quiet=quiet).shown() as waiting:
         file = PolicyFile.read(policy)
         question = Question.of(
@@ -61,13 +67,17 @@ def check(
             weight=sample_weight,
             stream=stream,
         )
-        verdict = Verdict.of(question.measured(noise_scale), noise_scale, file, model)
+        leak = question.measured(noise_scale)
+        verdict = Verdict.of(leak, noise_scale, file, model)
+        if report is not None:
+            with waiting.doing("writing the report"):
+                leak.report(edition=edition.value, policy=file.policy).write_html(report)
     if format is not Format.text:
         document = WRITERS[format](verdict)
         if output is None:
             typer.echo(document)
         else:
-            output.write_text(document + "\n", encoding="utf-8")
+            write_together([NewFile(output, f"{document}\n".encode(), private=False)])
     if not quiet:
         show_verdict(screen() if format is Format.text else aside(), verdict)
-    raise typer.Exit(0 if verdict.passed else 1)
+    raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)

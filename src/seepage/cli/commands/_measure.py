@@ -1,19 +1,11 @@
 """`seepage measure`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from seepage.cli.input import _options as options
-
-
-class Edition(StrEnum):
-    """Who may read a report."""
-
-    internal = "internal"
-    publishable = "publishable"
 
 
 def measure(
@@ -29,20 +21,14 @@ def measure(
     policy: options.PolicyOption = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", "-r", metavar="FILE", help="Write a report as HTML.", rich_help_panel=options.OUT),
-    ] = None,
+    report: options.Report = None,
     json: Annotated[
         Path | None,
         typer.Option(
             "--json", metavar="FILE", help="Write the report as JSON; see it with show.", rich_help_panel=options.OUT
         ),
     ] = None,
-    edition: Annotated[
-        Edition,
-        typer.Option(help="Whether reports may hold values about single people.", rich_help_panel=options.OUT),
-    ] = Edition.internal,
+    edition: options.EditionOption = options.Edition.internal,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -52,6 +38,7 @@ def measure(
             rich_help_panel=options.OUT,
         ),
     ] = None,
+    force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what publishing a model gives away about each person.
@@ -63,13 +50,19 @@ def measure(
     from seepage.cli.input._question import Question
     from seepage.cli.terminal._console import screen
     from seepage.cli.terminal._digest import Digest
-    from seepage.cli.terminal._files import check_new
+    from seepage.cli.terminal._documents import show_report
+    from seepage.cli.terminal._outputs import check_outputs, data_inputs
     from seepage.cli.terminal._screen import show_digest
     from seepage.cli.terminal._verdict import Verdict
     from seepage.cli.terminal._waiting import Waiting
 
-    check_new(report, json, force=True)
-    if people is not None and edition is Edition.publishable:
+    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy}
+    check_outputs({"--report": report, "--json": json}, inputs=inputs, force=force)
+    check_outputs(
+        {"--people": people}, inputs={**inputs, "--report": report, "--json": json}, force=force, folders=True
+    )
+    is_publishable = edition is options.Edition.publishable
+    if people is not None and is_publishable:
         raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
     with Waiting(quiet=quiet).shown() as waiting:
         file = None if policy is None else PolicyFile.read(policy)
@@ -88,7 +81,7 @@ def measure(
         )
         leak = question.measured(noise_scale, output=people)
         verdict = None if file is None else Verdict.of(leak, noise_scale, file, model)
-        if report is not None or json is not None or people is not None:
+        if is_publishable or report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
                 found = leak.report(
                     edition=edition.value, policy=None if file is None else file.policy, groups=question.named_grouping
@@ -99,10 +92,16 @@ def measure(
                     found.write_json(json)
                 if people is not None and not question.source.stream:
                     found.write_people(people)
-        digest = None if quiet else Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
-    if digest is not None:
+        digest = None
+        if not quiet and not is_publishable:
+            digest = Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
+    if not quiet:
         console = screen()
-        show_digest(console, digest, verdict)
+        if digest is not None:
+            show_digest(console, digest, verdict)
+        else:
+            # What everybody may read is on the screen as it is on the page, and nothing else.
+            show_report(console, found)
         for written in (report, json):
             if written is not None:
                 console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)
