@@ -58,6 +58,8 @@ def _place(path: Path) -> Path:
         raise InputError(f"There is no folder {str(path.parent)!r} to write {path.name!r} into.")
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{str(path)!r} is no file but a device or a pipe, which would be replaced by one.")
     return path.parent.resolve() / path.name
 
 

@@ -1,5 +1,6 @@
 """How a command ends: what its exit code says, also when it is stopped or nobody reads what it prints."""
 
+import atexit
 import os
 import signal
 import sys
@@ -65,6 +66,10 @@ def leave(code: int) -> NoReturn:
         if not isinstance(reason, BrokenPipeError):
             _say(f"Not everything could be printed: {reason.strerror}.")
         code = Ending.UNFINISHED
+    if code == Ending.STOPPED:
+        # An interrupt that came within exec() makes Python end by a signal, whatever is said later.
+        atexit._run_exitfuncs()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -62,7 +62,7 @@ def new_key(path: str | os.PathLike[str]) -> Path:
 
 def signature_of(entries: Mapping[str, Any], key: str | os.PathLike[str]) -> dict[str, str]:
     """Return the signature of a certificate's entries under the secret key in a file."""
-    secret = _secret(Path(key))
+    secret = secret_key(Path(key))
     library = _library()
     forms = library.serialization
     public = secret.public_key().public_bytes(forms.Encoding.Raw, forms.PublicFormat.Raw)
@@ -116,7 +116,8 @@ def called(public_key: str) -> str:
     return " ".join(digits[start : start + 4] for start in range(0, 32, 4))
 
 
-def _secret(path: Path) -> Any:
+def secret_key(path: Path) -> Any:
+    """Return the secret key in a file that nobody else can read."""
     name = os.fspath(path)
     content = _content(path)
     mode = stat.S_IMODE(path.stat().st_mode)

@@ -87,6 +87,7 @@ def publish(
     from seepage.cli.terminal._journal import AGAIN, Journal
     from seepage.cli.terminal._outputs import check_outputs, data_inputs
     from seepage.cli.terminal._waiting import Waiting
+    from seepage.release._signing import secret_key
 
     if (policy is None) == (not without_policy):
         raise typer.BadParameter(
@@ -101,6 +102,9 @@ def publish(
         words=[data, target, noise_scale, private, public_label, sample_weight],
     )
     was_left = journal.was_left(again=again)
+    if sign is not None:
+        # A key that cannot be used should be known before anything is drawn.
+        secret_key(sign)
     replaced = out.exists()
     with Waiting(quiet=quiet).shown() as waiting:
         file = None if policy is None else PolicyFile.read(policy)
@@ -118,17 +122,18 @@ def publish(
         fitted, rows = question.model, question.rows
         from seepage.release._publish import ready
 
-        release = ready(
-            fitted,
-            rows.X,
-            rows.y,
-            noise_scale=noise_scale,
-            accept=None if file is None else file.policy,
-            sample_weight=rows.weights,
-            public_label=public_label,
-            attributes=question.attributes,
-            decision=None if file is None else file.decision,
-        )
+        with question.applying():
+            release = ready(
+                fitted,
+                rows.X,
+                rows.y,
+                noise_scale=noise_scale,
+                accept=None if file is None else file.policy,
+                sample_weight=rows.weights,
+                public_label=public_label,
+                attributes=question.attributes,
+                decision=None if file is None else file.decision,
+            )
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
             publication = release.draw()

@@ -53,7 +53,7 @@ class PolicyFile:
             raise InputError(f"There is no policy file {path}. A policy looks like this:\n\n{EXAMPLE}") from None
         except OSError as reason:
             raise InputError(f"The policy {path} cannot be read: {reason.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as reason:
             raise InputError(
                 f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
             ) from None

@@ -47,6 +47,8 @@ def data_inputs(data: list[str]) -> dict[str, str | Path | None]:
 def _check_place(path: Path, folders: bool) -> None:
     if path.is_dir() and not folders:
         raise InputError(f"{path} is a folder: name a file in it.")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is no file but a device or a pipe, which would be replaced by one.")
     if not path.parent.is_dir():
         raise InputError(f"There is no folder {path.parent} to write {path.name} to. Make it first.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
