@@ -131,7 +131,7 @@ def _write(path: Path, description: object, content: dict[str, bytes]) -> None:
 
 
 def _zeros(path: Path, folder: Path) -> None:
-    """A model of 1.4 GB in 1.4 MB."""
+    """A model of 600 MB in 0.6 MB."""
     description, content = _ridge(folder)
     name = description["content"]["content"]["coef_"]["file"]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -140,9 +140,9 @@ def _zeros(path: Path, folder: Path) -> None:
                 archive.writestr(other, data)
         with archive.open(name, "w", force_zip64=True) as entry:
             np.lib.format.write_array_header_1_0(
-                entry, {"descr": "<f8", "fortran_order": False, "shape": (180_000_000,)}
+                entry, {"descr": "<f8", "fortran_order": False, "shape": (75_000_000,)}
             )
-            for _ in range(1440):
+            for _ in range(600):
                 entry.write(bytes(1_000_000))
         archive.writestr("schema.json", json.dumps(description))
 
@@ -171,17 +171,17 @@ def _boast(path: Path, folder: Path) -> None:
 
 
 def _words(path: Path, folder: Path) -> None:
-    """A description of 200 MB."""
+    """A description of 60 MB."""
     description, content = _ridge(folder)
-    _write(path, json.dumps(description) + " " * 200_000_000, content)
+    _write(path, json.dumps(description) + " " * 60_000_000, content)
 
 
 def _inner(path: Path, folder: Path) -> None:
-    """A sparse matrix of 2 GB, packed twice."""
+    """A sparse matrix of 600 MB, packed twice."""
     description, content = _ridge(folder)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("data.npy", "w") as entry:
-        for _ in range(2000):
+        for _ in range(600):
             entry.write(bytes(1_000_000))
     node = {"__class__": "csr_matrix", "__module__": "scipy.sparse", "__loader__": "SparseMatrixNode", "type": "scipy"}
     description["content"]["content"]["more"] = {**node, "file": "more.npz", "__id__": 7}
