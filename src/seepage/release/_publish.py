@@ -358,12 +358,12 @@ def _machine_readable(policy: Policy) -> dict[str, Any]:
 
 # What a target of each kind does and does not mean: no target is stated without it.
 _MEANING = {
-    "error_floor": "This is about unbiased guesses from this release alone, by an attacker who knows everybody else's "
-    "values; one who has a prior can be nearer by leaning on it.",
-    "success_rate": "This is about attackers who see this release alone, know everybody else's values and hold both "
-    "values for equally likely beforehand; one who knows better beforehand is right more often.",
+    "error_floor": "This is about unbiased guesses from this release alone, by an attacker who knows everything else; "
+    "one who has a prior can be nearer by leaning on it.",
+    "success_rate": "This is about attackers who see this release alone, know everything else and hold both values for "
+    "equally likely beforehand; one who knows better beforehand is right more often.",
     "eta": "This is about unbiased guesses from this release alone, by an attacker who knows everybody else's values: "
-    "none of any combination of a person's values has a standard error below 1/eta.",
+    "no guess of any combination of a person's values has a standard error below 1/eta.",
 }
 
 

@@ -43,8 +43,8 @@ def measure(
 ) -> None:
     """Measure what publishing a model gives away about each person.
 
-    Parquet is read at once when it holds at most 500 MB (uncompressed), and a batch at a time by all cores otherwise;
-    what needs every row at once, such as the success rate of categories, is answered only in memory.
+    Parquet is read at once when it takes at most 500 MB in memory, and a batch at a time by all cores otherwise; what
+    needs every row at once, such as the success rate of categories, is answered only in memory.
     """
     from seepage.cli.input._policies import PolicyFile
     from seepage.cli.input._question import Question
