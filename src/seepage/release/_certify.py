@@ -143,6 +143,7 @@ def certify(
     """
     found = Certificate.read(certificate)
     try:
+        os.stat(file)
         is_as_written = Path(certificate).read_bytes() == found.text().encode()
         state = _file_state(Path(file), found)
     except FileNotFoundError as reason:

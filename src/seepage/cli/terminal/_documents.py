@@ -66,9 +66,7 @@ def _show_certificate(console: Console, path: Path) -> None:
         "noise": f"{noise['distribution']}, {amount_of(noise)} ({noise['mechanism']})",
         "private": ", ".join(certificate.private["attributes"]),
         "label": certificate.private["label"],
-        "signed": "no"
-        if certificate.signature is None
-        else f"with the key {called(certificate.signature['public_key'])}",
+        "signed": _signer(certificate),
     }
     for name, words in rows.items():
         console.print(item(f"{name:<10}", words))
@@ -79,6 +77,12 @@ def _show_certificate(console: Console, path: Path) -> None:
     console.print(Text("Assumptions", style="bold"))
     for sentence in certificate.assumptions:
         console.print(item("-", sentence))
+
+
+def _signer(certificate: Certificate) -> str:
+    if certificate.signature is None:
+        return "no"
+    return f"with the key {called(certificate.signature['public_key'])}; check it with: seepage certify"
 
 
 def show_promises(console: Console, certificate: Certificate) -> None:
