@@ -24,7 +24,7 @@ def main() -> None:
     policy = seepage.Policy(error_floor={"x0": 0.1}, eta=1.0)
     for edition in ("internal", "publishable"):
         start = time.perf_counter()
-        page = leak.report(edition, groups=groups, policy=policy).html()
+        page = seepage.Report.of(leak, edition, groups=groups, policy=policy).html()
         seconds = time.perf_counter() - start
         print(
             f"{edition}: {seconds:.2f} s (goal {GOAL_SECONDS:g}), {len(page.encode()) / 1e3:.0f} kB "

@@ -27,8 +27,10 @@ def documents():
         "certificate": seepage.publish(
             model, X, Y, noise_scale=2.0, accept=accept, decision=decision
         ).certificate.json(),
-        "internal": leak.report("internal", policy=seepage.Policy(**accept), groups={"sex": X["sex"]}).json(),
-        "publishable": leak.report("publishable", policy=seepage.Policy(**accept)).json(),
+        "internal": seepage.Report.of(
+            leak, "internal", policy=seepage.Policy(**accept), groups={"sex": X["sex"]}
+        ).json(),
+        "publishable": seepage.Report.of(leak, "publishable", policy=seepage.Policy(**accept)).json(),
     }
 
 

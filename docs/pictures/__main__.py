@@ -168,14 +168,18 @@ def _adult_report(edition: Any) -> Any:
     people, _, _, leak = adult()
     policy = seepage.Policy(error_floor={"age": 5.0, "hours-per-week": 5.0})
     groups = people[["sex", "race"]]
-    return leak.report(edition, policy=policy, groups=groups, units=UNITS, title="Income model on UCI Adult")
+    return seepage.Report.of(
+        leak, edition, policy=policy, groups=groups, units=UNITS, title="Income model on UCI Adult"
+    )
 
 
 def _iwpc_report(edition: Any) -> Any:
     people, _, _, leak = iwpc()
     policy = seepage.Policy(success_rate={"vkorc1": 0.6}, error_floor={"age": 0.5}, quantile=0.99)
     units = dict.fromkeys(("age", "height", "weight"), "standard deviations")
-    return leak.report(edition, policy=policy, groups=people["race"], units=units, title="Warfarin dose on IWPC")
+    return seepage.Report.of(
+        leak, edition, policy=policy, groups=people["race"], units=units, title="Warfarin dose on IWPC"
+    )
 
 
 REPORTS: dict[str, Callable[[], Any]] = {

@@ -41,6 +41,7 @@ if _TYPE_CHECKING:
     from seepage.release import compose as compose
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
+    from seepage.report import Report as Report
 
 # What needs NumPy or scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
@@ -53,6 +54,7 @@ _LATER = {
     "Leakage": "seepage.leakage",
     "Policy": "seepage.release",
     "Publication": "seepage.release",
+    "Report": "seepage.report",
     "calibrate": "seepage.release",
     "certify": "seepage.release",
     "compose": "seepage.release",
@@ -76,6 +78,8 @@ _PACKAGES = (
     "release",
     "report",
 )
+# What other packages are made with, and the command line: nothing to import from outside.
+_INNER = ("cli", "pages")
 
 
 def __getattr__(name: str) -> _Any:
@@ -87,4 +91,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(name for name in {*globals(), *_LATER, *_PACKAGES} if not name.startswith("_"))
+    return sorted(name for name in {*globals(), *_LATER, *_PACKAGES} - {*_INNER} if not name.startswith("_"))

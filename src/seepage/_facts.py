@@ -5,9 +5,11 @@ known to everybody, such as a version), *noised* and its information counted, or
 rows. What may leave the house holds none of the last kind, and asks the type, not the text.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from string import Formatter
 
 
 class Origin(Enum):
@@ -21,30 +23,41 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Number:
-    """A number, and where it comes from."""
+    """A number, where it comes from, and how it is written."""
 
     value: float
     origin: Origin
+    form: str = ".4g"
+    """As `format` takes it."""
+
+    def __post_init__(self) -> None:
+        # Documents are read from files, and some formats fill the memory.
+        if not re.fullmatch(r",?(\.[0-9])?[defg%]?", self.form):
+            raise ValueError(f"{self.form[:40]!r} is no form of a number")
 
     @property
     def may_leave(self) -> bool:
         """Whether a document for everybody may hold it."""
         return self.origin is not Origin.PERSONAL
 
+    def text(self) -> str:
+        """Return it in writing."""
+        return format(self.value, self.form)
 
-def given(value: float) -> Number:
+
+def given(value: float, form: str = ".4g") -> Number:
     """Return a number that the user or the policy gave."""
-    return Number(value, Origin.GIVEN)
+    return Number(value, Origin.GIVEN, form)
 
 
-def public(value: float) -> Number:
+def public(value: float, form: str = ".4g") -> Number:
     """Return a number that everybody knows or may know."""
-    return Number(value, Origin.PUBLIC)
+    return Number(value, Origin.PUBLIC, form)
 
 
-def personal(value: float) -> Number:
+def personal(value: float, form: str = ".4g") -> Number:
     """Return a number that was computed from private rows."""
-    return Number(value, Origin.PERSONAL)
+    return Number(value, Origin.PERSONAL, form)
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,16 @@ class Assumption:
     numbers: Mapping[str, Number] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def sentence(self, show: Callable[[Number], str] = lambda number: f"{number.value:.4g}") -> str:
+    def __post_init__(self) -> None:
+        # Braces can reach further than a name, and what is filled in can be as long as they say.
+        places = {tuple(place) for _, *place in Formatter().parse(self.template) if place[0] is not None}
+        if places != {(name, "", None) for name in (*self.numbers, *self.names)}:
+            raise ValueError(f"the places of {self.template[:80]!r} are not those of its numbers and names")
+
+    def sentence(self, show: Callable[[Number], str] = Number.text) -> str:
         """Return the sentence, each number written as `show` says."""
         return self.template.format(**{name: show(number) for name, number in self.numbers.items()}, **self.names)
+
+    def of_release(self, number: int) -> "Assumption":
+        """Return the same about one release of several."""
+        return replace(self, template=f"Release {number}: {self.template}")

@@ -7,8 +7,12 @@ import pytest
 from clients import answer, asked, client, reply_with, training
 from flwr.app import ArrayRecord, Error, Message
 from flwr.serverapp.strategy import FedAvg
+from hostile import HOSTILE, Checker
 
 from seepage.federated import LayerPolicy, Rounds
+from seepage.federated._page import page
+from seepage.federated._report import Row, from_metrics
+from seepage.federated._rounds import ASSUMPTIONS
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ def test_the_page_is_one_file_and_quotes_safely(replies, tmp_path):
     page = (tmp_path / "rounds.html").read_text()
     assert "no &lt;b&gt;memory&lt;/b&gt;" in page
     assert "<b>" not in page
-    assert "http" not in page
+    assert "://" not in page
     assert "<script" not in page
     assert all(word in page for word in ("round 2", "refused", "all layers", "What this takes for granted"))
     assert "What the rounds gave away" in Rounds().html()
@@ -73,3 +77,32 @@ def test_unbounded_dfil_is_shown_as_such():
     rounds.add(1, [answer(client(training(noise_multiplier=0.0), policy=LayerPolicy(susceptibility=1e9)))])
     assert rounds.frame["dfil"].tolist() == [math.inf] * 3
     assert "∞" in rounds.html()
+
+
+def test_names_of_clients_and_layers_are_shown_and_never_obeyed():
+    rows = [
+        Row(1, name, name, action, reason=name, numbers={"dfil_worst_ten": 0.1 * i, "people": 20.0})
+        for i, name in enumerate(HOSTILE, 1)
+        for action in ("sent", "noised")
+    ]
+    rows += [Row(2, name, "", "failed", reason=name) for name in HOSTILE]
+    text = page(rows, [*ASSUMPTIONS, *HOSTILE])
+    found = Checker(text)
+    assert "<script" not in text
+    assert not {"\u202e", "\x00", "\x1b"} & set(text)
+    assert "x" * 1000 not in text
+    assert "default-src 'none'" in text
+    assert "<script>alert(1)</script>" in " ".join(found.text)
+
+
+def test_metrics_that_a_client_makes_up_are_left_out():
+    metrics = {
+        "seepage/people": 20.0,
+        "seepage/first/dfil": 0.5,
+        "seepage/first/dropped": 0.0,
+        "seepage/first/surprise": 1.0,
+        "seepage/round": 7.0,
+        "seepage/second/dfil": [1.0, 2.0],
+        "loss": 0.1,
+    }
+    assert from_metrics(metrics) == ({"first": {"dfil": 0.5, "dropped": 0.0}}, {"people": 20.0})

@@ -23,7 +23,17 @@ def repeated(values, probed, steps):
         rows = everyone[probed[step]]
         ledger.probe(rows, np.zeros(len(rows), np.int64), values[step][rows], values[step][rows])
     traces, variances, plain = ledger.estimate()
-    found = NetworkInformation(("all values",), np.array([50.0]), ledger.steps, traces, variances, plain, None, (), ())
+    found = NetworkInformation(
+        attribute_names=("all values",),
+        sizes=np.array([50.0]),
+        steps=ledger.steps,
+        traces=traces,
+        uncertainty=variances,
+        unamplified=plain,
+        spectrum=None,
+        mechanisms=(),
+        assumptions=(),
+    )
     return found.examples()["dfil"], found.examples()["dfil_standard_error"]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seepage
-from seepage._tables import People
+from seepage._facts import Assumption, given
 from seepage.leakage import Leakage
 
 pytest.importorskip("opacus")
@@ -27,25 +27,33 @@ def leak():
         unamplified=traces * 3,
         spectrum=None,
         mechanisms=((1.0, 0.01, 20),),
-        assumptions=("Each step publishes the sum of gradients plus Gaussian noise of standard deviation 0.123456.",),
+        assumptions=(
+            Assumption(
+                "release",
+                "Each step publishes the sum of gradients plus Gaussian noise of standard deviation {scale}.",
+                {"scale": given(0.123456, "g")},
+            ),
+        ),
     )
-    return Leakage(information, People(None, "pandas"))
+    return Leakage(information)
 
 
 @pytest.mark.parametrize("edition", ["internal", "publishable"])
 def test_estimates_say_that_they_are(leak, edition):
-    report = leak.report(edition, groups=np.arange(COUNT) % 2, policy=seepage.Policy(error_floor={"input": 1.0}))
-    assert report.content["assurance"] == "estimated"
+    report = seepage.Report.of(
+        leak, edition, groups=np.arange(COUNT) % 2, policy=seepage.Policy(error_floor={"input": 1.0})
+    )
+    assert report.document.assurance == "estimated"
     error = leak.examples["dfil_standard_error"] / leak.examples["dfil"]
-    assert report.content["standard_error"] == pytest.approx(np.nanmedian(error), rel=0.06)
+    assert report.document.standard_error.value == pytest.approx(np.nanmedian(error), rel=0.06)
     assert "estimated, not exact" in report.markdown()
-    assert report.content["noise"]["scale"] is None
+    assert report.document.noise.scale is None
     # Another noise would have led training another way.
-    assert all(target["factor"] is None for target in report.content["verdict"]["targets"])
+    assert all(judgment.factor is None for judgment in report.document.verdict.judgments)
     assert ("0.123456" in report.html()) == (edition == "internal")
     report.json()
 
 
 def test_values_are_those_of_the_frames(leak):
-    entry = next(e for e in leak.report("internal").content["attributes"] if e["name"] == "input")
-    assert entry["values"][-1]["floor"] == pytest.approx(1 / leak.attributes["input"].max(), rel=0.011)
+    entry = next(e for e in seepage.Report.of(leak, "internal").document.numbers if e.name == "input")
+    assert entry.floors[-1].floor.value == pytest.approx(1 / leak.attributes["input"].max(), rel=0.011)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Sketch
 from seepage.report._edition import Edition
 from seepage.report.build._histogram import grid, histogram
 
@@ -57,7 +57,7 @@ def _report(edition, person=None, eta=None, model=None, row=7, **options):
         for columns in (leak.information.examples(), leak.information.attributes()):
             for values in columns.values():
                 values[row] *= eta
-    return leak.report(edition, policy=POLICY, groups=GROUPS, **options)
+    return seepage.Report.of(leak, edition, policy=POLICY, groups=GROUPS, **options)
 
 
 def _without_time(text):
@@ -85,20 +85,21 @@ def test_an_ordinary_person_who_becomes_extreme_moves_nothing_by_more_than_a_ste
         assert abs(first - second) <= max(smallest_group, 0.11 * abs(first))
 
 
-def _numbers(report):
+def _numbers(report, *, bars=True):
     found = []
 
     def walk(value, name=""):
         if isinstance(value, dict):
             for key, each in value.items():
-                walk(each, key)
+                if bars or key != "histogram":
+                    walk(each, key)
         elif isinstance(value, list):
             for each in value:
                 walk(each, name)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found.append(float(value))
 
-    walk({key: value for key, value in report.content.items() if key != "created"})
+    walk(json.loads(report.json()))
     return found
 
 
@@ -107,11 +108,9 @@ def test_two_data_sets_that_differ_in_one_extreme_person_tell_the_same_of_that_p
     first, second = (250.0, 90.0, 400.0, 900.0), (251.0, 93.0, 417.0, 955.0)
     once, again = _report("publishable", first), _report("publishable", second)
     pages = [report.html() for report in (once, again)]
-    for report in (once, again):
-        for spread in _spreads(report.content):
-            # How many people are in a bar is told of many; that they are is checked below.
-            assert min(spread.pop("histogram")["counts"]) >= SIZE
-    for a, b in zip(_numbers(once), _numbers(again), strict=True):
+    # How many people are in a bar is told of many; that they are is checked here, and the other numbers below.
+    assert all(min(spread.histogram.counts) >= SIZE for report in (once, again) for spread in _spreads(report))
+    for a, b in zip(_numbers(once, bars=False), _numbers(again, bars=False), strict=True):
         assert abs(a - b) <= 0.11 * abs(a)
     words = [NUMBER.sub("#", _without_time(" ".join(Document(page).text))) for page in pages]
     assert words[0] == words[1]
@@ -124,8 +123,9 @@ def test_two_data_sets_that_differ_in_one_extreme_person_tell_the_same_of_that_p
     np.testing.assert_allclose(places[0], places[1], atol=6)
 
 
-def _spreads(content):
-    return [content["everyone"], *(group for grouping in content["groups"] for group in grouping["groups"])]
+def _spreads(report):
+    document = report.document
+    return [document.eta, *(group.eta for grouping in document.groupings for group in grouping.groups)]
 
 
 def test_no_value_of_a_person_is_in_the_publishable_edition():
@@ -135,14 +135,15 @@ def test_no_value_of_a_person_is_in_the_publishable_edition():
     extremes += [np.sort(leak.attributes[name])[-SIZE:] for name in leak.attributes]
     worst = np.concatenate([*extremes, *(1 / values for values in extremes)])
     found = np.array([n for n in _numbers(report) if n > 0])
-    values = [value for entry in report.content["attributes"] for each in entry["values"] for value in [each["floor"]]]
-    values += [spread[name] for spread in _spreads(report.content) for name in ("median", "high")]
+    document = report.document
+    values = [each.floor for entry in document.numbers for each in entry.floors]
+    values += [value for spread in _spreads(report) for value in (spread.median, spread.high)]
     assert len(values) > 20
-    assert all(value == float(f"{value:.2g}") for value in values if value is not None)
-    largest = max(edge for edge in report.content["everyone"]["histogram"]["edges"])
+    assert all(each.value == float(f"{each.value:.2g}") for each in values if each is not None)
+    largest = max(document.eta.histogram.edges)
     assert largest < np.sort(leak.examples["eta"])[-1]
-    assert report.content["exposed"] is None
-    assert report.content["everyone"]["largest"] is report.content["everyone"]["mean"] is None
+    assert document.exposed is None
+    assert document.eta.largest is document.eta.mean is None
     assert not np.isclose(worst[:, None], found, rtol=1e-6).any()
 
 
@@ -150,18 +151,18 @@ def test_small_groups_and_their_names_are_left_out():
     page, data = _report("publishable").html(), _report("publishable").json()
     assert "the small ward" not in page + data
     assert "the small ward" in _report("internal").html()
-    ward = next(each for each in json.loads(data)["groups"] if each["name"] == "ward")
+    ward = next(each for each in json.loads(data)["groupings"] if each["name"] == "ward")
     assert ward["others"]
     assert len(ward["groups"]) == 3
-    assert all(group["count"] % SIZE == 0 for group in ward["groups"])
+    assert all(group["eta"]["count"]["value"] % SIZE == 0 for group in ward["groups"])
 
 
 def test_what_is_said_of_a_share_of_people_is_true_of_them():
     report = _report("publishable")
-    for entry in report.content["attributes"]:
-        floors = report._leak.error_floor()[entry["name"]].to_numpy()
-        for value in entry["values"]:
-            assert np.mean(floors >= value["floor"]) >= value["share"]
+    for entry in report.document.numbers:
+        floors = report._leak.error_floor()[entry.name].to_numpy()
+        for value in entry.floors:
+            assert np.mean(floors >= value.floor.value) >= value.share.value
 
 
 def test_the_verdict_is_about_no_more_people_than_it_may_be():
@@ -169,44 +170,45 @@ def test_the_verdict_is_about_no_more_people_than_it_may_be():
     # A floor that all but the most exposed person have.
     floors = np.sort(leak.error_floor()["age"])
     policy = seepage.Policy(error_floor={"age": float(np.sqrt(floors[0] * floors[1]))})
-    assert leak.report("internal", policy=policy).content["verdict"]["status"] == "missed"
-    found = leak.report("publishable", policy=policy)
-    assert found.content["verdict"]["status"] == "met"
-    assert found.content["verdict"]["share"] == 0.99
+    assert seepage.Report.of(leak, "internal", policy=policy).document.verdict.status == "missed"
+    found = seepage.Report.of(leak, "publishable", policy=policy)
+    assert found.document.verdict.status == "met"
+    assert found.document.verdict.share.value == 0.99
     assert "Meets the policy for 99% of people" in found.html()
     assert "Meets the policy." not in found.markdown()
-    assert all(target["factor"] is None for target in found.content["verdict"]["targets"])
+    assert all(judgment.factor is None for judgment in found.document.verdict.judgments)
 
 
 def test_few_people_get_no_numbers():
     leak = seepage.measure(Ridge().fit(ORDINARY[:30], OUTCOME[:30]), ORDINARY[:30], OUTCOME[:30], noise_scale=0.1)
-    report = leak.report("publishable", policy=POLICY, groups=GROUPS["sex"][:30])
-    assert report.content["shares"] == []
-    assert report.content["verdict"]["status"] == "withheld"
-    assert all(not entry["values"] for entry in report.content["attributes"])
-    assert "Too few people" in report.json()
-    report.html(), report.markdown()
+    report = seepage.Report.of(leak, "publishable", policy=POLICY, groups=GROUPS["sex"][:30])
+    assert report.document.shares == ()
+    assert report.document.verdict.status == "withheld"
+    assert all(not entry.floors for entry in report.document.numbers)
+    assert all(entry.silence.kind == "few" for entry in report.document.attributes)
+    assert "too few people" in report.html()
+    assert "too few people" in report.markdown()
 
 
 def test_digits_of_a_calibrated_noise_are_not_told():
     noise = 0.05123456
     leak = seepage.measure(Ridge().fit(ORDINARY, OUTCOME), ORDINARY, OUTCOME, noise_scale=noise)
-    report = leak.report("publishable")
+    report = seepage.Report.of(leak, "publishable")
     assert "0.0512" not in report.html() + report.json() + report.markdown()
-    assert report.content["noise"]["scale"] == 0.051
-    assert "0.0512346" in leak.report("internal").html()
+    assert report.document.noise.scale.value == 0.051
+    assert "0.0512346" in seepage.Report.of(leak, "internal").html()
 
 
 def test_quantiles_are_bounds_and_leave_the_most_exposed_out():
     random = np.random.default_rng(1)
     values = np.exp(random.normal(size=2000))
-    known = Distribution.of(values)
+    known = Sketch.of(values)
     for share in PUBLIC.shares(len(values)):
         bound = PUBLIC.at_most(known, share)
         assert np.mean(values <= bound) >= share
         values_2 = values.copy()
         values_2[np.argsort(values)[-SIZE:]] *= 1e6
-        assert PUBLIC.at_most(Distribution.of(values_2), share) == pytest.approx(bound, rel=1e-12)
+        assert PUBLIC.at_most(Sketch.of(values_2), share) == pytest.approx(bound, rel=1e-12)
     assert PUBLIC.shares(2000) == (0.5, 0.95, 0.99)
     assert INTERNAL.shares(2000) == (0.5, 0.95, 1.0)
     assert INTERNAL.at_most(known, 1.0) == values.max()
@@ -217,7 +219,7 @@ def test_quantiles_are_bounds_and_leave_the_most_exposed_out():
 def test_bars_hold_enough_people_and_do_not_reach_out_to_the_few():
     random = np.random.default_rng(2)
     values = np.concatenate([np.exp(random.normal(size=500)), [1e-9, 1e9]])
-    known = Distribution.of(values)
+    known = Sketch.of(values)
     edges = grid([known], PUBLIC)
     drawn = histogram(known, edges, PUBLIC)
     assert edges[0] > 1e-3
@@ -249,7 +251,7 @@ def test_a_classifier_is_reported_the_same_way():
 
 def test_a_group_that_is_left_out_does_not_widen_the_picture():
     random = np.random.default_rng(3)
-    many, few = Distribution.of(np.exp(random.normal(size=500))), Distribution.of(np.full(6, 1e8))
+    many, few = Sketch.of(np.exp(random.normal(size=500))), Sketch.of(np.full(6, 1e8))
     np.testing.assert_array_equal(grid([many, few], PUBLIC), grid([many], PUBLIC))
     assert grid([many, few], INTERNAL)[-1] > 1e7
     assert len(grid([few], PUBLIC)) == 0

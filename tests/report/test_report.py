@@ -4,6 +4,7 @@ import json
 import stat
 import time
 import webbrowser
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import OneHotEncoder
 
 import seepage
-from seepage.report import Report
+from seepage import Report
+from seepage._facts import personal, public
+from seepage.report._document import CategoryAttribute, Rate
 from seepage.report._report import SCHEMA_FILE
-from seepage.report.build._findings import findings
+from seepage.report.write._findings import finding_sentences
+from seepage.report.write._verdict import silence_sentence
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
@@ -46,45 +50,45 @@ def test_the_schema_is_one():
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_verdict_first(edition):
     policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
-    report = _checked(LEAK.report(edition, policy=policy, groups=X["sex"], units={"age": "years"}))
+    report = _checked(Report.of(LEAK, edition, policy=policy, groups=X["sex"], units={"age": "years"}))
     page = report.html()
     assert page.index("Does not meet the policy") < page.index("In short") < page.index("Attributes")
-    assert [t["met"] for t in report.content["verdict"]["targets"]] == [True, False]
+    assert [judgment.met for judgment in report.document.verdict.judgments] == [True, False]
     assert "no unbiased guess of age is better than" in page.replace("No", "no")
 
 
 def test_the_internal_edition_says_what_the_frames_say():
-    content = LEAK.report("internal", groups=X["sex"]).content
+    document = Report.of(LEAK, "internal", groups=X["sex"]).document
     floors = LEAK.error_floor()
-    for entry in content["attributes"]:
-        half, _, everyone = entry["values"]
-        assert everyone["floor"] == pytest.approx(floors[entry["name"]].min(), rel=0.011)
-        assert half["floor"] == pytest.approx(floors[entry["name"]].median(), rel=0.03)
-        assert entry["deviation"] == pytest.approx(X.join(Y)[entry["name"]].std(ddof=0), rel=6e-3)
-    groups = {group["name"]: group for group in content["groups"][0]["groups"]}
+    for entry in document.numbers:
+        half, _, everyone = entry.floors
+        assert everyone.floor.value == pytest.approx(floors[entry.name].min(), rel=0.011)
+        assert half.floor.value == pytest.approx(floors[entry.name].median(), rel=0.03)
+        assert entry.deviation.value == pytest.approx(X.join(Y)[entry.name].std(ddof=0), rel=6e-3)
+    groups = {group.name: group.eta for group in document.groupings[0].groups}
     for name, eta in LEAK.examples["eta"].groupby(X["sex"]):
-        assert groups[str(name)]["largest"] == pytest.approx(eta.max(), rel=0.011)
-        assert groups[str(name)]["mean"] == pytest.approx(eta.mean(), rel=6e-3)
-        assert groups[str(name)]["median"] == pytest.approx(eta.median(), rel=0.02)
-        assert groups[str(name)]["count"] == len(eta)
+        assert groups[str(name)].largest.value == pytest.approx(eta.max(), rel=0.011)
+        assert groups[str(name)].mean.value == pytest.approx(eta.mean(), rel=6e-3)
+        assert groups[str(name)].median.value == pytest.approx(eta.median(), rel=0.02)
+        assert groups[str(name)].count.value == len(eta)
     exposed = LEAK.most_exposed(10)["eta"].to_numpy()
-    assert [person["eta"] for person in content["exposed"]] == pytest.approx(exposed.tolist(), rel=0.011)
+    assert [person.eta.value for person in document.exposed] == pytest.approx(exposed.tolist(), rel=0.011)
 
 
 def test_the_interval_of_a_median_is_that_of_resampling():
     eta = LEAK.examples["eta"].to_numpy()
     random = np.random.default_rng(0)
     medians = np.median(eta[random.integers(len(eta), size=(4000, len(eta)))], axis=1)
-    low, high = LEAK.report("internal").content["everyone"]["interval"]
-    assert [low, high] == pytest.approx(np.quantile(medians, [0.025, 0.975]), rel=0.03)
+    low, high = Report.of(LEAK, "internal").document.eta.interval
+    assert [low.value, high.value] == pytest.approx(np.quantile(medians, [0.025, 0.975]), rel=0.03)
 
 
 def test_factors_of_the_noise_are_those_of_calibration():
     policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
-    found = LEAK.report("internal", policy=policy).content["verdict"]
+    found = Report.of(LEAK, "internal", policy=policy).document.verdict
     needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}) / 2.0
-    assert max(target["factor"] for target in found["targets"]) == pytest.approx(needed, rel=0.011)
-    assert LEAK.report("internal", policy=seepage.Policy()).content["verdict"]["status"] == "none"
+    assert max(judgment.factor.value for judgment in found.judgments) == pytest.approx(needed, rel=0.011)
+    assert Report.of(LEAK, "internal", policy=seepage.Policy()).document.verdict.status == "none"
 
 
 def test_categories_are_told_by_their_success_rates():
@@ -94,15 +98,16 @@ def test_categories_are_told_by_their_success_rates():
 
     columns = make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder="passthrough")
     leak = seepage.measure(make_pipeline(columns, Ridge()).fit(frame, Y), frame, Y, noise_scale=3.0)
-    report = _checked(leak.report("internal", policy=seepage.Policy(success_rate={"sex": 0.9})))
-    entry = next(entry for entry in report.content["attributes"] if entry["name"] == "sex")
+    report = _checked(Report.of(leak, "internal", policy=seepage.Policy(success_rate={"sex": 0.9})))
+    (entry,) = report.document.categories
     best = leak.success_rate("sex")["success_rate"].max()
-    assert best <= entry["values"][-1]["success_rate"] <= best + 0.0101
-    assert "No attacker tells anyone's sex" in report.content["findings"][0]
+    assert best <= entry.rates[-1].success_rate.value <= best + 0.0101
+    assert report.document.findings.attributes[0] == entry.name == "sex"
+    assert "No attacker tells anyone's sex" in finding_sentences(report.document)[0]
 
 
 def test_pseudonyms_are_resolved_by_the_file_of_people(tmp_path):
-    report = LEAK.report("internal")
+    report = Report.of(LEAK, "internal")
     path = tmp_path / "people.parquet"
     path.write_text("open to all")
     path.chmod(0o644)
@@ -110,26 +115,26 @@ def test_pseudonyms_are_resolved_by_the_file_of_people(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     people = pq.read_table(path).to_pandas()
     assert len(people) == len(X) == people["pseudonym"].nunique()
-    first = report.content["exposed"][0]
-    row = people.set_index("pseudonym").loc[first["pseudonym"]]
+    first = report.document.exposed[0].pseudonym
+    row = people.set_index("pseudonym").loc[first]
     assert row["eta"] == people["eta"].max()
     assert row["id"] == str(LEAK.examples["eta"].argmax())
     np.testing.assert_array_equal(people["eta of age"], LEAK.attributes["age"])
-    assert LEAK.report("internal").content["exposed"][0]["pseudonym"] != first["pseudonym"]
-    same = [LEAK.report("internal", key=b"one key").content["exposed"] for _ in range(2)]
+    assert Report.of(LEAK, "internal").document.exposed[0].pseudonym != first
+    same = [Report.of(LEAK, "internal", key=b"one key").document.exposed for _ in range(2)]
     assert same[0] == same[1]
 
 
 def test_ids_of_people_are_in_no_report():
     ids = [f"patient {i}" for i in range(len(X))]
     leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0, ids=ids)
-    report = leak.report("internal")
+    report = Report.of(leak, "internal")
     assert "patient " not in report.html() + report.json() + report.markdown()
 
 
 def test_files_are_closed_to_others_where_they_hold_people(tmp_path):
     for edition, mode in (("internal", 0o600), ("publishable", None)):
-        report = LEAK.report(edition)
+        report = Report.of(LEAK, edition)
         for name, write in (("page.html", report.write_html), ("twin.json", report.write_json)):
             write(tmp_path / name)
             found = stat.S_IMODE((tmp_path / name).stat().st_mode)
@@ -139,7 +144,7 @@ def test_files_are_closed_to_others_where_they_hold_people(tmp_path):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_report_can_be_read_from_its_json(tmp_path, edition):
-    report = LEAK.report(edition, groups=X["sex"])
+    report = Report.of(LEAK, edition, groups=X["sex"])
     report.write_json(tmp_path / "report.json")
     again = Report.read(tmp_path / "report.json")
     for form in ("html", "markdown", "json", "__repr__"):
@@ -161,7 +166,7 @@ def test_what_is_no_report_is_refused(tmp_path):
 
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(seepage.InputError, match=r"no folder '.*reports' to write 'page.html' into"):
-        LEAK.report("internal").write_html(tmp_path / "reports" / "page.html")
+        Report.of(LEAK, "internal").write_html(tmp_path / "reports" / "page.html")
 
 
 @pytest.mark.parametrize(
@@ -176,16 +181,17 @@ def test_a_missing_folder_is_named(tmp_path):
     ],
 )
 def test_success_rates_are_put_into_words(rates, sentence):
-    values = [{"share": share, "success_rate": rate} for share, rate in zip((0.5, 1.0), rates, strict=True)]
-    entry = {"name": "gene", "kind": "category", "unit": None, "deviation": None, "values": values, "reason": None}
-    content = dict(LEAK.report("internal").content) | {"attributes": [entry]}
-    assert sentence in findings(content, ())[0]
+    values = tuple(Rate(public(share), personal(rate)) for share, rate in zip((0.5, 1.0), rates, strict=True))
+    document = Report.of(LEAK, "internal").document
+    first = replace(document.findings, attributes=("gene",))
+    document = replace(document, categories=(CategoryAttribute("gene", values, None),), findings=first)
+    assert sentence in finding_sentences(document)[0]
 
 
 def test_the_page_opens_from_a_file_of_its_owner(monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
-    path = LEAK.report("internal").open()
+    path = Report.of(LEAK, "internal").open()
     assert opened == [path.as_uri()]
     assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o600, 0o700]
     path.unlink()
@@ -199,22 +205,21 @@ def test_people_in_files(tmp_path):
     memory = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.05)
     policy = seepage.Policy(error_floor={"x0": 0.5}, eta=1.0, quantile=0.99)
     for edition in EDITIONS:
-        report = _checked(leak.report(edition, policy=policy))
-        other = memory.report(edition, policy=policy, groups=people.frame["region"], prior=None)
-        assert [group["name"] for group in report.content["groups"][0]["groups"]] == [
-            group["name"] for group in other.content["groups"][0]["groups"]
+        report = _checked(Report.of(leak, edition, policy=policy))
+        other = Report.of(memory, edition, policy=policy, groups=people.frame["region"], prior=None)
+        found, known = report.document, other.document
+        assert [group.name for group in found.groupings[0].groups] == [
+            group.name for group in known.groupings[0].groups
         ]
-        assert report.content["everyone"] == other.content["everyone"]
-        floors = [
-            {e["name"]: [v["floor"] for v in e["values"]] for e in r.content["attributes"]} for r in (report, other)
-        ]
+        assert found.eta == known.eta
+        floors = [{e.name: [each.floor for each in e.floors] for e in document.numbers} for document in (found, known)]
         assert floors[0] == floors[1]
-        assert report.content["verdict"]["status"] == other.content["verdict"]["status"]
-    internal = leak.report("internal")
-    assert len(internal.content["exposed"]) == 10
-    with pytest.raises(seepage.UnansweredError, match="in files already"):
+        assert found.verdict.status == known.verdict.status
+    internal = Report.of(leak, "internal")
+    assert len(internal.document.exposed) == 10
+    with pytest.raises(seepage.UnansweredError, match="output="):
         internal.write_people(tmp_path / "people.parquet")
-    assert _checked(leak.report("internal", groups="kind")).content["groups"][0]["name"] == "kind"
+    assert _checked(Report.of(leak, "internal", groups="kind")).document.groupings[0].name == "kind"
 
 
 def test_policies_over_files_agree_with_those_in_memory(tmp_path):
@@ -231,43 +236,47 @@ def test_policies_over_files_agree_with_those_in_memory(tmp_path):
 
 
 def test_groups_are_given_in_many_ways():
-    one = LEAK.report("internal", groups=X["sex"]).content["groups"]
-    assert [grouping["name"] for grouping in one] == ["sex"]
-    assert LEAK.report("internal", groups={"sex": X["sex"].to_numpy()}).content["groups"] == one
-    assert LEAK.report("internal", groups=X[["sex"]]).content["groups"] == one
-    assert LEAK.report("internal", groups=X["sex"].to_list()).content["groups"][0]["groups"] == one[0]["groups"]
+    one = Report.of(LEAK, "internal", groups=X["sex"]).document.groupings
+    assert [grouping.name for grouping in one] == ["sex"]
+    assert Report.of(LEAK, "internal", groups={"sex": X["sex"].to_numpy()}).document.groupings == one
+    assert Report.of(LEAK, "internal", groups=X[["sex"]]).document.groupings == one
+    assert Report.of(LEAK, "internal", groups=X["sex"].to_list()).document.groupings[0].groups == one[0].groups
 
 
 def test_a_model_card_gets_a_section():
     from skops.card import Card
 
     card = Card(Ridge().fit(X, Y), template=None)
-    assert LEAK.to_model_card(card, policy=seepage.Policy(error_floor={"age": 5.0})) is card
+    report = Report.of(LEAK, "publishable", policy={"error_floor": {"age": 5.0}})
+    assert report.to_model_card(card) is card
     text = card.render()
     assert "# Privacy of the training data" in text
     assert "Meets the policy for 95% of people" in text
     assert "most exposed people\n" not in text
     with pytest.raises(seepage.InputError, match=r"needs a skops\.card\.Card, not dict"):
-        LEAK.to_model_card({})
+        report.to_model_card({})
+    with pytest.raises(seepage.InputError, match=r'make the report with Report.of\(leak, "publishable"\)'):
+        Report.of(LEAK, "internal").to_model_card(card)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policy": {"eta": 1.0}}, "must be a seepage.Policy, not {'eta': 1.0}"),
+        ({"policy": {"floor": 1.0}}, "A policy has error_floor, success_rate, eta and quantile, not {'floor': 1.0}"),
+        ({"policy": 3}, "A policy has error_floor, success_rate, eta and quantile, not 3"),
         ({"units": {"height": "cm"}}, "no private attribute 'height'"),
         ({"categories": ["height"]}, "no private attribute 'height'"),
         ({"prior": "public"}, 'prior must be "data"'),
         ({"prior": {"age": -1.0}}, "must be positive, not -1.0"),
         ({"prior": {"height": 1.0}}, "no private attribute 'height'"),
-        ({"groups": "sex"}, "give the column itself"),
+        ({"groups": "height"}, "no column 'height'"),
         ({"groups": X["sex"][:3]}, "a group label for each of the 442 people"),
         ({"smallest_group": 1}, "at least 2, not 1"),
     ],
 )
 def test_wrong_arguments_are_answered(options, message):
     with pytest.raises(seepage.InputError, match=message):
-        LEAK.report("publishable", **options)
+        Report.of(LEAK, "publishable", **options)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -275,16 +284,16 @@ def test_extreme_data_is_reported(edition):
     """Nobody is exposed, or only one person is there."""
     flat = np.ones((60, 2))
     leak = seepage.measure(Ridge().fit(flat, np.zeros(60)), flat, np.zeros(60), noise_scale=1.0)
-    _checked(leak.report(edition, groups=np.zeros(60)))
+    _checked(Report.of(leak, edition, groups=np.zeros(60)))
     one = seepage.measure(Ridge().fit(X[:1], Y[:1]), X[:1], Y[:1], noise_scale=1.0)
-    _checked(one.report(edition, groups=["a"]))
+    _checked(Report.of(one, edition, groups=["a"]))
 
 
 def test_the_report_needs_no_matplotlib(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    _checked(LEAK.report("internal", groups=X["sex"]))
+    _checked(Report.of(LEAK, "internal", groups=X["sex"]))
 
 
 def test_a_million_people_take_seconds_and_little_room():
@@ -296,7 +305,7 @@ def test_a_million_people_take_seconds_and_little_room():
     groups = random.choice(["north", "south", "east"], len(rows))
     for edition in EDITIONS:
         start = time.process_time()
-        report = leak.report(edition, groups=groups, policy=seepage.Policy(eta=1.0))
+        report = Report.of(leak, edition, groups=groups, policy=seepage.Policy(eta=1.0))
         assert len(report.html().encode()) < 1e6
         assert len(report.json()) < 1e6
         assert time.process_time() - start < 5
@@ -312,14 +321,15 @@ def test_what_cannot_be_found_is_said(edition):
     features, kind = load_iris(return_X_y=True)
     model = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, kind)
     leak = seepage.measure(model, features, kind, noise_scale=0.5)
-    report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"label": 0.6})))
-    entry = next(entry for entry in report.content["attributes"] if entry["kind"] == "category")
-    assert ("did not settle" in entry["reason"]) == (edition == "internal")
-    assert report.content["verdict"]["status"] == "withheld"
-    assert entry["reason"] in unescape(report.html())
+    report = _checked(Report.of(leak, edition, policy=seepage.Policy(success_rate={"label": 0.6})))
+    (entry,) = report.document.categories
+    reason = silence_sentence(entry.silence, report.document)
+    assert ("did not settle" in reason) == (edition == "internal")
+    assert report.document.verdict.status == "withheld"
+    assert reason in unescape(report.html())
 
 
 def test_composed_releases_are_reported():
     both = seepage.compose([LEAK, LEAK])
     for edition in EDITIONS:
-        _checked(both.report(edition, groups=X["sex"]))
+        _checked(Report.of(both, edition, groups=X["sex"]))

@@ -7,10 +7,9 @@ import numpy as np
 
 from seepage._errors import UnansweredError
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._leakage import Prior
+from seepage.leakage import Leakage, deviations
+from seepage.leakage.types import Prior
 from seepage.meaning import variance_left
-from seepage.report.build._sources import deviations, distributions
 
 _SHARES = (0.5, 0.95, 1.0)
 _LABELS = ("median person", "95% of people, at least", "most exposed")
@@ -55,10 +54,10 @@ class AttributeDisplay:
         most : int, default=12
             How many attributes to show.
         """
-        known = deviations(leak, prior)
+        known = deviations(leak.information, prior)
         if not known:
             raise UnansweredError("Attributes are ranked against what is known before: give prior, their variances.")
-        eta = distributions(leak, "attributes")
+        eta = leak.information.distributions("attributes")
         found = {
             name: tuple(float(variance_left(eta[name].quantile(share), deviation**2)) for share in _SHARES)
             for name, deviation in known.items()

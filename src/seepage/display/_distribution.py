@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution, Leakage, groupings
 from seepage.report._edition import Edition
 from seepage.report.build._histogram import grid, histogram
-from seepage.report.build._sources import distributions, groupings
 
 _WHOLE = Edition("internal", 2)
 
@@ -52,10 +50,10 @@ class DistributionDisplay:
         groups : array-like of shape (n,), optional
             The group of each person; for people in files, a column.
         """
-        for name, found in groupings(leak, groups):
+        for name, found in groupings(leak.information, groups):
             largest = sorted(found.items(), key=lambda item: -item[1].count)[: len(_drawing.SERIES)]
             return cls(dict(largest), name)
-        return cls({"everyone": distributions(leak, "examples")["eta"]}, None)
+        return cls({"everyone": leak.information.distributions("examples")["eta"]}, None)
 
     def plot(self, ax: Any = None) -> "DistributionDisplay":
         """Draw the histograms.

@@ -7,9 +7,7 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
-from seepage.report.build._sources import distributions
+from seepage.leakage import Distribution, Leakage
 
 
 @dataclass(eq=False)
@@ -52,7 +50,7 @@ class EqualizedDisplay:
             What was equalized: "eta", "dfil", or an attribute.
         """
         kind = "examples" if quantity in ("eta", "dfil") else "attributes"
-        found = [distributions(leak, kind) for leak in (before, after)]  # type: ignore[arg-type]
+        found = [leak.information.distributions(kind) for leak in (before, after)]  # type: ignore[arg-type]
         if any(quantity not in columns for columns in found):
             raise InputError(f"quantity must be 'eta', 'dfil' or one of {list(found[0])}, not {quantity!r}.")
         return cls(found[0][quantity], found[1][quantity], quantity)

@@ -7,11 +7,9 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._leakage import Prior
+from seepage.leakage import Distribution, Leakage, deviations
+from seepage.leakage.types import Prior
 from seepage.meaning import unbiased_floor, van_trees_floor
-from seepage.report.build._sources import deviations, distributions
 
 
 @dataclass(eq=False)
@@ -62,11 +60,11 @@ class FloorDisplay:
         unit : str, optional
             The attribute's unit.
         """
-        found = distributions(leak, "attributes")
+        found = leak.information.distributions("attributes")
         if attribute not in found or attribute in leak.information.categorical:
             numbers = [name for name in found if name not in leak.information.categorical]
             raise InputError(f"{attribute!r} is not among the private attributes that are numbers: {numbers}.")
-        return cls(attribute, unit, found[attribute], deviations(leak, prior).get(attribute))
+        return cls(attribute, unit, found[attribute], deviations(leak.information, prior).get(attribute))
 
     def _ends(self) -> tuple[float, float]:
         """Return the errors to show: from the smallest floor to where nothing is left to see."""

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,28 @@ SUPPORT = 10
 WHOLE = "all layers"
 PREFIX = "seepage"
 OVERALL = ("people", "training_seconds", "measuring_seconds")
-COLUMNS = (
-    "sensitivity",
-    "dfil",
-    "dfil_worst_ten",
-    "susceptibility",
-    "susceptibility_worst_ten",
-    "dropped",
-    "noised",
-)
+NUMBERS = ("sensitivity", "dfil", "dfil_worst_ten", "susceptibility", "susceptibility_worst_ten")
+FLAGS = ("dropped", "noised")
+COLUMNS = (*NUMBERS, *FLAGS)
+
+
+Action = Literal["sent", "dropped", "noised", "refused", "failed", "unmeasured"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a layer of a client's update in a round, or of the whole reply."""
+
+    round: int
+    client: str
+    layer: str
+    action: Action
+    reason: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def number(self, column: str) -> float:
+        """Return a number about it; NaN if there is none."""
+        return self.numbers.get(column, math.nan)
 
 
 @dataclass(frozen=True)
@@ -52,17 +65,17 @@ def to_metrics(rows: Mapping[str, Mapping[str, float]], overall: Mapping[str, fl
     return found
 
 
-def from_metrics(metrics: Mapping[str, Any]) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Return what `to_metrics` was given."""
+def from_metrics(metrics: Mapping[str, object]) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Return what `to_metrics` was given; what a client adds of its own is left out."""
     rows: dict[str, dict[str, float]] = {}
     overall: dict[str, float] = {}
     for key, value in metrics.items():
         prefix, _, rest = key.partition("/")
         layer, _, column = rest.rpartition("/")
-        if prefix != PREFIX:
+        if prefix != PREFIX or not isinstance(value, int | float):
             continue
-        if layer:
+        if layer and column in COLUMNS:
             rows.setdefault(layer, {})[column] = float(value)
-        else:
+        elif not layer and column in OVERALL:
             overall[column] = float(value)
     return rows, overall

@@ -1,23 +1,18 @@
 """What the rounds of a federation gave away, as the server sees it."""
 
 import importlib.util
-import math
 from collections.abc import Iterable
 from os import PathLike
-from pathlib import Path
-from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from seepage._tables import Frame, frame
+from seepage._writing import write_file
 from seepage.federated._mod import REFUSED
 from seepage.federated._page import page
-from seepage.federated._report import COLUMNS, OVERALL, from_metrics
-
-_FLAGS = ("dropped", "noised")
-_NUMBERS = tuple(column for column in COLUMNS if column not in _FLAGS)
+from seepage.federated._report import NUMBERS, OVERALL, Action, Row, from_metrics
 
 ASSUMPTIONS = (
     "Each client measured itself, with the mod in its own process, trained as it was told to, and told the truth.",
@@ -54,12 +49,12 @@ class Rounds:
 
     >>> rounds.frame.columns.tolist()[:4]
     ['round', 'client', 'layer', 'action']
-    >>> "<!doctype html>" in rounds.html()
+    >>> "<!DOCTYPE html>" in rounds.html()
     True
     """
 
     def __init__(self) -> None:
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
 
     def collecting(self, strategy: Strategy) -> Strategy:
         """Return a strategy that does what `strategy` does, and lets these rounds see the replies of clients."""
@@ -78,9 +73,10 @@ class Rounds:
         failed (the client did) or unmeasured (a client without the mod). Numbers of a dropped layer are those it would
         have had; of a noised one, those with the noise.
         """
-        columns = ("round", "client", "layer", "action", *_NUMBERS, *OVERALL, "reason")
         library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
-        return frame({column: [row[column] for row in self._rows] for column in columns}, library)
+        columns = {name: [getattr(row, name) for row in self._rows] for name in ("round", "client", "layer", "action")}
+        columns |= {name: [row.number(name) for row in self._rows] for name in (*NUMBERS, *OVERALL)}
+        return frame({**columns, "reason": [row.reason for row in self._rows]}, library)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -93,10 +89,10 @@ class Rounds:
 
     def write_html(self, path: str | PathLike[str]) -> None:
         """Write the page to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
+        write_file(path, self.html())
 
     def __repr__(self) -> str:
-        updates = {(row["round"], row["client"]) for row in self._rows}
+        updates = {(row.round, row.client) for row in self._rows}
         return f"Rounds({len(updates)} updates in {len({server_round for server_round, _ in updates})} rounds)"
 
 
@@ -131,20 +127,18 @@ class _Collecting(Strategy):
         self.strategy.summary()
 
 
-def _rows(server_round: int, reply: Message) -> list[dict[str, Any]]:
-    nothing = dict.fromkeys((*_NUMBERS, *OVERALL), math.nan)
+def _rows(server_round: int, reply: Message) -> list[Row]:
     # As text: these ids are too large for the integers of most frames.
-    about = {"round": server_round, "client": str(reply.metadata.src_node_id), "layer": "", "reason": "", **nothing}
+    client = str(reply.metadata.src_node_id)
     if reply.has_error():
-        reason = reply.error.reason or ""
-        refused = reason.startswith(REFUSED)
-        reason = reason.removeprefix(f"{REFUSED}: ")
-        return [{**about, "action": "refused" if refused else "failed", "reason": reason}]
-    found = []
+        mark, _, rest = (reply.error.reason or "").partition(": ")
+        if mark == REFUSED:
+            return [Row(server_round, client, "", "refused", reason=rest)]
+        return [Row(server_round, client, "", "failed", reason=reply.error.reason or "")]
+    found: list[Row] = []
     for record in reply.content.metric_records.values():
         layers, overall = from_metrics(record)
         for layer, values in layers.items():
-            action = "dropped" if values["dropped"] else "noised" if values["noised"] else "sent"
-            numbers = {column: values.get(column, math.nan) for column in _NUMBERS}
-            found.append({**about, **numbers, **overall, "layer": layer, "action": action})
-    return found or [{**about, "action": "unmeasured"}]
+            action: Action = "dropped" if values.get("dropped") else "noised" if values.get("noised") else "sent"
+            found.append(Row(server_round, client, layer, action, numbers={**values, **overall}))
+    return found or [Row(server_round, client, "", "unmeasured")]

@@ -1,26 +1,25 @@
 """The one result that every measurement returns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame, People, column_values, frame
-from seepage.leakage._groups import GroupLeakage, Sketched
-from seepage.leakage._information import Assurance, Distances, Information, Summarized
+from seepage._tables import Frame, frame
+from seepage.leakage._groups import GroupLeakage
+from seepage.leakage._information import Distances, Information
+from seepage.leakage._people import People
+from seepage.leakage._prior import check_names, variances
 from seepage.leakage._summary import summarize
 from seepage.leakage._translation import translate
+from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
 
-if TYPE_CHECKING:
-    from seepage.report import Report
-
 Array = NDArray[np.float64]
-Prior = Literal["data"] | Mapping[str, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,12 +33,14 @@ class Leakage:
     ----------
     information : Information
         The measurement behind the frames.
-    people : People
-        Who the rows are.
     """
 
     information: Information
-    people: People
+
+    @property
+    def people(self) -> People:
+        """Who the rows are."""
+        return self.information.people
 
     @property
     def assurance(self) -> Assurance:
@@ -49,7 +50,7 @@ class Leakage:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the numbers assume, in sentences."""
-        return self.information.assumptions
+        return tuple(assumption.sentence() for assumption in self.information.assumptions)
 
     @cached_property
     def examples(self) -> Frame:
@@ -77,16 +78,16 @@ class Leakage:
             Where values are known to lie. A floor above half the length is infinite: the release says nothing
             beyond the range.
         """
-        variances = self._prior(prior)
+        known_before = variances(self.information, prior)
         floors = {}
         for name, eta in self._numbers().items():
-            known = variances.get(name)
+            known = known_before.get(name)
             floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, known)
             if interval is not None and name in interval:
                 low, high = interval[name]
                 floor = beyond_range(floor, high - low)
             floors[name] = floor
-        self._check_names(interval or {})
+        check_names(self.information, interval or {})
         return self.people.frame(floors)
 
     def variance_left(self, *, prior: Prior = "data") -> Frame:
@@ -97,9 +98,9 @@ class Leakage:
         prior : "data" or mapping from attribute to variance, default="data"
             As for `error_floor`.
         """
-        variances = self._prior(prior)
+        known_before = variances(self.information, prior)
         numbers = self._numbers()
-        return self.people.frame({name: variance_left(numbers[name], known) for name, known in variances.items()})
+        return self.people.frame({name: variance_left(numbers[name], known) for name, known in known_before.items()})
 
     def success_rate(
         self,
@@ -127,7 +128,7 @@ class Leakage:
             One row for each person and other value: `value` (the true one), `other`, `distance` (of the two releases,
             in units of the noise) and `success_rate`.
         """
-        self._check_names({attribute: None})
+        check_names(self.information, {attribute: None})
         found = self.information.distances(attribute, values)
         known = np.flatnonzero(found.truth >= 0)
         person = np.repeat(known, len(found.values))
@@ -170,49 +171,37 @@ class Leakage:
         information = self.information
         return {name: eta for name, eta in information.attributes().items() if name not in information.categorical}
 
-    def _prior(self, prior: Prior) -> Mapping[str, float]:
-        if prior is None:
-            return {}
-        if isinstance(prior, str):
-            if prior != "data":
-                raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
-            return self.information.variances()
-        self._check_names(prior)
-        for name, variance in prior.items():
-            if not variance > 0:
-                raise InputError(f"The prior variance of {name!r} must be positive, not {variance!r}.")
-        return prior
-
-    def _check_names(self, names: Mapping[str, Any]) -> None:
-        for name in names:
-            if name not in self.information.attribute_names:
-                raise InputError(
-                    f"There is no private attribute {name!r}. There are {list(self.information.attribute_names)}."
-                )
-
     def by_group(
-        self, groups: Any = None, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
+        self, groups: By = None, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
     ) -> GroupLeakage:
         """Return eta by subgroup, with bootstrap intervals.
 
+        Statistics of more than 500 people are drawn without drawing the resamples: medians and maxima from the
+        distribution that those of resamples have, means from the normal distribution.
+
         Parameters
         ----------
-        groups : array-like of shape (n,), or str
-            The group of each person. For people in files, a column; by default the one given to `measure`.
+        groups : str, or array-like of shape (n,), optional
+            A column of the data, or the group of each person if the data are in memory; by default the groups that were
+            given to `measure`.
         confidence : float, default=0.95
             The share of resamples that an interval covers.
         resamples : int, default=200
             How many bootstrap samples the intervals come from.
         seed : int, default=0
             Of the resampling.
+
+        Examples
+        --------
+        >>> import seepage
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
+        >>> leak.by_group("sex").frame["count"].tolist()
+        [235, 207]
         """
-        library = self.people.library
-        if isinstance(self.information, Summarized):
-            found = self.information.groups(groups)
-            parts = tuple(Sketched(distribution) for distribution in found.values())
-            return GroupLeakage(tuple(found), parts, library, confidence, resamples, seed)
-        values = self.information.examples()["eta"]
-        return GroupLeakage.of(values, groups, library, confidence=confidence, resamples=resamples, seed=seed)
+        return GroupLeakage(self.information.groups(groups), self.people.library, confidence, resamples, seed)
 
     def most_exposed(self, count: int = 10) -> Frame:
         """Return the people with the largest eta, the largest first.
@@ -222,124 +211,23 @@ class Leakage:
         count : int, default=10
             How many.
         """
-        if isinstance(self.information, Summarized):
-            return self.information.most_exposed(count)
-        examples = self.information.examples()
-        rows = np.argsort(-examples["eta"], kind="stable")[:count]
-        return self.people.take(rows).frame({name: values[rows] for name, values in examples.items()})
+        found = self.information.top(count)
+        return found.people.frame(found.columns)
 
-    def joint(self, people: Any = None, *, attribute: str | None = None) -> float:
+    def joint(self, people: Who = None, *, attribute: str | None = None) -> float:
         """Return eta of the joint release about a set of people: how well anything about the set as a whole is known.
 
         Parameters
         ----------
-        people : array-like of bool, shape (n,), or mapping, optional
-            Who belongs to the set; everyone by default. For people in files, the values of columns that they have in
-            common, such as `{"region": "north"}`.
+        people : mapping, or array-like of bool of shape (n,), optional
+            Who belongs to the set; everyone by default. Values of columns that they have in common, such as
+            `{"region": "north"}`, or a mask if the data are in memory.
         attribute : str, optional
             One attribute instead of all.
         """
         if attribute is not None:
-            self._check_names({attribute: None})
-        if isinstance(self.information, Summarized):
-            return self.information.joint(people, attribute)
-        return self.information.joint(self._mask(people), attribute)
-
-    def _mask(self, people: Any) -> NDArray[np.bool_] | None:
-        if people is None:
-            return None
-        mask = column_values(people)
-        count = self.information.count
-        if mask.dtype != np.bool_ or mask.shape != (count,):
-            raise InputError(
-                f"joint needs True or False for each of the {count} people, not {mask.dtype} of shape {mask.shape}."
-            )
-        if not mask.any():
-            raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
-        return mask
-
-    def report(
-        self,
-        edition: Literal["internal", "publishable"],
-        *,
-        policy: Any = None,
-        groups: Any = None,
-        units: Mapping[str, str] | None = None,
-        prior: Prior = None,
-        categories: Collection[str] | None = None,
-        smallest_group: int = 10,
-        title: str = "What this release gives away",
-        key: bytes | None = None,
-    ) -> "Report":
-        """Return a report for the person who must decide: verdict, attributes, groups, meaning, assumptions.
-
-        Parameters
-        ----------
-        edition : {"internal", "publishable"}
-            The internal edition names the most exposed people by pseudonyms and is personal data itself. In the
-            publishable one every number is a mean over at least `smallest_group` people, the `smallest_group` most
-            exposed people enter none, and a policy for everyone is judged for as many as that allows.
-        policy : seepage.Policy, optional
-            What the release must achieve; the report starts with whether it does.
-        groups : array-like of shape (n,), frame, or mapping from name to array-like, optional
-            The group of each person, in one way or in several. For people in files, columns; by default the one given
-            to `measure`.
-        units : mapping from attribute to str, optional
-            The units of attributes, such as `{"age": "years"}`.
-        prior : "data" or mapping from attribute to variance, optional
-            What an attacker knows before the release, to compare with. By default the variance over all people in the
-            internal edition, and nothing in the publishable one: a variance can be one extreme person's.
-        categories : collection of str, optional
-            The categorical attributes whose success rates are found by exact refits. By default those of the policy,
-            and all of them if there are no more than 10,000 people.
-        smallest_group : int, default=10
-            The fewest people that the publishable edition speaks of.
-        title : str, optional
-            The heading.
-        key : bytes, optional
-            Pseudonyms of the same key are the same in every report; by default each report has its own.
-
-        Examples
-        --------
-        >>> import seepage
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.linear_model import Ridge
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
-        >>> leak.report("internal", groups=X["sex"], units={"age": "years", "bmi": "kg/m²"})
-        Report(internal edition about 442 people: No policy was given)
-        """
-        # Imported here: reports stand on leakage, not the other way round.
-        from seepage.report import Report
-
-        return Report.of(
-            self,
-            edition,
-            policy=policy,
-            groups=groups,
-            units=units,
-            prior=prior,
-            categories=categories,
-            smallest_group=smallest_group,
-            title=title,
-            key=key,
-        )
-
-    def to_model_card(self, card: Any, *, section: str = "Privacy of the training data", **options: Any) -> Any:
-        """Add what the publishable edition of the report says to a model card of skops, and return the card.
-
-        Parameters
-        ----------
-        card : skops.card.Card
-            The card.
-        section : str, optional
-            The title of the section; one of the same title is replaced.
-        **options
-            As for `report`, without the edition.
-        """
-        if not hasattr(card, "add"):
-            raise InputError(f"to_model_card needs a skops.card.Card, not {type(card).__name__}.")
-        return card.add(**{section: self.report("publishable", **options).markdown(heading=False)})
+            check_names(self.information, {attribute: None})
+        return self.information.joint(people, attribute)
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""

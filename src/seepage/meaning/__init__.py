@@ -11,3 +11,4 @@ from seepage.meaning._floors import van_trees_floor as van_trees_floor
 from seepage.meaning._floors import variance_left as variance_left
 from seepage.meaning._success import distance_for as distance_for
 from seepage.meaning._success import success_rate as success_rate
+from seepage.meaning._target import Target as Target

@@ -1,6 +1,5 @@
 """The accountant: what private training gives away about each person, kept while it trains."""
 
-import importlib.util
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from torch import nn
 from torch.autograd import forward_ad
 
 from seepage._errors import InputError, UnansweredError, UnsupportedError
-from seepage._tables import People, column_values
-from seepage.leakage import Leakage
+from seepage._tables import column_values
+from seepage.leakage import Leakage, PeopleInMemory
 from seepage.meaning import reconstruction_floor
 from seepage.network import _layers
 from seepage.network._assumptions import assumptions
@@ -241,8 +240,7 @@ class FisherAccountant:
 
     def leakage(self) -> Leakage:
         """Return what has been given away so far, as the same result that linear models have."""
-        library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
-        return Leakage(self.information(), People(self._ids, library))
+        return Leakage(self.information())
 
     def information(self) -> NetworkInformation:
         """Return the measurement behind `leakage`."""
@@ -260,18 +258,19 @@ class FisherAccountant:
         unseen = float(((ledger.probes.sum(1) == 0) & (ledger.steps > 0)).mean())
         spectrum = None if self._sketch is None else self._sketch.bounds(traces.sum(1), ledger.steps)
         return NetworkInformation(
-            self._directions.names,
-            np.asarray(self._sizes, dtype=np.float64),
-            ledger.steps,
-            traces,
-            uncertainty,
-            unamplified,
-            spectrum,
-            tuple(
+            people=PeopleInMemory(self._ids),
+            attribute_names=self._directions.names,
+            sizes=np.asarray(self._sizes, dtype=np.float64),
+            steps=ledger.steps,
+            traces=traces,
+            uncertainty=uncertainty,
+            unamplified=unamplified,
+            spectrum=spectrum,
+            mechanisms=tuple(
                 (m.noise_scale / m.rule.sensitivity, 1.0 if m.sample_rate is None else m.sample_rate, count)
                 for m, _, count in self._history
             ),
-            assumptions(self, unseen),
+            assumptions=assumptions(self, unseen),
         )
 
     def renyi_epsilon(self) -> float:

@@ -1,6 +1,8 @@
-"""What the numbers of an accountant assume, in sentences."""
+"""What the numbers of an accountant assume."""
 
 from typing import TYPE_CHECKING
+
+from seepage._facts import Assumption, Number, given, personal
 
 if TYPE_CHECKING:
     from seepage.network._accountant import FisherAccountant
@@ -15,54 +17,79 @@ _SAMPLING = {
 }
 
 
-def assumptions(accountant: "FisherAccountant", unseen: float) -> tuple[str, ...]:
+def assumptions(accountant: "FisherAccountant", unseen: float) -> tuple[Assumption, ...]:
     """Return what is assumed, as far as the run so far tells."""
     history = accountant._history
     found = [
-        "The attacker sees the noisy sum of gradients of every step, and with it the weights of every step; whoever "
-        "sees the final weights alone knows less. They know all else: the other people, the order of steps, the "
-        "network.",
+        Assumption(
+            "attacker",
+            "The attacker sees the noisy sum of gradients of every step, and with it the weights of every step; "
+            "whoever sees the final weights alone knows less. They know all else: the other people, the order of "
+            "steps, the network.",
+        ),
         _noise(accountant),
-        *dict.fromkeys(_SAMPLING[sampling] for _, sampling, _ in history),
-        "The label is public."
-        if accountant.label == "public"
-        else "The label is private, and counts among a person's values.",
-        "Numbers are sums over the steps that were taken: an unbiased estimate of an upper bound of the information "
-        f"(Guo et al. 2022, theorem 3), from {accountant.probes:g} random directions a step. Its standard error is "
-        "that of the directions alone.",
+        *(Assumption("sampling", _SAMPLING[name]) for name in dict.fromkeys(sampling for _, sampling, _ in history)),
+        Assumption(
+            "label",
+            "The label is public."
+            if accountant.label == "public"
+            else "The label is private, and counts among a person's values.",
+        ),
+        Assumption(
+            "estimate",
+            "Numbers are sums over the steps that were taken: an unbiased estimate of an upper bound of the "
+            "information (Guo et al. 2022, theorem 3), from {probes} random directions a step. Its standard error is "
+            "that of the directions alone.",
+            {"probes": given(accountant.probes, "g")},
+        ),
     ]
     if accountant._at_embedding:
         found.append(
-            "The input is made of tokens, which cannot move a little: the private values are the outputs of the "
-            "embedding layer."
+            Assumption(
+                "embedding",
+                "The input is made of tokens, which cannot move a little: the private values are the outputs of the "
+                "embedding layer.",
+            )
         )
     if accountant._kinks:
         found.append(
-            f"The network has kinks ({', '.join(sorted(accountant._kinks))}): what an input gives away by crossing one "
-            "is not in the numbers."
+            Assumption(
+                "kinks",
+                "The network has kinks ({layers}): what an input gives away by crossing one is not in the numbers.",
+                names={"layers": ", ".join(sorted(accountant._kinks))},
+            )
         )
-    if accountant._sketch is None:
-        found.append("eta is bounded by the trace (eta_low is 0): keep a spectrum to bound it closely.")
-    else:
-        found.append("eta is an upper bound from a low-rank sketch, eta_low a lower bound.")
+    bounded = "eta is bounded by the trace (eta_low is 0): keep a spectrum to bound it closely."
+    sketched = "eta is an upper bound from a low-rank sketch, eta_low a lower bound."
+    found.append(Assumption("spectrum", bounded if accountant._sketch is None else sketched))
     if unseen > 0:
         found.append(
-            f"{unseen:.1%} of the people took part in steps but were never probed: theirs is the average of the "
-            "others, with the spread of the others as its error."
+            Assumption(
+                "never probed",
+                "{share} of the people took part in steps but were never probed: theirs is the average of the others, "
+                "with the spread of the others as its error.",
+                {"share": personal(unseen, ".1%")},
+            )
         )
     return tuple(found)
 
 
-def _noise(accountant: "FisherAccountant") -> str:
+def _noise(accountant: "FisherAccountant") -> Assumption:
     mechanisms = {mechanism for mechanism, _, _ in accountant._history}
-    norms = sorted({m.max_grad_norm for m in mechanisms})
-    scales = sorted({m.noise_scale for m in mechanisms})
+    norms, norm = _range("norm", {m.max_grad_norm for m in mechanisms})
+    scales, scale = _range("scale", {m.noise_scale for m in mechanisms})
     kind = "hard" if accountant.clipping == "hard" else "smooth (up to 1.1153 times that norm)"
-    return (
-        f"Each step publishes the sum of gradients, with {kind} clipping to norm {_range(norms)}, plus Gaussian noise "
-        f"of standard deviation {_range(scales)} on every entry."
+    return Assumption(
+        "release",
+        f"Each step publishes the sum of gradients, with {kind} clipping to norm {norm}, plus Gaussian noise of "
+        f"standard deviation {scale} on every entry.",
+        norms | scales,
     )
 
 
-def _range(values: list[float]) -> str:
-    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+def _range(name: str, values: set[float]) -> tuple[dict[str, Number], str]:
+    """Return the ends of some values as numbers, and their place in a sentence."""
+    if len(values) == 1:
+        return {name: given(max(values), "g")}, f"{{{name}}}"
+    ends = {f"least_{name}": given(min(values), "g"), f"most_{name}": given(max(values), "g")}
+    return ends, " to ".join(f"{{{end}}}" for end in ends)

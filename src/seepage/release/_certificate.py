@@ -20,7 +20,7 @@ from scipy import sparse
 from seepage._errors import InputError
 from seepage._schema import read_document
 from seepage._tables import Table
-from seepage._together import NewFile, write_together
+from seepage._writing import write_file
 from seepage.linear.objective._fitted import Fit
 from seepage.release._copy import last_step
 from seepage.release._seal import hash_of_file
@@ -102,7 +102,7 @@ class Certificate:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a JSON file."""
-        write_together([NewFile(Path(path), self.text().encode(), private=False)])
+        write_file(path, self.text())
 
     def bound_to(self, file: str | os.PathLike[str]) -> "Certificate":
         """Return this certificate with the hash of the file that holds the published estimator.

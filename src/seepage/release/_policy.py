@@ -1,28 +1,16 @@
 """What a release must achieve before it may be published."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.leakage import Leakage
-from seepage.leakage._information import Information, Kind, Summarized
-from seepage.meaning import distance_for
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Shortfall:
-    """A target that a release misses."""
-
-    target: str
-    factor: float
-    """By how much the noise scale must grow to meet it."""
+from seepage._facts import given
+from seepage.leakage import Distribution, Leakage, Values
+from seepage.meaning import Target, distance_for
 
 
 @dataclass(frozen=True)
@@ -90,56 +78,42 @@ class Policy:
         """Whether there is no target at all."""
         return not (self.error_floor or self.success_rate or self.eta)
 
+    def targets(self) -> list[Target]:
+        """Return the targets."""
+        share = given(float(self.quantile))
+        floors = [Target("error_floor", name, given(float(low)), share) for name, low in self.error_floor.items()]
+        rates = [Target("success_rate", name, given(float(rate)), share) for name, rate in self.success_rate.items()]
+        return [*floors, *rates, *([] if self.eta is None else [Target("eta", None, given(float(self.eta)), share)])]
+
     def sentences(self) -> list[str]:
         """Return the targets in words."""
-        return [sentence for sentence, *_ in self.targets()]
+        return [target.sentence() for target in self.targets()]
 
-    def targets(self) -> Iterator[tuple[str, str, str | None, float]]:
-        """Yield each target in words, its kind, its attribute (None for eta) and its limit."""
-        who = "Everyone's" if self.quantile == 1 else f"At least {100 * self.quantile:.4g}% of people's"
-        for name, floor in self.error_floor.items():
-            yield f"{who} {name}: no unbiased guess has a standard error below {floor:g}.", "error_floor", name, floor
-        for name, rate in self.success_rate.items():
-            limit = f"no attacker tells it from another value more than {100 * rate:.4g}% of the time at equal odds"
-            yield f"{who} {name}: {limit}.", "success_rate", name, rate
-        if self.eta is not None:
-            yield f"{who} values: eta is at most {self.eta:g}.", "eta", None, self.eta
+    def factors(self, leak: Leakage) -> dict[Target, float]:
+        """Return, for each target, the smallest factor on the noise scale that meets it."""
+        return {target: self._needed(leak, target) for target in self.targets()}
 
-    def factors(self, leak: Leakage) -> dict[str, float]:
-        """Return, for each target in words, the smallest factor on the noise scale that meets it."""
-        return {words: self._needed(leak, kind, name) for words, kind, name, _ in self.targets()}
+    def shortfalls(self, leak: Leakage) -> dict[Target, float]:
+        """Return the targets that a release misses, each with the factor by which the noise scale must grow."""
+        return {target: factor for target, factor in self.factors(leak).items() if not target.is_met(factor)}
 
-    def shortfalls(self, leak: Leakage) -> list[Shortfall]:
-        """Return the targets that a release misses."""
-        # A calibrated scale meets its tightest target to rounding.
-        return [Shortfall(target, factor) for target, factor in self.factors(leak).items() if factor > 1 + 1e-9]
-
-    def _needed(self, leak: Leakage, kind: str, name: str | None) -> float:
+    def _needed(self, leak: Leakage, target: Target) -> float:
         """Return the factor on the noise scale that is needed: everything scales with its inverse (eq. 7.1)."""
-        information = leak.information
+        information, name, limit = leak.information, target.attribute, target.limit.value
         if name is None:
-            assert self.eta is not None
-            return self._reached(information, "examples", "eta") / self.eta
+            return self._reached(information.distributions("examples")["eta"]) / limit
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
-        if kind == "success_rate":
-            return self._rank(information.distances(name, None).farthest()) / distance_for(self.success_rate[name])
+        if target.kind == "success_rate":
+            return self._reached(Values(information.distances(name, None).farthest())) / distance_for(limit)
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
-        return self._reached(information, "attributes", name) * self.error_floor[name]
+        return self._reached(information.distributions("attributes")[name]) * limit
 
-    def _reached(self, information: Information, kind: Kind, name: str) -> float:
+    def _reached(self, known: Distribution) -> float:
         """Return what the stated share of people do not exceed."""
-        if not isinstance(information, Summarized):
-            return self._rank((information.examples() if kind == "examples" else information.attributes())[name])
-        found = information.distributions(kind)[name]
+        if self.quantile == 1:
+            return known.largest
+        rank = int(np.ceil(self.quantile * known.count * (1 - 1e-12))) - 1
         # The largest is exact; another quantile is taken at the far end of its error.
-        near = float(found.ranked(np.array(self._position(found.count))))
-        return near if self.quantile == 1 else min(near / (1 - found.relative_error), found.largest)
-
-    def _rank(self, values: Array) -> float:
-        rank = self._position(len(values))
-        return float(np.partition(values, rank)[rank])
-
-    def _position(self, count: int) -> int:
-        return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
+        return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)

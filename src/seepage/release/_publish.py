@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
-from seepage._together import NewFile, write_together
 from seepage._version import __version__
+from seepage._writing import NewFile, write_together
 from seepage.leakage import Leakage
 from seepage.linear._measure import measure
 from seepage.linear.information._information import LinearInformation
@@ -103,10 +103,9 @@ class Publication:
             bound = bound.signed(sign)
         place = Path(path)
         beside = place.with_suffix(".certificate.json") if certificate is None else Path(certificate)
-        files = [] if key is None else [NewFile(Path(key), self.key, private=True)]
+        files = [] if key is None else [NewFile(key, self.key, private=True)]
         # The model comes last: it must not be there without its certificate.
-        files.append(NewFile(beside, bound.text().encode(), private=False))
-        write_together([*files, NewFile(place, content, private=False)])
+        write_together([*files, NewFile(beside, bound.text()), NewFile(place, content)])
         return bound
 
     def __repr__(self) -> str:
@@ -290,10 +289,9 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
     missed = policy.shortfalls(leak)
     if not missed:
         return
-    factor = max(shortfall.factor for shortfall in missed)
-    every = len(policy.sentences())
+    factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [f"- {one.target} That takes {_rounded_up(one.factor)} times the noise." for one in missed]
+    lines += [f"- {one.sentence()} That takes {_rounded_up(needed)} times the noise." for one, needed in missed.items()]
     if noise.scale is not None:
         lines.append(f"The smallest noise scale that meets all of them is {_rounded_up(noise.scale * factor)}.")
     else:
@@ -370,12 +368,12 @@ _MEANING = {
 def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     if policy is None:
         return ("Nothing is promised.",)
-    return tuple(_MEANING[kind] for _, kind, *_ in policy.targets())
+    return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
 def _assumptions(model: Any, leak: Leakage) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
-    sentences = [one for one in leak.assumptions if not one.startswith("The numbers hold at the exact minimizer")]
+    sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
     steps = real_steps(model)
     if steps:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from seepage._errors import InputError, MissingExtraError
-from seepage._together import NewFile, write_together
+from seepage._writing import NewFile, write_together
 
 ALGORITHM = "Ed25519"
 # What is signed begins with what it is, so that a signature of ours is good for nothing else.
@@ -56,7 +56,7 @@ def new_key(path: str | os.PathLike[str]) -> Path:
     forms = library.serialization
     hidden = pair.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
     shown = pair.public_key().public_bytes(forms.Encoding.PEM, forms.PublicFormat.SubjectPublicKeyInfo)
-    write_together([NewFile(secret, hidden, private=True), NewFile(public, shown, private=False)])
+    write_together([NewFile(secret, hidden, private=True), NewFile(public, shown)])
     return public
 
 

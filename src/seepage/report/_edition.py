@@ -5,16 +5,16 @@ number in it is a mean over at least `smallest_group` people, and the `smallest_
 speaks enter none. Whatever one extreme person's values are, they change nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from seepage._errors import InputError
-from seepage.leakage._distribution import Distribution
-
-EditionName = Literal["internal", "publishable"]
+from seepage.leakage import Distribution
+from seepage.report._document import EditionName
 
 # Shares of people that a reader can picture; the last that enough people are beyond is shown.
 _SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
@@ -103,12 +103,12 @@ def _rank(share: float, count: int) -> int:
     return max(ceil(share * count * (1 - 1e-12)) - 1, 0)
 
 
-def _to_digits(value: float, digits: int, whole: object) -> float:
+def _to_digits(value: float, digits: int, whole: Callable[[float], int]) -> float:
     if value == 0 or not np.isfinite(value):
         return value
     places = digits - 1 - floor(log10(abs(value)))
     scaled = value * 10.0**places
     nearest = round(scaled)
     # What is a round number but for its last bits stays that number.
-    kept = nearest if abs(scaled - nearest) < 1e-9 * abs(scaled) else whole(scaled)  # type: ignore[operator]
+    kept = nearest if abs(scaled - nearest) < 1e-9 * abs(scaled) else whole(scaled)
     return float(f"{kept / 10.0**places:.{digits}g}")

@@ -1,6 +1,5 @@
 """A report for the person who must decide."""
 
-import json
 import os
 import secrets
 import tempfile
@@ -8,23 +7,21 @@ import webbrowser
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from seepage._errors import InputError, UnansweredError
-from seepage._schema import read_document
+from seepage._writing import write_file
 from seepage.leakage import Leakage
-from seepage.leakage._information import Summarized
-from seepage.report._edition import Edition, EditionName
-from seepage.report.build._content import content
-from seepage.report.build._people import pseudonym
-from seepage.report.build._sources import identifiers
-from seepage.report.build._verdict import Targets
-from seepage.report.write._markdown import markdown
-from seepage.report.write._page import page, snippet
-from seepage.report.write._words import verdict_words
-from seepage.report.write._writing import write_file
+from seepage.leakage.types import Prior
+from seepage.report._document import Document, EditionName
+from seepage.report._edition import Edition
+from seepage.report.build import Question, build, pseudonyms
+from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
+
+if TYPE_CHECKING:
+    from skops.card import Card
+
+    from seepage.release import Policy
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -33,14 +30,14 @@ SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 class Report:
     """What a release gives away, for the person who must decide: as a page, as text, and for a machine.
 
-    Made by `Leakage.report`. Pages, text and pictures are drawn from `content` alone, so what the JSON does not hold is
+    Made by `Report.of`. Pages, text and pictures are drawn from `document` alone, so what the JSON does not hold is
     nowhere. The internal edition names the most exposed people by pseudonyms and is personal data; the publishable one
     holds no value about fewer than `smallest_group` people.
 
     Attributes
     ----------
-    content : mapping
-        What the report says; `report.schema.json` in this package describes it.
+    document : Document
+        What the report says, as data; `report.schema.json` in this package describes its JSON.
 
     Examples
     --------
@@ -49,14 +46,17 @@ class Report:
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
-    >>> report = leak.report("publishable", policy=seepage.Policy(error_floor={"age": 5.0}), units={"age": "years"})
+    >>> policy = {"error_floor": {"age": 5.0}}
+    >>> report = seepage.Report.of(leak, "publishable", policy=policy, units={"age": "years"})
     >>> report
     Report(publishable edition about 442 people: Meets the policy for 95% of people)
-    >>> report.content["findings"][0]
-    'For 95% of people, no unbiased guess of age is better than ± 71 years; for half the people ± 180 years.'
+    >>> report.document.verdict.judgments[0].target.sentence()
+    "At least 95% of people's age: no unbiased guess has a standard error below 5."
+    >>> report.document.verdict.share.origin.value
+    'public'
     """
 
-    content: Mapping[str, Any]
+    document: Document
     _leak: Leakage | None = None
     _key: bytes = b""
 
@@ -66,49 +66,77 @@ class Report:
         leak: Leakage,
         edition: EditionName,
         *,
-        policy: Targets | None = None,
-        groups: Any = None,
+        policy: "Policy | Mapping[str, Any] | None" = None,
+        groups: object = None,
         units: Mapping[str, str] | None = None,
-        prior: Any = None,
+        prior: Prior = None,
         categories: Collection[str] | None = None,
         smallest_group: int = 10,
         title: str = "What this release gives away",
         key: bytes | None = None,
     ) -> "Report":
-        """Return the report about a leakage; `Leakage.report` says what the arguments are."""
+        """Return a report for the person who must decide: verdict, attributes, groups, meaning, assumptions.
+
+        Parameters
+        ----------
+        leak : Leakage
+            What was measured.
+        edition : {"internal", "publishable"}
+            The internal edition names the most exposed people by pseudonyms and is personal data itself. In the
+            publishable one every number is a mean over at least `smallest_group` people, the `smallest_group` most
+            exposed people enter none, and a policy for everyone is judged for as many as that allows.
+        policy : seepage.Policy or mapping, optional
+            What the release must achieve, as `seepage.publish` takes it; the report starts with whether it does.
+        groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
+            Columns of the data, or the group of each person in one way or in several if the data are in memory; by
+            default the groups given to `measure`.
+        units : mapping from attribute to str, optional
+            The units of attributes, such as `{"age": "years"}`.
+        prior : "data" or mapping from attribute to variance, optional
+            What an attacker knows before the release, to compare with. By default the variance over all people in the
+            internal edition, and nothing in the publishable one: a variance can be one extreme person's.
+        categories : collection of str, optional
+            The categorical attributes whose success rates are found by exact refits. By default those of the policy,
+            and all of them if there are no more than 10,000 people.
+        smallest_group : int, default=10
+            The fewest people that the publishable edition speaks of.
+        title : str, optional
+            The heading.
+        key : bytes, optional
+            Pseudonyms of the same key are the same in every report; by default each report has its own.
+
+        Examples
+        --------
+        >>> import seepage
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
+        >>> seepage.Report.of(leak, "internal", groups=X["sex"], units={"age": "years", "bmi": "kg/m²"})
+        Report(internal edition about 442 people: No policy was given)
+        """
         key = secrets.token_bytes(32) if key is None else key
-        found = content(
-            leak,
-            Edition(edition, smallest_group),
-            title=title,
-            policy=policy,
-            groups=groups,
-            units=units or {},
-            prior=prior,
-            categories=categories,
-            key=key,
-        )
-        return cls(found, leak, key)
+        asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key)
+        return cls(build(leak, Edition(edition, smallest_group), asked), leak, key)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Report":
-        """Read a report from the JSON that `json` returned.
+        """Read a report from the JSON that `json` returned; what is not whole, or not of the right types, is refused.
 
         Parameters
         ----------
         path : path
             The file.
         """
-        found = read_document(path, SCHEMA_FILE, "report")
-        return cls(found)
+        return cls(from_text(Path(path).read_bytes(), os.fspath(path)))
 
     def html(self) -> str:
         """Return one page that needs nothing else: no network, no fonts, no scripts."""
-        return page(self.content)
+        return page(self.document)
 
     def html_snippet(self) -> str:
         """Return the report as a part of a page."""
-        return snippet(self.content)
+        return snippet(self.document)
 
     def _repr_html_(self) -> str:
         return self.html_snippet()
@@ -121,11 +149,11 @@ class Report:
         heading : bool, default=True
             Whether it starts with its title.
         """
-        return markdown(self.content, heading=heading)
+        return markdown(self.document, heading=heading)
 
     def json(self) -> str:
         """Return the report for a machine."""
-        return json.dumps(self.content, indent=2, allow_nan=False)
+        return to_text(self.document)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the page; the internal edition can be read by its owner alone (mode 0600).
@@ -135,7 +163,7 @@ class Report:
         path : path
             The file to write or to replace.
         """
-        self._write(path, self.html())
+        write_file(path, self.html(), private=not self.document.is_public)
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON; the internal edition can be read by its owner alone (mode 0600).
@@ -145,11 +173,7 @@ class Report:
         path : path
             The file to write or to replace.
         """
-        self._write(path, self.json() + "\n")
-
-    def _write(self, path: str | os.PathLike[str], text: str) -> None:
-        private = self.content["edition"] == "internal"
-        write_file(path, lambda file: file.write(text.encode()), private=private)
+        write_file(path, self.json() + "\n", private=not self.document.is_public)
 
     def write_people(self, path: str | os.PathLike[str]) -> None:
         """Write what was measured about every person to a Parquet file that its owner alone can read (mode 0600).
@@ -162,24 +186,36 @@ class Report:
         path : path
             The file to write or to replace.
         """
-        if self.content["edition"] != "internal":
+        if self.document.is_public:
             raise InputError("The publishable edition holds nothing about single people. Ask an internal one.")
         if self._leak is None:
             raise UnansweredError("A report that was read from a file has no people. Make it anew from the leakage.")
         information = self._leak.information
-        if isinstance(information, Summarized):
-            raise UnansweredError(
-                "What was measured about people in files is in files already: those of measure's output=."
-            )
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        ids = identifiers(self._leak, np.arange(information.count))
-        columns: dict[str, Any] = {"id": ids, "pseudonym": [pseudonym(self._key, each) for each in ids]}
+        named = information.people.ids
+        ids = [str(each) for each in (range(information.count) if named is None else named)]
+        columns: dict[str, object] = {"id": ids, "pseudonym": pseudonyms(self._key, ids)}
         columns |= dict(information.examples())
         columns |= {f"eta of {name}": values for name, values in information.attributes().items()}
-        table = pa.table(columns)
-        write_file(path, lambda file: pq.write_table(table, file), private=True)
+        write_file(path, lambda file: pq.write_table(pa.table(columns), file), private=True)
+
+    def to_model_card(self, card: "Card", *, section: str = "Privacy of the training data") -> "Card":
+        """Add what the publishable edition says to a model card of skops, and return the card.
+
+        Parameters
+        ----------
+        card : skops.card.Card
+            The card.
+        section : str, optional
+            The title of the section; one of the same title is replaced.
+        """
+        if not self.document.is_public:
+            raise InputError('A model card is for everybody: make the report with Report.of(leak, "publishable").')
+        if not hasattr(card, "add"):
+            raise InputError(f"to_model_card needs a skops.card.Card, not {type(card).__name__}.")
+        return card.add(**{section: self.markdown(heading=False)})
 
     def open(self) -> Path:
         """Show the page in a browser, from a temporary file that its owner alone can read; return its path."""
@@ -189,5 +225,14 @@ class Report:
         return path
 
     def __repr__(self) -> str:
-        word = verdict_words(self.content["verdict"])
-        return f"Report({self.content['edition']} edition about {self.content['people']} people: {word})"
+        people, word = self.document.people.value, headline(self.document.verdict)
+        return f"Report({self.document.edition} edition about {people:.0f} people: {word})"
+
+
+def _policy(policy: "Policy | Mapping[str, Any] | None") -> "Policy | None":
+    if policy is None:
+        return None
+    # Imported here: whoever reads a report needs no scikit-learn.
+    from seepage.release import Policy
+
+    return Policy.of(policy)

@@ -39,7 +39,7 @@ def check(
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
-    from seepage._together import NewFile, write_together
+    from seepage._writing import write_file
     from seepage.cli._endings import Ending
     from seepage.cli.input._policies import PolicyFile
     from seepage.cli.input._question import Question
@@ -49,6 +49,7 @@ def check(
     from seepage.cli.terminal._screen import show_verdict
     from seepage.cli.terminal._verdict import Verdict
     from seepage.cli.terminal._waiting import Waiting
+    from seepage.report import Report
 
     if output is not None and format is Format.text:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
@@ -71,13 +72,13 @@ def check(
         verdict = Verdict.of(leak, noise_scale, file, model)
         if report is not None:
             with waiting.doing("writing the report"):
-                leak.report(edition=edition.value, policy=file.policy).write_html(report)
+                Report.of(leak, edition.value, policy=file.policy).write_html(report)
     if format is not Format.text:
         document = WRITERS[format](verdict)
         if output is None:
             typer.echo(document)
         else:
-            write_together([NewFile(output, f"{document}\n".encode(), private=False)])
+            write_file(output, document + "\n")
     if not quiet:
         show_verdict(screen() if format is Format.text else aside(), verdict)
     raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)

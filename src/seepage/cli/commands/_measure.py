@@ -55,6 +55,7 @@ def measure(
     from seepage.cli.terminal._screen import show_digest
     from seepage.cli.terminal._verdict import Verdict
     from seepage.cli.terminal._waiting import Waiting
+    from seepage.report import Report
 
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy}
     check_outputs({"--report": report, "--json": json}, inputs=inputs, force=force)
@@ -83,8 +84,11 @@ def measure(
         verdict = None if file is None else Verdict.of(leak, noise_scale, file, model)
         if is_publishable or report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
-                found = leak.report(
-                    edition=edition.value, policy=None if file is None else file.policy, groups=question.named_grouping
+                found = Report.of(
+                    leak,
+                    edition.value,
+                    policy=None if file is None else file.policy,
+                    groups=question.named_grouping,
                 )
                 if report is not None:
                     found.write_html(report)

@@ -56,12 +56,13 @@ class Verdict:
     def of(cls, leak: Leakage, noise_scale: float, file: PolicyFile, model: Path) -> "Verdict":
         """Compare a release with a policy."""
         policy = file.policy
-        missed = {one.target: one.factor for one in policy.shortfalls(leak)}
+        missed = policy.shortfalls(leak)
         targets = []
-        for sentence, kind, name, limit in policy.targets():
-            factor = rounded_up(missed[sentence]) if sentence in missed else None
-            line = file.line_of(kind, name)
-            targets.append(Target(kind, name, float(limit), sentence, sentence not in missed, factor, line))
+        for one in policy.targets():
+            factor = rounded_up(missed[one]) if one in missed else None
+            line = file.line_of(one.kind, one.attribute)
+            sentence = one.sentence()
+            targets.append(Target(one.kind, one.attribute, one.limit.value, sentence, one not in missed, factor, line))
         enough = rounded_up(noise_scale * max(missed.values())) if missed else noise_scale
         return cls(tuple(targets), noise_scale, enough, model, file.path)
 

@@ -1,110 +1,86 @@
 """What each attribute's holder may take for granted: error floors, and success rates of categories."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError, MinimizerError, UnansweredError
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
+from seepage._errors import MinimizerError, UnansweredError
+from seepage._facts import Number, personal, public
+from seepage.leakage import Distribution, Information, Sketch
 from seepage.meaning import success_rate, van_trees_floor, variance_left
+from seepage.report._document import CategoryAttribute, Floor, NumberAttribute, Rate, Silence
 from seepage.report._edition import Edition
-from seepage.report.build._sources import distributions
 
 # Beyond this many people, refits of every category for everybody take longer than a reader waits.
 _MOST_REFITTED = 10_000
 
 
-def attributes(
-    leak: Leakage,
-    edition: Edition,
-    *,
-    units: Mapping[str, str],
-    deviations: Mapping[str, float],
-    categories: Collection[str],
-) -> list[dict[str, Any]]:
-    """Return one entry an attribute, the one that the release says most about first."""
-    information = leak.information
-    for name in (*units, *categories):
-        if name not in information.attribute_names:
-            raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
-    numbers = [
-        _number(name, known, edition, units.get(name), deviations.get(name))
-        for name, known in distributions(leak, "attributes").items()
+def numbers(
+    information: Information, edition: Edition, *, units: Mapping[str, str], deviations: Mapping[str, Number]
+) -> tuple[NumberAttribute, ...]:
+    """Return the attributes that are numbers, the one that the release says most about first."""
+    found = [
+        _number(name, known.sketched(), edition, units.get(name), deviations.get(name))
+        for name, known in information.distributions("attributes").items()
         if name not in information.categorical
     ]
     # Floors in different units have no order; what is left of a variance has.
-    numbers.sort(key=_left)
-    found = [
-        _category(leak, name, edition, refitted=name in categories or information.count <= _MOST_REFITTED)
-        for name in information.attribute_names
-        if name in information.categorical
-    ]
-    found.sort(key=lambda entry: -entry["values"][-1]["success_rate"] if entry["values"] else 0.0)
-    return numbers + found
+    return tuple(sorted(found, key=_left))
 
 
-def _left(entry: Mapping[str, Any]) -> tuple[float, ...]:
-    lefts = [value["variance_left"] for value in reversed(entry["values"])]
-    return (2.0,) if not lefts or lefts[0] is None else tuple(lefts)
+def _left(entry: NumberAttribute) -> tuple[float, ...]:
+    lefts = [floor.variance_left for floor in reversed(entry.floors)]
+    return tuple(left.value for left in lefts if left is not None) or (2.0,)
 
 
 def _number(
-    name: str, known: Distribution, edition: Edition, unit: str | None, deviation: float | None
-) -> dict[str, Any]:
-    values = []
+    name: str, known: Distribution, edition: Edition, unit: str | None, deviation: Number | None
+) -> NumberAttribute:
+    floors = []
     for share in edition.shares(known.count):
         eta = edition.at_most(known, share)
         assert eta is not None
-        left, floor = None, None
+        left, with_prior = None, None
         if deviation is not None:
-            left = _down_to_percent(float(variance_left(eta, deviation**2)))
-            floor = edition.down(float(van_trees_floor(eta, deviation**2)))
-        values.append(
-            {
-                "share": share,
-                "floor": edition.down(1 / eta) if eta > 0 else None,
-                "floor_with_prior": floor,
-                "variance_left": left,
-            }
-        )
-    return {
-        "name": name,
-        "kind": "number",
-        "unit": unit,
-        "deviation": None if deviation is None else edition.near(deviation),
-        "values": values,
-        "reason": None if values else _too_few(edition),
-    }
+            variance = deviation.value**2
+            left = personal(_down_to_percent(float(variance_left(eta, variance))))
+            with_prior = personal(edition.down(float(van_trees_floor(eta, variance))))
+        floor = personal(edition.down(1 / eta)) if eta > 0 else None
+        floors.append(Floor(public(share), floor, with_prior, left))
+    shown = None if deviation is None else Number(edition.near(deviation.value), deviation.origin)
+    return NumberAttribute(name, unit, shown, tuple(floors), None if floors else Silence("few", None))
 
 
-def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": name, "kind": "category", "unit": None, "deviation": None, "values": []}
-    if not refitted:
-        return entry | {
-            "reason": f"Exact refits for {leak.information.count:,} people take a while: ask with categories=[...]."
-        }
+def categories(information: Information, edition: Edition, *, named: Collection[str]) -> tuple[CategoryAttribute, ...]:
+    """Return the attributes that are categories, the one that is told best first."""
+    found = [
+        _category(information, name, edition)
+        if name in named or information.count <= _MOST_REFITTED
+        else CategoryAttribute(name, (), Silence("slow", None))
+        for name in information.attribute_names
+        if name in information.categorical
+    ]
+    return tuple(sorted(found, key=lambda entry: -entry.rates[-1].success_rate.value if entry.rates else 0.0))
+
+
+def _category(information: Information, name: str, edition: Edition) -> CategoryAttribute:
     try:
-        distance = leak.information.distances(name, None).farthest()
+        distance = information.distances(name, None).farthest()
     except (UnansweredError, MinimizerError) as reason:
-        return entry | {"reason": untold(reason, edition)}
-    known = Distribution.of(np.asarray(distance, dtype=np.float64))
+        return CategoryAttribute(name, (), silence(reason, edition))
+    known = Sketch.of(distance)
+    rates = []
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)
         assert at_most is not None
         rate = 1 - _down_to_percent(1 - float(success_rate(at_most)))
-        entry["values"].append({"share": share, "success_rate": round(rate, 4)})
-    return entry | {"reason": None if entry["values"] else _too_few(edition)}
+        rates.append(Rate(public(share), personal(round(rate, 4))))
+    return CategoryAttribute(name, tuple(rates), None if rates else Silence("few", None))
 
 
-def untold(reason: Exception, edition: Edition) -> str:
+def silence(reason: Exception, edition: Edition) -> Silence:
     """Return why something is not told; what went wrong may tell of few people."""
-    return "This could not be found; the internal edition says why." if edition.is_public else str(reason)
-
-
-def _too_few(edition: Edition) -> str:
-    return f"Too few people: this edition speaks of no fewer than {edition.smallest_group}."
+    return Silence("withheld", None) if edition.is_public else Silence("unanswered", str(reason))
 
 
 def _down_to_percent(share: float) -> float:

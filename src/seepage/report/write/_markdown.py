@@ -1,49 +1,52 @@
 """The report as Markdown."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from seepage.meaning._glossary import facts, handling, meanings
-from seepage.report.write import _words as words
+from seepage._facts import Number
+from seepage.pages import NOTHING, most, name, number, percent, sentence
+from seepage.report._document import Document, Grouping
+from seepage.report.write._findings import finding_sentences
+from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings
+from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
 
 _MOST_ROWS = 25
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
 
 
-def markdown(content: Mapping[str, Any], *, heading: bool) -> str:
+def markdown(document: Document, *, heading: bool) -> str:
     """Return the report as Markdown, with or without its title."""
-    verdict, sub = content["verdict"], "##"
+    verdict, silence = document.verdict, document.silence
+    left_out = [] if silence is None else [f"Left out: the most exposed people. {silence_sentence(silence, document)}"]
     parts = [
-        f"# {_plain(words.name(content['title'], 120))}" if heading else "",
-        f"**{words.verdict_words(verdict)}.** {_plain(verdict['sentence'])}",
-        _list(f"{'met' if t['met'] else '**missed**'}: {_plain(t['sentence'])}" for t in verdict["targets"]),
-        f"{sub} In short",
-        _list(_plain(finding) for finding in content["findings"]),
-        f"{sub} Attributes",
-        _attributes(content),
-        *(_groups(grouping, sub) for grouping in content["groups"]),
-        _exposed(content, sub),
-        f"{sub} What the numbers mean",
-        _list(f"**{_plain(term)}**: {_plain(text)}" for term, text in meanings(content)),
-        f"{sub} What they take for granted",
-        _list(_plain(sentence) for sentence in content["assumptions"]),
-        f"{sub} Where this comes from",
-        _list(f"{_plain(term)}: {_plain(text)}" for term, text in facts(content)),
-        _list(_plain(f"Left out: {entry['what']}. {entry['why']}") for entry in content["left_out"]),
-        f"*{_plain(handling(content))}*",
+        f"# {_plain(name(document.title, 120))}" if heading else "",
+        f"**{headline(verdict)}.** {_plain(verdict_sentence(document))}",
+        _list(
+            f"{'met' if each.met else '**missed**'}: {_plain(target_sentence(each.target))}"
+            for each in verdict.judgments
+        ),
+        "## In short",
+        _list(map(_plain, finding_sentences(document))),
+        "## Attributes",
+        _attributes(document),
+        *map(_groups, document.groupings),
+        _exposed(document),
+        "## What the numbers mean",
+        _list(f"**{_plain(term)}**: {_plain(text)}" for term, text in meanings(document)),
+        "## What they take for granted",
+        _list(map(_plain, assumption_sentences(document))),
+        "## Where this comes from",
+        _list(f"{_plain(term)}: {_plain(text)}" for term, text in facts(document)),
+        _list(map(_plain, left_out)),
+        f"*{_plain(handling(document))}*",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _plain(text: str) -> str:
     """Return text that Markdown shows as it is, HTML included."""
-    return (
-        _SPECIAL.sub(r"\\\1", words.sentence(text))
-        .replace("\\<", "&lt;")
-        .replace("\\>", "&gt;")
-        .replace("\\&", "&amp;")
-    )
+    escaped = _SPECIAL.sub(r"\\\1", sentence(text))
+    return escaped.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\&", "&amp;")
 
 
 def _list(lines: Iterable[str]) -> str:
@@ -57,20 +60,21 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _attributes(content: Mapping[str, Any]) -> str:
-    whom = [words.most(share) for share in content["shares"]]
-    numbers, categories = [], []
-    for entry in content["attributes"]:
-        name = _plain(words.name(entry["name"]))
-        if entry["unit"]:
-            name += f" ({_plain(words.name(entry['unit']))})"
-        if not entry["values"]:
-            continue
-        if entry["kind"] == "number":
-            floors = [value["floor"] for value in entry["values"]]
-            numbers.append([name, *("no limit" if floor is None else f"± {words.number(floor)}" for floor in floors)])
-        else:
-            categories.append([name, *(words.percent(value["success_rate"]) for value in entry["values"])])
+def _attributes(document: Document) -> str:
+    whom = [most(share.value) for share in document.shares]
+    numbers = [
+        [
+            _named(entry.name, entry.unit),
+            *("no limit" if each.floor is None else f"± {_value(each.floor)}" for each in entry.floors),
+        ]
+        for entry in document.numbers
+        if entry.floors
+    ]
+    categories = [
+        [_named(entry.name, None), *(percent(each.success_rate.value) for each in entry.rates)]
+        for entry in document.categories
+        if entry.rates
+    ]
     parts = [
         "No unbiased guess of an attribute is better than this, in its own unit:" if numbers else "",
         _table(["attribute", *whom], numbers[:_MOST_ROWS]),
@@ -80,30 +84,34 @@ def _attributes(content: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) or "Nothing can be said about single attributes."
 
 
-def _groups(grouping: Mapping[str, Any], sub: str) -> str:
+def _groups(grouping: Grouping) -> str:
     rows = [
         [
-            _plain(words.name(entry["name"])),
-            f"{entry['count']:,}",
-            words.NOTHING if entry["median"] is None else words.number(entry["median"]),
-            words.NOTHING if entry["interval"] is None else " to ".join(map(words.number, entry["interval"])),
-            words.NOTHING if entry["high"] is None else words.number(entry["high"]),
+            _plain(name(each.name)),
+            f"{each.eta.count.value:,.0f}",
+            _value(each.eta.median),
+            NOTHING if each.eta.interval is None else " to ".join(map(_value, each.eta.interval)),
+            _value(each.eta.high),
         ]
-        for entry in grouping["groups"][:_MOST_ROWS]
+        for each in grouping.groups[:_MOST_ROWS]
     ]
     heads = ["group", "people", "median eta", "95% interval", "95% of people, at most"]
-    return f"{sub} Groups by {_plain(words.name(grouping['name']))}\n\n{_table(heads, rows)}"
+    return f"## Groups by {_plain(name(grouping.name))}\n\n{_table(heads, rows)}"
 
 
-def _exposed(content: Mapping[str, Any], sub: str) -> str:
-    if not content["exposed"]:
+def _exposed(document: Document) -> str:
+    if not document.exposed:
         return ""
     rows = [
-        [
-            f"`{person['pseudonym']}`",
-            words.number(person["eta"]),
-            words.NOTHING if person["times_median"] is None else words.number(person["times_median"]),
-        ]
-        for person in content["exposed"]
+        [f"`{_plain(person.pseudonym)}`", _value(person.eta), _value(person.times_median)]
+        for person in document.exposed
     ]
-    return f"{sub} The most exposed people\n\n{_table(['pseudonym', 'eta', 'times the median'], rows)}"
+    return f"## The most exposed people\n\n{_table(['pseudonym', 'eta', 'times the median'], rows)}"
+
+
+def _named(text: str, unit: str | None) -> str:
+    return _plain(name(text)) + (f" ({_plain(name(unit))})" if unit else "")
+
+
+def _value(value: Number | None) -> str:
+    return NOTHING if value is None else number(value.value)

@@ -1,0 +1,43 @@
+"""People by group, in one way or in several."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+
+from seepage._tables import column_name
+from seepage.leakage._distribution import Distribution
+from seepage.leakage._information import Information
+from seepage.leakage.types import By
+
+
+def groupings(information: Information, groups: Any) -> Iterator[tuple[str, Mapping[Hashable, Distribution]]]:
+    """Yield the name of each grouping of people, with the distribution of eta in each of its groups.
+
+    Groups are columns of the data, or the group of each person in one way or in several: an array-like, a frame, or a
+    mapping from name to array-like; by default those that were given to `measure`.
+    """
+    for name, by in _columns(information, groups):
+        yield name, information.groups(by)
+
+
+def _columns(information: Information, groups: Any) -> Iterator[tuple[str, By]]:
+    if groups is None:
+        if information.people.grouping is not None:
+            yield information.people.grouping, None
+        return
+    if isinstance(groups, str):
+        yield groups, groups
+        return
+    listed = isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups)
+    if listed and len(groups) != information.count:
+        yield from ((name, name) for name in groups)
+        return
+    if isinstance(groups, Mapping):
+        yield from ((str(name), labels) for name, labels in groups.items())
+        return
+    frame = nw.from_native(groups, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        yield from ((str(name), frame[name]) for name in frame.columns)
+        return
+    yield column_name(groups, "group"), groups

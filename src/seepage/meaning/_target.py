@@ -1,0 +1,48 @@
+"""What a release must achieve about one attribute, or about all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from seepage._facts import Number
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target of a policy.
+
+    Attributes
+    ----------
+    kind : {"error_floor", "success_rate", "eta"}
+        What is limited.
+    attribute : str or None
+        Of which attribute; None for eta, which is about all of them.
+    limit : Number
+        The limit: a standard error that no guess may fall below, or a rate or an eta that may not be exceeded.
+    quantile : Number
+        The share of people for whom it must hold.
+    """
+
+    kind: Literal["error_floor", "success_rate", "eta"]
+    attribute: str | None
+    limit: Number
+    quantile: Number
+
+    def sentence(self, called: Callable[[str], str] = str) -> str:
+        """Return the target in words, the attribute written as `called` says."""
+        share, limit = self.quantile.value, self.limit.value
+        who = "Everyone's" if share == 1 else f"At least {100 * share:.4g}% of people's"
+        what = "values" if self.attribute is None else called(self.attribute)
+        said = {
+            "error_floor": f"no unbiased guess has a standard error below {limit:g}",
+            "success_rate": f"no attacker tells it from another value more than {100 * limit:.4g}% of the time at "
+            "equal odds",
+            "eta": f"eta is at most {limit:g}",
+        }[self.kind]
+        return f"{who} {what}: {said}."
+
+    @staticmethod
+    def is_met(factor: float) -> bool:
+        """Return whether a release meets a target that asks for this factor on its noise."""
+        # A calibrated scale meets its tightest target to rounding.
+        return factor <= 1 + 1e-9

@@ -1,0 +1,302 @@
+"""Everything that a report says, as data: pages, text and pictures are made from it and from nothing else.
+
+Every number knows where it comes from (`Origin`): given by the user or the policy, public, noised, or personal. What
+words are made of it is for those to say who write.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Literal
+
+from seepage._facts import Assumption, Number, Origin
+from seepage.leakage.types import Assurance
+from seepage.meaning import Target
+
+EditionName = Literal["internal", "publishable"]
+SCHEMA = "urn:seepage:report:2"
+CREATED = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Why something is not told.
+
+    Attributes
+    ----------
+    kind : {"few", "slow", "unanswered", "withheld"}
+        There are too few people; refits of so many take a while; the measurement could not answer, or could not in a
+        way that may be told.
+    reason : str or None
+        What the measurement said.
+    """
+
+    kind: Literal["few", "slow", "unanswered", "withheld"]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """A target of the policy, whether it is met, and the factor on the noise that would just meet it."""
+
+    target: Target
+    met: bool
+    factor: Number | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the release meets its policy.
+
+    Attributes
+    ----------
+    status : {"met", "missed", "none", "withheld"}
+        none: no policy was given. withheld: it could not be judged, and `silence` says why.
+    asked, share : Number or None
+        The share of people for whom the policy asks, and that for whom it was judged.
+    judgments : tuple of Judgment
+        One a target.
+    """
+
+    status: Literal["met", "missed", "none", "withheld"]
+    asked: Number | None
+    share: Number | None
+    judgments: tuple[Judgment, ...]
+    silence: Silence | None
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What no guess of a number beats, for a share of people.
+
+    Attributes
+    ----------
+    share : Number
+        Of people.
+    floor : Number or None
+        No unbiased guess has a smaller standard error; None is no limit.
+    floor_with_prior : Number or None
+        No guess at all by somebody who knows a Gaussian prior has a smaller root mean square error.
+    variance_left : Number or None
+        The share of the prior variance that is left, at least.
+    """
+
+    share: Number
+    floor: Number | None
+    floor_with_prior: Number | None
+    variance_left: Number | None
+
+
+@dataclass(frozen=True)
+class NumberAttribute:
+    """An attribute that is a number, its unit, its standard deviation before the release, and its floors."""
+
+    name: str
+    unit: str | None
+    deviation: Number | None
+    floors: tuple[Floor, ...]
+    silence: Silence | None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """No attacker tells the true category from another more often at equal odds, for a share of people."""
+
+    share: Number
+    success_rate: Number
+
+
+@dataclass(frozen=True)
+class CategoryAttribute:
+    """An attribute that is a category, and how well it can be told."""
+
+    name: str
+    rates: tuple[Rate, ...]
+    silence: Silence | None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many people are between edges on a logarithmic grid; who is beyond the ends is in the outermost bars."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    origin: Origin
+
+    def __post_init__(self) -> None:
+        if len(self.edges) != len(self.counts) + 1 or not self.counts:
+            raise ValueError(f"{len(self.edges)} edges are not those of {len(self.counts)} bars")
+        if self.edges[0] <= 0 or any(after <= before for before, after in pairwise(self.edges)):
+            raise ValueError("edges of bars are positive and ascend")
+        if min(self.counts) < 0:
+            raise ValueError("no bar holds fewer than no people")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the eta of a set of people is spread: a 95% interval goes with the median, and 95% are at most `high`."""
+
+    count: Number
+    median: Number | None
+    interval: tuple[Number, Number] | None
+    high: Number | None
+    mean: Number | None
+    largest: Number | None
+    histogram: Histogram | None
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The median of a quantity over all people, what 95% of them do not exceed, and the largest."""
+
+    median: Number | None
+    high: Number | None
+    largest: Number | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The people of one group."""
+
+    name: str
+    eta: Spread
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """People by group, the most exposed first, and whether there are others that are too small to be told of."""
+
+    name: str
+    groups: tuple[Group, ...]
+    others: bool
+
+
+@dataclass(frozen=True)
+class PersonFloor:
+    """What no unbiased guess of a person's attribute beats; None is no limit."""
+
+    attribute: str
+    floor: Number | None
+
+
+@dataclass(frozen=True)
+class Person:
+    """One of the most exposed people, under a name that only the owner can resolve."""
+
+    pseudonym: str
+    eta: Number
+    times_median: Number | None
+    floors: tuple[PersonFloor, ...]
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[0-9a-f]{4}(-[0-9a-f]{4}){2}", self.pseudonym):
+            raise ValueError(f"{self.pseudonym[:40]!r} is no pseudonym")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The most and the least exposed group, and how many times their medians differ; None if that may be chance."""
+
+    grouping: str
+    most: str
+    least: str
+    times: Number | None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a reader with three minutes should know.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The attributes to speak of first.
+    high, largest : Number or None
+        How many times as exposed as the median person all but one in twenty are at most, and the most exposed is.
+    contrasts : tuple of Contrast
+        One a grouping.
+    """
+
+    attributes: tuple[str, ...]
+    high: Number | None
+    largest: Number | None
+    contrasts: tuple[Contrast, ...]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The Gaussian noise on the release: one scale, a covariance over some parameters, or that of training."""
+
+    kind: Literal["scale", "covariance", "training"]
+    scale: Number | None
+    parameters: Number | None
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a report says; `report.schema.json` describes it as JSON.
+
+    Attributes
+    ----------
+    edition : {"internal", "publishable"}
+        Who may read it.
+    created : str
+        When, in UTC, to the second.
+    smallest_group : Number or None
+        The fewest people that anything is said about; None in the internal edition.
+    people : Number
+        How many people were measured.
+    assurance : {"exact", "estimated", "heuristic"}
+        What the numbers are.
+    standard_error : Number or None
+        Of dfil, as a share of it, for half the people; None where numbers are exact or it is not known.
+    shares : tuple of Number
+        The shares of people for whom values are given.
+    numbers, categories : tuple
+        The attributes, the one that the release says most about first.
+    eta, dfil : Spread, Extent
+        Of all people.
+    exposed : tuple of Person or None
+        The most exposed people; None in the publishable edition, or where `silence` says why.
+    """
+
+    edition: EditionName
+    title: str
+    created: str
+    smallest_group: Number | None
+    people: Number
+    assurance: Assurance
+    standard_error: Number | None
+    shares: tuple[Number, ...]
+    verdict: Verdict
+    findings: Findings
+    numbers: tuple[NumberAttribute, ...]
+    categories: tuple[CategoryAttribute, ...]
+    eta: Spread
+    dfil: Extent
+    groupings: tuple[Grouping, ...]
+    exposed: tuple[Person, ...] | None
+    silence: Silence | None
+    assumptions: tuple[Assumption, ...]
+    noise: Noise
+    versions: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        # Refuses what is no time.
+        datetime.strptime(self.created, CREATED)
+        if self.is_public != (self.smallest_group is not None):
+            raise ValueError("smallest_group belongs to the publishable edition, and to it alone")
+        if self.is_public and self.exposed is not None:
+            raise ValueError("the publishable edition holds nothing about single people")
+
+    @property
+    def is_public(self) -> bool:
+        """Whether it is for everybody."""
+        return self.edition == "publishable"
+
+    @property
+    def attributes(self) -> tuple[NumberAttribute | CategoryAttribute, ...]:
+        """Numbers, then categories."""
+        return (*self.numbers, *self.categories)

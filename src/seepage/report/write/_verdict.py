@@ -1,0 +1,68 @@
+"""The verdict in words."""
+
+from math import ceil
+
+from seepage.meaning import Target
+from seepage.pages import most, name, number, percent
+from seepage.report._document import Document, Judgment, Silence, Verdict
+
+
+def headline(verdict: Verdict) -> str:
+    """Return the verdict in a few words, never about more people than it was judged for."""
+    whom = "" if verdict.share is None or verdict.share.value == 1 else f" for {most(verdict.share.value)}"
+    return {
+        "met": f"Meets the policy{whom}",
+        "missed": f"Does not meet the policy{whom}",
+        "none": "No policy was given",
+        "withheld": "No verdict",
+    }[verdict.status]
+
+
+def verdict_sentence(document: Document) -> str:
+    """Return what the verdict comes to."""
+    verdict = document.verdict
+    if verdict.status == "none":
+        return "Nothing is judged here: hold the errors below against what would harm a person."
+    if verdict.silence is not None:
+        if verdict.silence.kind == "few" and document.smallest_group is not None:
+            fewest = document.smallest_group.value
+            return f"There are too few people to judge without speaking of fewer than {number(fewest)}."
+        return silence_sentence(verdict.silence, document)
+    return f"{_outcome(verdict.judgments)}{_beyond(verdict)}"
+
+
+def target_sentence(target: Target) -> str:
+    """Return a target in words, with a name as short as elsewhere."""
+    return target.sentence(name)
+
+
+def silence_sentence(silence: Silence, document: Document) -> str:
+    """Return why something is not told."""
+    fewest = 2 if document.smallest_group is None else document.smallest_group.value
+    return {
+        "few": f"Too few people: this edition speaks of no fewer than {number(fewest)}.",
+        "slow": f"Exact refits for {document.people.value:,.0f} people take a while: ask with categories=[...].",
+        "unanswered": silence.reason or "This could not be found.",
+        "withheld": "This could not be found; the internal edition says why.",
+    }[silence.kind]
+
+
+def _outcome(judgments: tuple[Judgment, ...]) -> str:
+    count, missed = len(judgments), sum(not each.met for each in judgments)
+    factor = max((each.factor.value for each in judgments if each.factor is not None), default=None)
+    if missed:
+        said = f"{missed} of {count} targets {'is' if missed == 1 else 'are'} missed."
+        return said if factor is None else f"{said} Noise {number(factor)} times as large would meet every target."
+    said = {1: "The target is met.", 2: "Both targets are met."}.get(count, f"All {count} targets are met.")
+    if factor is None or factor >= 0.98:
+        return said
+    return f"{said} There is room: {percent(ceil(100 * factor - 1e-9) / 100)} of the noise would do."
+
+
+def _beyond(verdict: Verdict) -> str:
+    if verdict.asked is None or verdict.share is None or verdict.share.value >= verdict.asked.value:
+        return ""
+    return (
+        f" The policy is about {most(verdict.asked.value)}; whether it holds for the few most exposed is for the "
+        "internal edition to say."
+    )
