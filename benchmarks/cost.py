@@ -48,12 +48,13 @@ def measured(width: int) -> np.ndarray:
     names = tuple(f"x{i}" for i in range(width))
     with people(rows, 2, width) as folder:
         engine, data = Inline(), folder / "data"
-        common = {"target": "outcome", "engine": engine, "progress": False}
-        model = seepage.fit(Ridge(), data, features=names, **common)
+        common = {"target": "outcome", "features": names, "job": seepage.Job(engine, progress=False)}
+        model = seepage.fit(Ridge(), data, **common)
 
         def whole() -> seepage.Leakage:
             shutil.rmtree(folder / "leakage", ignore_errors=True)
-            return seepage.measure(model, data, noise_scale=0.1, ids="person", output=folder / "leakage", **common)
+            job = seepage.Job(engine, folder / "leakage", progress=False)
+            return seepage.measure(model, data, target="outcome", noise_scale=0.1, ids="person", job=job)
 
         information: Any = whole().information
         reader, units = information.rows.reader, information.rows.files.units
@@ -64,10 +65,7 @@ def measured(width: int) -> np.ndarray:
                     pass
 
         best = np.min(
-            [
-                [_seconds(read), _seconds(lambda: seepage.fit(model, data, features=names, **common)), _seconds(whole)]
-                for _ in range(3)
-            ],
+            [[_seconds(read), _seconds(lambda: seepage.fit(model, data, **common)), _seconds(whole)] for _ in range(3)],
             axis=0,
         )
     reading, summed, both = best

@@ -21,8 +21,8 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks.people import FEATURES, people
 from seepage.engines import Engine
-from seepage.engines._files import Files, Unit, read
-from seepage.linear.information._passes import in_runs
+from seepage.engines.storage import Files, Unit, read
+from seepage.linear.information import in_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from engines.clusters import ENGINES, started
@@ -89,9 +89,7 @@ def ours(engine: Engine, folder: Path, model: Ridge) -> seepage.Leakage:
         ids="person",
         groups="region",
         noise_scale=0.1,
-        engine=engine,
-        output=folder / "leakage",
-        progress=False,
+        job=seepage.Job(engine, folder / "leakage", progress=False),
     )
 
 

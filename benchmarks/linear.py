@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage.linear.information._information import LinearInformation
+from seepage.linear.information import LinearInformation
 
 
 def _seconds(run: Callable[[], object]) -> float:

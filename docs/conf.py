@@ -24,6 +24,7 @@ extensions = [
     "author_year",
     "mathml",
     "public_names",
+    "terms",
 ]
 exclude_patterns = ["_build", "examples", "pictures"]
 templates_path: list[str] = []

@@ -106,6 +106,6 @@ def draw_maps(found: dict[str, Any]) -> Figure:
         norms = ["clipped" if clipped[i] else f"{maps.norm()[i]:.1e}" for i in rows]
         titles = [f"label {label}\n{norm}" for norm, label in zip(norms, labels, strict=True)]
         display = SusceptibilityDisplay.from_susceptibility(maps, found["images"], rows=rows, titles=titles)
-        display.plot(part.subplots(2, 8))
+        display.plot(part.subplots())
         part.suptitle(f"{title} (left four: most susceptible; right four: median)")
     return figure

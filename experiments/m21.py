@@ -91,7 +91,7 @@ def draw(settings: dict[str, Setting], found: dict[str, Any]) -> Figure:
         display = LayerDisplay.from_frames(
             sensitivity=done["sensitivity"], usable_information=done["information"], attack=done["attack"]
         )
-        display.plot(part.subplots(1, 3, sharey=True))
+        display.plot(part.subplots())
         part.suptitle(settings[name].title, fontsize=9)
     return figure
 

@@ -11,6 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import seepage
+from seepage.display import Display
 
 # What a newcomer needs first comes first; a package that is not listed comes after these, errors last.
 _ORDER = ("linear", "leakage", "release", "report", "attacks", "_noise")
@@ -60,7 +61,9 @@ def _is_on_first_page(package: ModuleType, member: str) -> bool:
 
 def _entry(package: str, name: str, value: Any) -> str:
     if inspect.isclass(value):
-        return f".. autoclass:: {package}.{name}\n   :members:\n\n"
+        # What a picture can do is written once, for all pictures.
+        inherited = "   :inherited-members:\n" if issubclass(value, Display) else ""
+        return f".. autoclass:: {package}.{name}\n   :members:\n{inherited}\n"
     if callable(value):
         return f".. autofunction:: {package}.{name}\n\n"
     return f".. autodata:: {package}.{name}\n\n"

@@ -123,7 +123,7 @@ def _equalized() -> Any:
     _, X, y = mnist()
     model = LinearRegression(fit_intercept=False)
     before = seepage.measure(model.fit(X, y), X, y, noise_scale=1.0)
-    return EqualizedDisplay.from_leakages(before, seepage.EqualizedLeakage(model).fit(X, y).leakage_)
+    return EqualizedDisplay.from_leakages(before, seepage.EqualizedLeakage(model, noise_scale=1.0).fit(X, y).leakage_)
 
 
 def _gallery() -> Any:

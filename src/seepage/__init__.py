@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from seepage._errors import DatasetError as DatasetError
+from seepage._errors import EngineError as EngineError
 from seepage._errors import InputError as InputError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
 from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
+from seepage._errors import UnreadableError as UnreadableError
 from seepage._errors import UnsupportedError as UnsupportedError
 from seepage._version import __version__ as __version__
 
@@ -25,6 +27,7 @@ if _TYPE_CHECKING:
     from seepage import report as report
     from seepage._noise import GaussianNoise as GaussianNoise
     from seepage.attacks import verify as verify
+    from seepage.engines import Job as Job
     from seepage.leakage import Leakage as Leakage
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
@@ -48,6 +51,7 @@ _LATER = {
     "Certificate": "seepage.release",
     "Certification": "seepage.release",
     "Decision": "seepage.release",
+    "Job": "seepage.engines",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
     "GaussianNoise": "seepage._noise",

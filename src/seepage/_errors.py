@@ -41,3 +41,30 @@ class PolicyError(SeepageError, ValueError):
 
 class DatasetError(SeepageError, OSError):
     """A public data set is not where it was looked for, or is not what was published."""
+
+
+class UnreadableError(InputError):
+    """A file of rows cannot be read.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    reason : str
+        What its reader said.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        # Both are arguments of the exception, so that it can travel from one process to another.
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} cannot be read as Parquet ({self.reason}). It may be truncated or damaged: write it again "
+            "and continue with resume=True."
+        )
+
+
+class EngineError(SeepageError, RuntimeError):
+    """The engine could not finish the work: its workers die, or a unit failed in a way nobody foresaw."""

@@ -14,6 +14,14 @@ from seepage._errors import InputError
 
 Frame = Any
 """A data frame of the library that the user's data came in."""
+Data = Any
+"""Rows as they are given: an array, a sparse matrix, a data frame of any library, or paths of files."""
+Listed = Any
+"""One value a row, as it is given: any sequence, a column of any library, or the name of a column of files."""
+Column = NDArray[Any]
+"""One value a row, of any type."""
+Model = Any
+"""An estimator of scikit-learn, a Pipeline that ends in one, or the transformer before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +32,7 @@ class Table:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, data: Any, columns: Sequence[str] | None = None) -> "Table":
+    def of(cls, data: Data, columns: Sequence[str] | None = None) -> "Table":
         """Wrap `data`; a frame is cut to `columns`, in their order, when these are given."""
         if sparse.issparse(data):
             return cls(sparse.csr_array(data), _numbered(data.shape[1], columns))
@@ -73,7 +81,7 @@ class Table:
         changed[:, self.names.index(name)] = value
         return sparse.csr_array(changed) if sparse.issparse(part) else changed
 
-    def column(self, name: str) -> NDArray[Any]:
+    def column(self, name: str) -> Column:
         """Return one column as an array."""
         if self.is_frame:
             return column_values(nw.from_native(self.native, eager_only=True)[name])
@@ -107,7 +115,7 @@ def default_library() -> str:
     return "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
 
 
-def column_values(column: Any) -> NDArray[Any]:
+def column_values(column: Any) -> Column:
     """Return a column of any library, or any sequence, as an array."""
     series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(series, nw.Series | nw.DataFrame):
@@ -115,7 +123,7 @@ def column_values(column: Any) -> NDArray[Any]:
     return np.asarray(column)
 
 
-def plain(values: NDArray[Any]) -> NDArray[Any]:
+def plain(values: Column) -> Column:
     """Return a column of objects as an array of their own type, if they have one in common."""
     return np.array(values.tolist()) if values.dtype == object and values.ndim == 1 else values
 

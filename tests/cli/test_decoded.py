@@ -10,7 +10,7 @@ import pytest
 from seepage.cli.input import _sources
 from seepage.cli.input._decoded import decoded_bytes
 from seepage.cli.input._sources import Source
-from seepage.engines._files import Files
+from seepage.engines.storage import Files
 
 ROWS = 50_000
 COLUMNS = {

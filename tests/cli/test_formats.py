@@ -8,8 +8,10 @@ import jsonschema
 import pytest
 
 from cli.terminal import Terminal
+from seepage._facts import given
 from seepage.cli.terminal._formats import as_junit, as_sarif
-from seepage.cli.terminal._verdict import Target, Verdict, rounded_up
+from seepage.cli.terminal._verdict import Judged, Verdict
+from seepage.meaning import Target
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
 
@@ -165,8 +167,8 @@ def _check_junit(root: ElementTree.Element) -> None:
 
 @pytest.mark.parametrize("name", ["<b>&amp;", 'quo"te', "naïve Größe", "a\x00b\x1b[31m", "x" * 10_000, "]]>", "a\nb"])
 def test_any_name_of_a_column_survives(name: str) -> None:
-    target = Target("error_floor", name, 5.0, f"Everyone's {name}: no.", False, 1.3, 7)
-    verdict = Verdict((target,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"))
+    judged = Judged(Target("error_floor", name, given(5.0), given(1.0)), 1.3, 7)
+    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"))
     log = json.loads(as_sarif(verdict))
     jsonschema.validate(log, SARIF)
     assert name in log["runs"][0]["results"][0]["message"]["text"]
@@ -174,11 +176,3 @@ def test_any_name_of_a_column_survives(name: str) -> None:
     _check_junit(root)
     plain = name.replace("\x00", "?").replace("\x1b", "?")
     assert plain in next(root.iter("failure")).text
-
-
-@pytest.mark.parametrize(
-    ("value", "rounded"),
-    [(2.418, 2.5), (2.5, 2.5), (0.1 + 0.2, 0.31), (1234.5, 1300.0), (0.0301, 0.031), (9.99, 10.0), (1e-9, 1e-9)],
-)
-def test_noise_is_rounded_up_to_two_digits(value: float, rounded: float) -> None:
-    assert rounded_up(value) == rounded >= value

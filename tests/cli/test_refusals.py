@@ -141,7 +141,7 @@ CASES = {
     ),
     "a rate of streamed rows": (
         f"check {MODEL} parts -t progression -n 1 --policy rates.toml --stream",
-        ["people in memory", "--in-memory"],
+        ["rows in memory", "--in-memory"],
     ),
     "people of a publishable report": (
         f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --people p.parquet",

@@ -1,11 +1,13 @@
 """The displays: what they draw is what the frames hold."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot
+from pages import ROOT
 from people import write_people
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_digits
@@ -20,8 +22,11 @@ from seepage.display import (
     DistributionDisplay,
     EqualizedDisplay,
     FloorDisplay,
+    FrontierDisplay,
     GalleryDisplay,
     GroupDisplay,
+    LayerDisplay,
+    SusceptibilityDisplay,
     WorstDisplay,
 )
 
@@ -43,6 +48,29 @@ def _gallery():
     return GalleryDisplay.from_leakage(leak, DIGITS.images, count=5)
 
 
+def _frontier(**options):
+    train, test = X[:300], X[300:]
+    model = Ridge().fit(train, Y[:300])
+    scales = np.geomspace(1e-4, 10, 9)
+    found = seepage.frontier(model, train, Y[:300], test, Y[300:], noise_scales=scales, draws=5, **options)
+    return FrontierDisplay.from_frame(found.frame, attribute=found.attribute, metric=found.metric)
+
+
+def _layers():
+    named = {"name": ["first", "second"]}
+    return LayerDisplay.from_frames(
+        sensitivity=pd.DataFrame({**named, "sensitivity": [1.0, 2.0], "standard_error": [0.1, 0.2]}),
+        attack=pd.DataFrame({**named, "auc": [0.6, 0.7], "low": [0.5, 0.6], "high": [0.7, 0.8]}),
+    )
+
+
+class Maps:
+    values = np.arange(32.0).reshape(2, 4, 4)
+
+    def norm(self):
+        return np.linalg.norm(self.values, axis=(1, 2))
+
+
 DISPLAYS = {
     "distribution": lambda: DistributionDisplay.from_leakage(LEAK),
     "distribution by group": lambda: DistributionDisplay.from_leakage(LEAK, groups=SEX),
@@ -53,6 +81,10 @@ DISPLAYS = {
     "floor without a prior": lambda: FloorDisplay.from_leakage(LEAK, "bmi", prior=None),
     "equalized": _equalized,
     "gallery": _gallery,
+    "frontier": _frontier,
+    "frontier of penalties": lambda: _frontier(penalties=[1.0, 100.0]),
+    "layers": _layers,
+    "susceptibility": lambda: SusceptibilityDisplay.from_susceptibility(Maps(), Maps.values, rows=[1, 0]),
     "attack": lambda: AttackDisplay.from_verification(
         seepage.verify(LEAK, seepage.attacks.MembershipScore(), trials=50)
     ),
@@ -85,6 +117,56 @@ def test_a_missing_matplotlib_names_its_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[report\]"'):
         display.plot()
+
+
+def test_the_picture_that_contributing_shows_is_one():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names = {}
+    exec(text.partition("## How to add a picture")[2].partition("```python\n")[2].partition("```")[0], names)
+    display = names["MedianDisplay"].from_leakage(LEAK).plot()
+    assert display.ax_.lines[0].get_xdata()[0] == LEAK.examples["eta"].median()
+
+
+def test_only_the_base_says_how_pictures_are_plotted():
+    kinds = {value for value in vars(seepage.display).values() if isinstance(value, type)}
+    drawn = {type(make()) for make in DISPLAYS.values()}
+    assert drawn | {seepage.display.Display} == kinds
+    for kind in drawn:
+        assert issubclass(kind, seepage.display.Display)
+        assert "plot" not in vars(kind)
+        assert not kind.__subclasses__()
+
+
+@pytest.mark.parametrize("make", [_layers, DISPLAYS["susceptibility"]])
+def test_panels_stand_in_the_place_of_the_axes(make):
+    figure, (left, right) = pyplot.subplots(1, 2, layout="constrained")
+    display = make().plot(right)
+    figure.canvas.draw()
+    middle = left.get_window_extent().x1
+    assert all(panel.get_window_extent().x0 > middle for panel in display.axes_.ravel())
+    assert {panel.figure for panel in display.axes_.ravel()} == {figure}
+    with pytest.raises(seepage.InputError, match="needs axes in a grid"):
+        make().plot(figure.add_axes([0.0, 0.0, 1.0, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "values"),
+    [("error_floor", np.geomspace(0.01, 100, 9)), ("success_rate", [1.0, 1.0, 1.0, 1.0, 0.999, 0.99, 0.9, 0.7, 0.55])],
+)
+def test_noise_scales_are_written_beside_the_line_and_never_over_each_other(quantity, values):
+    score = np.array([0.5, 0.5, 0.499, 0.498, 0.49, 0.45, 0.3, 0.0, -2.0])
+    curve = {quantity: np.array(values), "noise_scale": np.geomspace(1e-4, 10, 9), "score": score}
+    curve |= {"score_low": score - 0.1, "score_high": score + 0.1, "exact_score": np.full(9, 0.5)}
+    display = FrontierDisplay({1.0: curve}, "age", "r2", 1.0, 0.95).plot()
+    display.figure_.canvas.draw()
+    low = display.ax_.get_ylim()[0]
+    boxes = [text.get_window_extent() for text in display.ax_.texts if text.xy[1] > low]
+    assert 3 < len(boxes) <= 8
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    dots = display.ax_.transData.transform(np.c_[values, score])
+    for start, stop in pairwise(dots):
+        line = start + np.linspace(0, 1, 300)[:, None] * (stop - start)
+        assert not any(box.contains(*point) for box in boxes for point in line)
 
 
 def test_the_distribution_counts_everyone_once():

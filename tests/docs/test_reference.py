@@ -10,6 +10,7 @@ import seepage
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
+import terms
 from public_names import packages, pages
 
 
@@ -36,6 +37,20 @@ def test_every_public_name_is_described_once():
             # What the first page describes is listed with a link to it.
             listed = f"   seepage.{missing}\n" in found[f"{name}.rst"] and missing in first
             assert listed, f"{name}.{missing} is not in the reference."
+
+
+def test_every_picture_shows_how_it_is_plotted():
+    page = pages()["seepage.display.rst"]
+    entries = page.split(".. autoclass:: ")[1:]
+    assert len(entries) > 10
+    assert all(":inherited-members:" in entry for entry in entries)
+
+
+def test_the_glossary_is_a_page():
+    found = terms.page()
+    for name, term in seepage.meaning.glossary().items():
+        assert f"\n   {name}\n" in found
+        assert " ".join(term.sentences) in found
 
 
 def test_every_public_name_says_what_it_is():

@@ -21,8 +21,7 @@ def measured(
         noise_scale=0.1,
         ids="person",
         groups="region",
-        engine=engine,
-        output=output,
+        job=seepage.Job(engine, output, resume=bool(options.pop("resume", False))),
         **options,
     )
 

@@ -59,7 +59,7 @@ def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine
     some = people.frame.iloc[:20_000]
     fitted = LogisticRegression(tol=1e-8).fit(some[people.features], some["class"])
     here = seepage.measure(fitted, some[people.features], some["class"], noise_scale=0.1)
-    there = seepage.measure(fitted, some[people.features], some["class"], noise_scale=0.1, engine=engine)
+    there = seepage.measure(fitted, some[people.features], some["class"], noise_scale=0.1, job=seepage.Job(engine))
     np.testing.assert_allclose(there.examples, here.examples, rtol=1e-10, atol=0)
 
 
@@ -128,7 +128,7 @@ if __name__ == "__main__":
         from pyspark.sql import SparkSession
         engine = Spark(SparkSession.builder.master(address).config(map=eval(settings)).getOrCreate())
     seepage.measure(pickle.loads(bytes.fromhex(model)), pattern, target="class", noise_scale=0.1, ids="person",
-                    groups="region", engine=engine, output=output)
+                    groups="region", job=seepage.Job(engine, output))
 """
 
 

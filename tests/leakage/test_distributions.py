@@ -20,7 +20,7 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("kind", [Values, Sketch.of], ids=["values", "sketch"])
+@pytest.mark.parametrize("kind", [Values.of, Sketch.of], ids=["values", "sketch"])
 def test_a_distribution_is_that_of_its_values(name, kind):
     values = SETS[name]
     known, error = kind(values), 2.1 * kind(values).relative_error
@@ -41,11 +41,11 @@ def test_sketches_add_up():
     ranks = np.arange(len(values))
     np.testing.assert_array_equal(parts.ranked(ranks), whole.ranked(ranks))
     assert (parts.count, parts.largest) == (whole.count, whole.largest)
-    assert Values(values).sketched().ranked(ranks).tolist() == whole.ranked(ranks).tolist()
+    assert Values.of(values).sketched().ranked(ranks).tolist() == whole.ranked(ranks).tolist()
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 60, 61, 1000, 1501])
-@pytest.mark.parametrize("kind", [Values, Sketch.of], ids=["values", "sketch"])
+@pytest.mark.parametrize("kind", [Values.of, Sketch.of], ids=["values", "sketch"])
 def test_resampled_statistics_are_distributed_as_those_of_resamples(count, kind):
     values = np.random.default_rng(count).exponential(size=count)
     # Of few people, a rare resample decides about the spread.

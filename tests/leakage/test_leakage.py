@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage._facts import Origin, given
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 MODEL = Ridge().fit(X, Y)
@@ -148,7 +149,7 @@ def test_bootstrap_intervals_cover_a_mean_as_often_as_they_say():
     covered = 0
     for trial in range(200):
         values = random.exponential(size=60)
-        groups = GroupLeakage({"a": Values(values)}, "pandas", confidence=0.9, resamples=200, seed=trial)
+        groups = GroupLeakage({"a": Values.of(values)}, "pandas", confidence=0.9, resamples=200, seed=trial)
         covered += groups.frame["mean_low"][0] <= 1.0 <= groups.frame["mean_high"][0]
     assert 0.8 < covered / 200 < 0.96
 
@@ -169,3 +170,54 @@ def test_a_result_is_frozen_and_computes_nothing_twice():
     assert LEAK.information.attributes() is LEAK.information.attributes()
     assert repr(LEAK) == "Leakage(442 people, 11 private attributes, exact)"
     assert isinstance(LEAK.information, seepage.leakage.Information)
+
+
+def test_groups_given_to_measure_are_those_that_are_compared():
+    named = X.assign(ward=np.where(X["age"] > 0, "north", "south"))
+    by_name = seepage.measure(MODEL, named, Y, noise_scale=0.1, groups="ward")
+    by_label = seepage.measure(MODEL, X, Y, noise_scale=0.1, groups=named["ward"])
+    expected = LEAK.by_group(named["ward"]).frame
+    for leak in (by_name, by_label):
+        assert leak.people.grouping == "ward"
+        pd.testing.assert_frame_equal(leak.by_group().frame, expected)
+        pd.testing.assert_frame_equal(leak.by_group("ward").frame, expected)
+    north = (named["ward"] == "north").to_numpy()
+    assert by_label.joint({"ward": "north"}) == pytest.approx(LEAK.joint(north), rel=1e-12)
+    for wrong, message in (("height", "no column 'height'"), (named["ward"][:3], "each of the 442 rows")):
+        with pytest.raises(seepage.InputError, match=message):
+            seepage.measure(MODEL, X, Y, noise_scale=0.1, groups=wrong)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame], ids=str)
+def test_a_column_that_does_not_reach_the_model_groups_people(convert):
+    frame = convert(X.assign(ward=np.where(X["age"] > 0, "north", "south")))
+    leak = seepage.measure(MODEL, frame, Y, noise_scale=0.1)
+    expected = LEAK.by_group(np.where(X["age"] > 0, "north", "south")).frame["mean"]
+    np.testing.assert_array_equal(np.asarray(leak.by_group("ward").frame["mean"]), expected)
+    assert leak.joint({"ward": "north"}) == pytest.approx(LEAK.joint(X["age"] > 0), rel=1e-12)
+
+
+def test_arrays_have_numbered_columns_to_choose_people_by():
+    values = X.to_numpy()
+    leak = seepage.measure(Ridge().fit(values, Y), values, Y, noise_scale=0.1)
+    assert leak.joint({"x1": values[0, 1]}) == pytest.approx(LEAK.joint(values[:, 1] == values[0, 1]), rel=1e-10)
+
+
+def test_assumptions_know_where_their_numbers_come_from():
+    found = {one.kind: one for one in LEAK.information.assumptions}
+    assert found["release"].numbers["scale"] == given(0.1, "g")
+    assert found["minimizer"].numbers["distance"].origin is Origin.PERSONAL
+    assert not found["minimizer"].numbers["distance"].may_leave
+    assert [one.sentence() for one in LEAK.information.assumptions] == list(LEAK.assumptions)
+    hidden = found["minimizer"].sentence(lambda number: "some" if not number.may_leave else number.text())
+    assert hidden == "The numbers hold at the exact minimizer; the model was some standard errors from it."
+    twice = seepage.compose([LEAK, LEAK]).information.assumptions
+    assert sum(one.kind == "minimizer" for one in twice) == 2
+    assert {one.numbers["scale"] for one in twice if one.kind == "release"} == {given(0.1, "g")}
+
+
+def test_names_of_columns_are_left_as_they_are():
+    odd = X.rename(columns={"age": "score 2.1375 {x}", "bmi": "{0}"})
+    leak = seepage.measure(Ridge().fit(odd, Y), odd, Y, noise_scale=0.1, attributes=["sex"])
+    assert "Known to the attacker besides: score 2.1375 {x}, {0}, bp" in " ".join(leak.assumptions)
+    assert "score 2.1375 {x}, {0}" in " ".join(seepage.compose([leak, leak]).assumptions)

@@ -26,9 +26,8 @@ def in_memory(people, model, target, noise_scale=0.1):
 
 
 def in_files(people, model, target, folder, noise_scale=0.1):
-    return seepage.measure(
-        model, people.pattern, target=target, noise_scale=noise_scale, ids="person", engine=Local(2), output=folder
-    )
+    job = seepage.Job(Local(2), folder)
+    return seepage.measure(model, people.pattern, target=target, noise_scale=noise_scale, ids="person", job=job)
 
 
 @pytest.fixture(scope="module", params=["one release", "two releases"])

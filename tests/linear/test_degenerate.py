@@ -1,10 +1,12 @@
 """Shapes, scales and corner cases that hypothesis finds, against the formula written out densely."""
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import seepage
 
@@ -97,3 +99,28 @@ def test_logistic_of_any_shape(seed, n, k, strength):
     jacobians = _dense(X, share - y, share * (1 - share), -np.ones(n), 10**-strength, theta, True)
     expected = np.linalg.svd(jacobians, compute_uv=False)[:, 0]
     np.testing.assert_allclose(leak.information.examples()["eta"], expected, rtol=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    factors=st.integers(2, 4),
+    repeats=st.integers(2, 4),
+    units=st.lists(st.sampled_from([1e-3, 2e-3, 1.0, 2.0, 100.0]), min_size=4, max_size=4),
+    scale=st.sampled_from([1e-9, 1.0, 1e6]),
+    intercept=st.booleans(),
+    public=st.booleans(),
+)
+def test_balanced_designs_whose_spectrum_is_tied(seed, factors, repeats, units, scale, intercept, public):
+    random = np.random.default_rng(seed)
+    signs = np.repeat(np.array(list(itertools.product([-1.0, 1.0], repeat=factors))), repeats, axis=0)
+    X, n = signs * np.array(units[:factors]) * scale, len(signs)
+    y = signs @ random.normal(size=factors) + random.normal(size=n)
+    model = LinearRegression(fit_intercept=intercept).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1.0, public_label=public)
+    features = np.column_stack([X, np.ones(n)]) if intercept else X
+    theta = np.linalg.lstsq(features / np.abs(features[0]), y)[0] / np.abs(features[0])
+    jacobians = _dense(X, features @ theta - y, np.ones(n), -np.ones(n), 0.0, theta, intercept)
+    whole = jacobians[:, :, :factors] if public else jacobians
+    expected = np.linalg.svd(whole, compute_uv=False)[:, 0]
+    np.testing.assert_allclose(leak.information.examples()["eta"], expected, rtol=1e-9)

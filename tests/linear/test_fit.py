@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import seepage
 from seepage.engines import Local
 
-ENGINE = Local(workers=2)
+JOB = seepage.Job(Local(workers=2))
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,10 @@ def test_the_identity_link_is_fitted_where_scikit_learn_cannot_start(people: Peo
 def test_files_give_the_fit_of_memory(name: str, people: People) -> None:
     model, target = MODELS[name]
     here = seepage.fit(model, people.X, people.frame[target], sample_weight=people.frame["weight"])
-    there = seepage.fit(
-        model, people.folder, target=target, features=people.features, sample_weight="weight", engine=ENGINE
-    )
+    there = seepage.fit(model, people.folder, target=target, features=people.features, sample_weight="weight", job=JOB)
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-10, atol=1e-13)
     assert there.feature_names_in_.tolist() == people.features
-    leak = seepage.measure(there, people.folder, target=target, sample_weight="weight", noise_scale=0.1, engine=ENGINE)
+    leak = seepage.measure(there, people.folder, target=target, sample_weight="weight", noise_scale=0.1, job=JOB)
     assert "from it" in leak.assumptions[-1]
 
 

@@ -20,7 +20,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> People:
 
 def test_a_plan_counts_passes_and_bytes(people: People) -> None:
     ridge = Ridge().fit(people.X, people.frame["outcome"])
-    plan = seepage.plan(ridge, people.pattern, target="outcome", engine=Local(workers=2))
+    plan = seepage.plan(ridge, people.pattern, target="outcome", job=seepage.Job(Local(workers=2)))
     assert (plan.rows, plan.features, plan.workers, plan.passes) == (20_000, 20, 2, 2)
     # Two passes over the features and the outcome, eight bytes each, within the overhead of pages and row groups.
     assert plan.bytes_read == pytest.approx(2 * 20_000 * 21 * 8, rel=0.3)
@@ -53,11 +53,11 @@ def test_wider_data_is_refused_with_the_memory_it_would_need() -> None:
 
 def test_progress_says_how_much_is_left(people: People, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ridge = Ridge().fit(people.X, people.frame["outcome"])
-    arguments = {"target": "outcome", "noise_scale": 0.1, "engine": Local(workers=2)}
-    seepage.measure(ridge, people.pattern, progress=True, **arguments)
+    arguments = {"target": "outcome", "noise_scale": 0.1}
+    seepage.measure(ridge, people.pattern, job=seepage.Job(Local(workers=2), progress=True), **arguments)
     told = capsys.readouterr().err
-    assert "adding up, 5 of 5 units, 0:00:00 left" in told
+    assert "adding up, 5 of 5 units, 0:00 left" in told
     assert "scoring examples, 5 units in" in told
     assert not sys.stderr.isatty()
-    seepage.measure(ridge, people.pattern, **arguments)
+    seepage.measure(ridge, people.pattern, job=seepage.Job(Local(workers=2)), **arguments)
     assert capsys.readouterr().err == ""

@@ -1,10 +1,11 @@
 """The certified top eigenvalue against a dense singular value decomposition."""
 
+import mpmath
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seepage.linear.information._spectrum import top_eigenvalues
+from seepage.linear.information import top_eigenvalues
 
 
 def _kernel(diagonal, rows, fixed, scale, alpha, beta, row_is_g):
@@ -82,3 +83,51 @@ def test_eta_is_the_largest_singular_value(seed, p, k, spread, label, flaw):
         )
         expected = [np.linalg.norm(r[i] * moved + a[i] * np.outer(u[i], tau), 2) ** 2 for i in range(rows)]
         np.testing.assert_allclose(block, expected, rtol=1e-10, atol=1e-14 * size.max())
+
+
+def _top_in_fifty_digits(diagonal, g, f, alpha, beta):
+    """Return the top eigenvalue of diag(D) + alpha g g^T + beta (f g^T + g f^T), as the numbers given stand."""
+    with mpmath.workdps(50):
+        g, f = mpmath.matrix(g.tolist()), mpmath.matrix(f.tolist())
+        alpha, beta = mpmath.mpf(float(alpha)), mpmath.mpf(float(beta))
+        whole = mpmath.diag(diagonal.tolist()) + alpha * g * g.T + beta * (f * g.T + g * f.T)
+        return float(max(mpmath.eigsy(whole, eigvals_only=True)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    p=st.integers(1, 7),
+    tied=st.integers(1, 7),
+    gap=st.sampled_from([0.0, 1e-16, 1e-15, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3]),
+    unit=st.sampled_from([-40, -12, -3, 0, 3, 12, 40]),
+    inside=st.sampled_from(["any", "along one direction", "nearly along one direction", "none", "hardly any", "signs"]),
+    balance=st.integers(-12, 12),
+    row_is_g=st.booleans(),
+)
+@example(seed=0, p=3, tied=2, gap=0.0, unit=0, inside="signs", balance=0, row_is_g=True)
+def test_eta_is_certified_where_the_top_of_the_spectrum_is_tied(seed, p, tied, gap, unit, inside, balance, row_is_g):
+    random = np.random.default_rng(seed)
+    tied = min(tied, p)
+    # Entries that are equal, or differ by a few roundings or by a little, and others below them.
+    diagonal = np.append(1.0 - gap * random.random(tied), random.random(p - tied) ** 3)
+    diagonal = np.sort(diagonal)[::-1] * 10.0**unit
+    g, f = random.normal(size=(2, p)) * 10.0 ** random.uniform(-3, 3, size=(2, 1))
+    if inside == "signs":
+        # A balanced design: every entry has the same size.
+        g, f = random.choice([-1.0, 1.0], size=(2, p))
+    elif "along" in inside:
+        f[:tied] = g[:tied] * random.normal()
+        if inside.startswith("nearly"):
+            f[:tied] *= 1 + 10.0 ** random.uniform(-16, -6) * random.normal(size=tied)
+    elif inside in ("none", "hardly any"):
+        g[:tied] *= 0.0 if inside == "none" else 1e-9
+        f[:tied] *= 0.0 if inside == "none" else 1e-9
+    alpha = 10.0 ** (balance + unit) * random.random() / max(g @ g, 1e-9)
+    beta = random.normal() * np.sqrt(alpha) * 10.0 ** (unit / 2) / max(np.linalg.norm(f), 1e-9)
+    row, fixed = (g, f) if row_is_g else (f, g)
+    found = _kernel(diagonal, row[None], fixed, np.ones(1), np.array([alpha]), np.array([beta]), row_is_g)[0]
+    expected = _top_in_fifty_digits(diagonal, g, f, alpha, beta)
+    # Rounding of the entries themselves: D, and the products of the two terms.
+    size = diagonal[0] + alpha * (g @ g) + 2 * abs(beta) * np.linalg.norm(f) * np.linalg.norm(g)
+    np.testing.assert_allclose(found, max(expected, 0.0), rtol=2e-12, atol=1e-15 * size)

@@ -23,8 +23,7 @@ from sklearn.preprocessing import (
 )
 
 import seepage
-from seepage.linear.columns._affine import Affine
-from seepage.linear.columns._steps import through
+from seepage.linear.columns import Affine, through
 
 random = np.random.default_rng(5)
 NUMBERS = random.normal(size=(50, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]

@@ -80,7 +80,7 @@ def test_heat_maps():
     display = SusceptibilityDisplay.from_susceptibility(found, x, rows=[0, 3, 4]).plot()
     assert display.axes_.shape == (2, 3)
     assert display.axes_[0, 0].get_title().startswith("norm")
-    again = display.plot(display.axes_)
+    again = display.plot(display.ax_)
     assert again.figure_ is display.figure_
     with pytest.raises(seepage.InputError, match="images"):
         SusceptibilityDisplay.from_susceptibility(

@@ -184,11 +184,11 @@ def test_the_display_puts_layers_side_by_side():
     information = usable_information(gradients, has)
     attack = seepage.attacks.PropertyInference("logistic").fit(gradients, has).evaluate()
     display = LayerDisplay.from_frames(sensitivity=sensitivity, usable_information=information, attack=attack).plot()
-    assert [axis.get_xlabel() for axis in display.axes_] == [
+    assert [axis.get_xlabel() for axis in display.axes_[0]] == [
         "sensitivity", "usable information (bits)", "AUC of the attack",
     ]  # fmt: skip
-    assert [label.get_text() for label in display.axes_[0].get_yticklabels()] == [*sensitivity["name"], "all layers"]
-    assert display.plot(display.axes_).figure_ is display.figure_
+    assert [label.get_text() for label in display.axes_[0, 0].get_yticklabels()] == [*sensitivity["name"], "all layers"]
+    assert display.plot(display.ax_).figure_ is display.figure_
     with pytest.raises(seepage.InputError, match="at least one"):
         LayerDisplay.from_frames()
     with pytest.raises(seepage.InputError, match="same layers"):

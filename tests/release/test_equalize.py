@@ -24,7 +24,10 @@ X, Y = load_diabetes(return_X_y=True)
 
 
 @parametrize_with_checks(
-    [seepage.EqualizedLeakage(Ridge(), tol=0.5), seepage.EqualizedLeakage(LogisticRegression(), tol=0.5)],
+    [
+        seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.5),
+        seepage.EqualizedLeakage(LogisticRegression(), noise_scale=1.0, tol=0.5),
+    ],
 )
 def test_it_is_an_estimator_of_scikit_learn(estimator, check):
     with warnings.catch_warnings():
@@ -40,7 +43,7 @@ def digits():
 
 def test_linear_regression_on_mnist_becomes_equal(digits):
     train, test, y, z = digits
-    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False)).fit(train, 2.0 * y - 1)
+    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(train, 2.0 * y - 1)
     eta = model.leakage_.examples["eta"]
     assert eta.mean() == pytest.approx(0.0470, abs=1e-4)
     assert eta.std() < 1e-4
@@ -52,7 +55,7 @@ def test_linear_regression_on_mnist_becomes_equal(digits):
 def test_logistic_regression_on_mnist_becomes_equal(digits):
     train, _, y, _ = digits
     inner = LogisticRegression(C=1 / (8e-4 * len(y)), fit_intercept=False, tol=1e-6)
-    model = seepage.EqualizedLeakage(inner).fit(train, y)
+    model = seepage.EqualizedLeakage(inner, noise_scale=1.0).fit(train, y)
     assert model.leakage_.examples["eta"].mean() == pytest.approx(0.0238, abs=1e-4)
     assert model.n_iter_ <= 15
 
@@ -60,7 +63,7 @@ def test_logistic_regression_on_mnist_becomes_equal(digits):
 def test_linear_regression_on_cifar_becomes_equal():
     cars, others = load_cifar10(), load_cifar10(subset="test")
     (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
-    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False)).fit(train, 2.0 * y - 1)
+    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(train, 2.0 * y - 1)
     eta = model.leakage_.examples["eta"]
     assert eta.mean() == pytest.approx(0.295, abs=1e-3)
     assert eta.std() < 5e-4
@@ -127,16 +130,16 @@ def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped
 
 def test_an_attribute_or_dfil_can_be_the_target():
     for target in ("dfil", "x2"):
-        model = seepage.EqualizedLeakage(Ridge(alpha=0.1), quantity=target).fit(X, Y)
+        model = seepage.EqualizedLeakage(Ridge(alpha=0.1), noise_scale=1.0, quantity=target).fit(X, Y)
         values = model.leakage_.information.attributes() if target == "x2" else model.leakage_.information.examples()
         assert values[target].std() / values[target].mean() <= 1e-3
     with pytest.raises(seepage.InputError, match="quantity must be"):
-        seepage.EqualizedLeakage(Ridge(), quantity="height").fit(X, Y)
+        seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, quantity="height").fit(X, Y)
 
 
 def test_it_says_when_it_did_not_converge_and_keeps_the_best():
     with pytest.warns(ConvergenceWarning, match="not equal yet: after 2 fits"):
-        model = seepage.EqualizedLeakage(Ridge(alpha=1.0), max_iter=2).fit(X, Y)
+        model = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=1.0, max_iter=2).fit(X, Y)
     assert not model.converged_
     eta = model.leakage_.information.examples()["eta"]
     assert eta.std() / eta.mean() == pytest.approx(min(model.history_))
@@ -144,15 +147,15 @@ def test_it_says_when_it_did_not_converge_and_keeps_the_best():
 
 
 def test_it_can_be_cloned_pickled_searched_and_piped():
-    model = seepage.EqualizedLeakage(make_pipeline(StandardScaler(), Ridge()), tol=1e-2)
+    model = seepage.EqualizedLeakage(make_pipeline(StandardScaler(), Ridge()), noise_scale=1.0, tol=1e-2)
     assert clone(model).get_params()["tol"] == 1e-2
     fitted = pickle.loads(pickle.dumps(model.fit(X, Y)))
     np.testing.assert_array_equal(fitted.predict(X), model.predict(X))
-    search = GridSearchCV(seepage.EqualizedLeakage(Ridge(), tol=0.05), {"estimator__alpha": [0.1, 10.0]}, cv=2).fit(
-        X, Y
-    )
+    search = GridSearchCV(
+        seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05), {"estimator__alpha": [0.1, 10.0]}, cv=2
+    ).fit(X, Y)
     assert search.best_params_["estimator__alpha"] in (0.1, 10.0)
-    piped = make_pipeline(StandardScaler(), seepage.EqualizedLeakage(Ridge(), tol=0.05)).fit(X, Y)
+    piped = make_pipeline(StandardScaler(), seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05)).fit(X, Y)
     assert piped.score(X, Y) > 0.3
 
 
@@ -167,8 +170,7 @@ def filed(tmp_path_factory):
         target="outcome",
         features=people.features,
         ids="person",
-        engine=Local(workers=2),
-        output=folder / "equalized",
+        job=seepage.Job(Local(workers=2), folder / "equalized"),
     )
     return people, memory, files, folder
 
@@ -187,7 +189,7 @@ def test_rows_in_files_become_equal_just_as_rows_in_memory(filed):
 
 def test_stored_weights_are_a_sample_weight(filed):
     people, memory, files, _ = filed
-    options = {"target": "outcome", "sample_weight": files.weights_, "engine": Local(workers=2)}
+    options = {"target": "outcome", "sample_weight": files.weights_, "job": seepage.Job(Local(workers=2))}
     model = seepage.fit(Ridge(alpha=3.0), people.pattern, features=people.features, **options)
     np.testing.assert_allclose(model.coef_, memory.estimator_.coef_, rtol=1e-9)
     leak = seepage.measure(model, people.pattern, noise_scale=0.1, **options)
@@ -203,20 +205,18 @@ def test_only_the_best_round_is_kept_and_a_cut_off_job_goes_on_at_its_round(file
         "target": "outcome",
         "features": people.features,
         "ids": "person",
-        "engine": Local(workers=2),
-        "output": tmp_path / "equal",
+        "job": seepage.Job(Local(workers=2), tmp_path / "equal"),
     }
+    again = {**options, "job": seepage.Job(Local(workers=2), tmp_path / "equal", resume=True)}
     with pytest.warns(ConvergenceWarning):
         seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=2).fit(people.pattern, **options)
     with pytest.raises(seepage.InputError, match="resume=True"):
         seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **options)
-    rest = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, resume=True, **options)
+    rest = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **again)
     assert rest.history_ == files.history_
     np.testing.assert_array_equal(rest.estimator_.coef_, files.estimator_.coef_)
     with pytest.warns(ConvergenceWarning):
-        best = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=1).fit(
-            people.pattern, resume=True, **options
-        )
+        best = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=1).fit(people.pattern, **again)
     assert best.leakage_.information.count == len(people.frame)
 
 
@@ -229,19 +229,18 @@ def test_a_job_with_other_noise_is_not_continued(filed):
             target="outcome",
             features=people.features,
             ids="person",
-            output=folder / "equalized",
-            resume=True,
+            job=seepage.Job(output=folder / "equalized", resume=True),
         )
 
 
 def test_files_say_what_they_need(filed, tmp_path):
     people, *_ = filed
-    model = seepage.EqualizedLeakage(Ridge())
+    model = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0)
     with pytest.raises(seepage.InputError, match="output="):
         model.fit(people.pattern, target="outcome")
     with pytest.raises(seepage.InputError, match="target="):
-        model.fit(people.pattern, output=tmp_path / "o")
+        model.fit(people.pattern, job=seepage.Job(output=tmp_path / "o"))
     with pytest.raises(seepage.InputError, match="give target= instead of y"):
-        model.fit(people.pattern, people.frame["outcome"], output=tmp_path / "o")
+        model.fit(people.pattern, people.frame["outcome"], job=seepage.Job(output=tmp_path / "o"))
     with pytest.raises(seepage.InputError, match="output= is for rows in Parquet files"):
-        model.fit(X, Y, output=tmp_path / "o")
+        model.fit(X, Y, job=seepage.Job(output=tmp_path / "o"))

@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage.display import FrontierDisplay
 from seepage.release._frontier import frontier
 
 mpl.use("Agg")
@@ -60,8 +61,7 @@ def test_a_category_has_a_success_rate():
     distance = leak.information.distances("sex", None).farthest().max()
     expected = [norm.cdf(distance / scale / 2) for scale in SCALES]
     np.testing.assert_allclose(found.frame["success_rate"], expected, rtol=1e-9)
-    found.plot()
-    assert "success rate on sex" in found.ax_.get_xlabel()
+    assert "success rate on sex" in found.plot().ax_.get_xlabel()
 
 
 def _errors(scale, draws, seed):
@@ -178,14 +178,14 @@ def test_a_picture_can_be_drawn_anywhere():
 
     found = frontier(RIDGE, *DATA, noise_scales=SCALES, draws=3, attribute="age", scoring="neg_mean_squared_error")
     figure, ax = pyplot.subplots()
-    assert found.plot(ax) is found
-    assert (found.ax_, found.figure_) == (ax, figure)
+    display = found.plot(ax)
+    assert type(display) is FrontierDisplay
+    assert (display.ax_, display.figure_) == (ax, figure)
     assert ax.get_ylabel() == "Mean squared error on test data"
     assert "of age" in ax.get_xlabel()
     assert (ax.lines[-1].get_ydata() > 0).all()
     assert [text.get_text() for text in ax.texts] == ["0.001", "0.01", "0.1"]
-    found.plot()
-    assert found.ax_ is not ax
+    assert found.plot().ax_ is not ax
     pyplot.close("all")
 
 

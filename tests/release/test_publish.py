@@ -35,7 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import seepage
 from seepage._errors import PolicyError
-from seepage.linear.objective._fitted import Fit
+from seepage.linear.information import Fit
 from seepage.release._certificate import SCHEMA_FILE, Certificate
 from seepage.release._copy import copy_with
 from seepage.release._mechanism import drawn, mechanism

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, default_library, frame
 from seepage.attacks._similarity import mean_squared_error, peak_signal_to_noise, structural_similarity
-from seepage.engines._progress import Progress
+from seepage.engines.storage import Progress
 
 if TYPE_CHECKING:
     import torch

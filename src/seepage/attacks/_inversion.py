@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._tables import Frame
 from seepage.attacks._release import attackable, check_fitted, chunks, noise_scale, observed
-from seepage.engines._progress import Progress
+from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
-from seepage.linear.objective._losses import Logistic, Squared
-from seepage.linear.rows._rows import Batch
+from seepage.linear.objective import Logistic, Squared
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame
 from seepage.attacks._release import attackable, check_fitted, noise_scale, observed
-from seepage.engines._progress import Progress
+from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
-from seepage.linear.information._information import LinearInformation
-from seepage.linear.objective._losses import Logistic, Squared
+from seepage.linear.information import LinearInformation
+from seepage.linear.objective import Logistic, Squared
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Leakage
-from seepage.linear.information._information import LinearInformation
+from seepage.linear.information import LinearInformation
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from seepage.cli._endings import Ending, keep_interrupts, leave
+from seepage.cli.commands._endings import Ending, keep_interrupts, leave
 
 
 def main() -> None:

@@ -12,18 +12,18 @@ from typer.core import TyperArgument, TyperGroup
 
 from seepage._errors import PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
-from seepage.cli._endings import WORDS, Ending, ending_of
 from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._certify import certify
 from seepage.cli.commands._check import check
+from seepage.cli.commands._endings import WORDS, Ending, ending_of
 from seepage.cli.commands._explain import explain
 from seepage.cli.commands._key import key
 from seepage.cli.commands._measure import measure
+from seepage.cli.commands._options import ARGUMENTS
 from seepage.cli.commands._plan import plan
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
-from seepage.cli.input._options import ARGUMENTS
-from seepage.cli.terminal._console import note, refuse
+from seepage.cli.terminal import note, refuse
 
 
 class _Commands(TyperGroup):

@@ -2,9 +2,11 @@
 
 from seepage.display._attack import AttackDisplay as AttackDisplay
 from seepage.display._attribute import AttributeDisplay as AttributeDisplay
+from seepage.display._display import Display as Display
 from seepage.display._distribution import DistributionDisplay as DistributionDisplay
 from seepage.display._equalized import EqualizedDisplay as EqualizedDisplay
 from seepage.display._floor import FloorDisplay as FloorDisplay
+from seepage.display._frontier import FrontierDisplay as FrontierDisplay
 from seepage.display._gallery import GalleryDisplay as GalleryDisplay
 from seepage.display._group import GroupDisplay as GroupDisplay
 from seepage.display._layer import LayerDisplay as LayerDisplay

@@ -1,26 +1,37 @@
 """An attack beside the bound that it should not pass."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Protocol
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Frame
 from seepage.display import _drawing
+from seepage.display._display import Display
 
 Array = NDArray[np.float64]
 
 
-@dataclass(eq=False)
-class AttackDisplay:
-    """One dot a person: what an attack achieved against what it could at best, with the bound as a line.
+class Verified(Protocol):
+    """An attack's result beside the bound: what `seepage.verify` returns."""
 
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
+    @property
+    def frame(self) -> Frame:
+        """The result and the bound of each person."""
+        ...
+
+    @property
+    def quantity(self) -> str:
+        """What is compared."""
+        ...
+
+
+@dataclass(eq=False)
+class AttackDisplay(Display):
+    """One dot a person: what an attack achieved against what it could at best, with the bound as a line.
 
     Examples
     --------
@@ -39,11 +50,9 @@ class AttackDisplay:
     attack: Array
     quantity: str
     """An error, which stays above the bound, or a success rate, which stays below."""
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
-    def from_verification(cls, found: Any) -> "AttackDisplay":
+    def from_verification(cls, found: Verified) -> "AttackDisplay":
         """Take what `seepage.verify` returned.
 
         Parameters
@@ -58,27 +67,20 @@ class AttackDisplay:
         bound, attack = (np.asarray(table[name].to_numpy(), dtype=np.float64) for name in names)
         return cls(bound, attack, found.quantity)
 
-    def plot(self, ax: Any = None) -> "AttackDisplay":
-        """Draw the scatter.
+    def _size(self) -> tuple[float, float]:
+        return 3.8, 3.4
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        with _drawing.drawing(ax, (3.8, 3.4)) as ax:
-            seen = np.isfinite(self.bound) & np.isfinite(self.attack)
-            bound, attack = self.bound[seen], self.attack[seen]
-            ends = np.array([min(bound.min(), attack.min()), max(bound.max(), attack.max())])
-            style = {"color": _drawing.BLUE, "alpha": 0.5, "linewidths": 0, "rasterized": len(bound) > 2000}
-            ax.scatter(bound, attack, s=9, label="one person", **style)
-            ax.plot(ends, ends, color=_drawing.RED, linewidth=1.4, label="the bound")
-            errors = self.quantity.endswith("error")
-            if errors and ends[0] > 0 and ends[1] / ends[0] > 5:
-                _drawing.logarithmic(ax.xaxis)
-                _drawing.logarithmic(ax.yaxis)
-            ax.set_xlabel(f"{self.quantity}, {'floor' if errors else 'at best'}")
-            ax.set_ylabel(f"{self.quantity} of the attack")
-            ax.legend(loc="lower right" if errors else "upper left")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        seen = np.isfinite(self.bound) & np.isfinite(self.attack)
+        bound, attack = self.bound[seen], self.attack[seen]
+        ends = np.array([min(bound.min(), attack.min()), max(bound.max(), attack.max())])
+        many = len(bound) > 2000
+        ax.scatter(bound, attack, 9, _drawing.BLUE, alpha=0.5, linewidths=0, rasterized=many, label="one person")
+        ax.plot(ends, ends, color=_drawing.RED, linewidth=1.4, label="the bound")
+        errors = self.quantity.endswith("error")
+        if errors and ends[0] > 0 and ends[1] / ends[0] > 5:
+            _drawing.logarithmic(ax.xaxis)
+            _drawing.logarithmic(ax.yaxis)
+        ax.set_xlabel(f"{self.quantity}, {'floor' if errors else 'at best'}")
+        ax.set_ylabel(f"{self.quantity} of the attack")
+        ax.legend(loc="lower right" if errors else "upper left")

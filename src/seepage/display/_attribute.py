@@ -1,29 +1,27 @@
 """Which attributes a release says most about."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from seepage._errors import UnansweredError
 from seepage.display import _drawing
+from seepage.display._display import Display
 from seepage.leakage import Leakage, deviations
 from seepage.leakage.types import Prior
 from seepage.meaning import variance_left
 
 _SHARES = (0.5, 0.95, 1.0)
-_LABELS = ("median person", "95% of people, at least", "most exposed")
-_MARKS = ("o", "s", "D")
+_MARKS = (
+    ("median person", "o", "none", _drawing.BLUE),
+    ("95% of people, at least", "s", _drawing.ORANGE, _drawing.ORANGE),
+    ("most exposed", "D", _drawing.RED, _drawing.RED),
+)
 
 
 @dataclass(eq=False)
-class AttributeDisplay:
+class AttributeDisplay(Display):
     """Attributes ranked by what the release leaves unknown about them, as a share of their variance.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -38,8 +36,6 @@ class AttributeDisplay:
     """
 
     left: dict[str, tuple[float, ...]]
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakage(cls, leak: Leakage, *, prior: Prior = "data", most: int = 12) -> "AttributeDisplay":
@@ -65,33 +61,28 @@ class AttributeDisplay:
         ranked = sorted(found.items(), key=lambda item: item[1][::-1])
         return cls(dict(ranked[:most]))
 
-    def plot(self, ax: Any = None) -> "AttributeDisplay":
-        """Draw one row an attribute.
+    def _size(self) -> tuple[float, float]:
+        return 4.8, 1.1 + 0.24 * len(self.left)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        with _drawing.drawing(ax, (4.8, 1.1 + 0.24 * len(self.left))) as ax:
-            rows = np.arange(len(self.left))
-            left = 100 * np.array(list(self.left.values()))
-            ax.hlines(rows, left.min(axis=1), left.max(axis=1), color=_drawing.GRAY, linewidth=1.0, zorder=1)
-            colors = ("white", _drawing.ORANGE, _drawing.RED)
-            for values, label, mark, color in zip(left.T, _LABELS, _MARKS, colors, strict=True):
-                edge = _drawing.BLUE if color == "white" else color
-                ax.plot(
-                    values, rows, mark, color=color, markeredgecolor=edge, markersize=5.5, label=label, clip_on=False
-                )
-            ax.set_yticks(rows, [_drawing.clipped(name) for name in self.left])
-            ax.set_xlim(0, 100)
-            ax.set_xlabel("variance left unknown, % (100: the release says nothing)")
-            ax.grid(axis="x", color="0.9", linewidth=0.6)
-            ax.set_axisbelow(True)
-            ax.tick_params(axis="y", length=0)
-            ax.set_ylim(len(rows) - 0.5, -0.5)
-            # Names of attributes leave room on the left: the legend ends where the axis ends.
-            place = {"loc": "lower right", "bbox_to_anchor": (1.03, 1.0), "ncols": 3}
-            ax.legend(**place, handletextpad=0.1, columnspacing=0.8, fontsize=7.5)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        left = 100 * np.array(list(self.left.values()))
+        rows = np.arange(len(left))
+        ax.hlines(rows, left.min(axis=1), left.max(axis=1), color=_drawing.GRAY, linewidth=1.0, zorder=1)
+        for place, (values, (label, mark, fill, edge)) in enumerate(zip(left.T, _MARKS, strict=True)):
+            # A ring around a mark leaves the mark to see, where two fall together.
+            ax.plot(
+                values, rows, mark, color=edge, mfc=fill, markersize=5.5, zorder=5 - place, label=label, clip_on=False
+            )
+        _drawing.listed(ax, [_drawing.clipped(name) for name in self.left])
+        _drawing.guided(ax, "x")
+        ax.set_xlim(0, 100)
+        ax.set_xlabel("variance left unknown, % (100: the release says nothing)")
+        # Names of attributes leave room on the left: the legend ends where the axis ends.
+        ax.legend(
+            loc="lower right",
+            bbox_to_anchor=(1.03, 1.0),
+            ncols=3,
+            handletextpad=0.1,
+            columnspacing=0.8,
+            fontsize=7.5,
+        )

@@ -1,26 +1,18 @@
 """How exposure is distributed, by group."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from seepage.display import _drawing
-from seepage.leakage import Distribution, Leakage, groupings
-from seepage.report._edition import Edition
-from seepage.report.build._histogram import grid, histogram
-
-_WHOLE = Edition("internal", 2)
+from seepage.display._display import Display
+from seepage.leakage import Distribution, Leakage, grid, groupings, histogram
 
 
 @dataclass(eq=False)
-class DistributionDisplay:
+class DistributionDisplay(Display):
     """Histograms of eta over a logarithmic axis, one line a group, with the means.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -36,8 +28,6 @@ class DistributionDisplay:
 
     groups: dict[Any, Distribution]
     title: str | None
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakage(cls, leak: Leakage, *, groups: Any = None) -> "DistributionDisplay":
@@ -55,30 +45,23 @@ class DistributionDisplay:
             return cls(dict(largest), name)
         return cls({"everyone": leak.information.distributions("examples")["eta"]}, None)
 
-    def plot(self, ax: Any = None) -> "DistributionDisplay":
-        """Draw the histograms.
+    def _size(self) -> tuple[float, float]:
+        return 4.8, 3.0
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        with _drawing.drawing(ax, (4.8, 3.0)) as ax:
-            edges = grid(list(self.groups.values()), _WHOLE)
-            for (name, known), (color, style, _) in zip(self.groups.items(), _drawing.SERIES, strict=False):
-                drawn = histogram(known, edges, _WHOLE)
-                if drawn is None:
-                    continue
-                label = f"{_drawing.clipped(name)} (mean {_drawing.short(known.mean)})"
-                ax.stairs(drawn.density(), edges, color=color, alpha=0.12, fill=True)
-                ax.stairs(drawn.density(), edges, color=color, linestyle=style, linewidth=1.4, label=label)
-                place = int(np.clip(np.searchsorted(edges, known.mean) - 1, 0, len(edges) - 2))
-                ax.vlines(known.mean, 0, drawn.density()[place], color=color, linestyle=style, linewidth=1.0)
-                ax.plot(known.mean, 0, marker="^", color=color, markersize=7, clip_on=False, zorder=5)
-            _drawing.logarithmic(ax.xaxis)
-            ax.set_ylim(bottom=0)
-            ax.set_xlabel("eta (further right: more exposed)")
-            ax.set_ylabel("share of people per decade")
-            ax.legend(title=None if self.title is None else _drawing.clipped(self.title), alignment="left")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        edges = grid(list(self.groups.values()))
+        # Where nobody's eta is above zero, there is nothing to draw on a logarithmic axis.
+        groups = self.groups if len(edges) else {}
+        for (name, known), (color, style, _) in zip(groups.items(), _drawing.SERIES, strict=False):
+            density = histogram(known, edges).density()
+            label = f"{_drawing.clipped(name)} (mean {_drawing.short(known.mean)})"
+            ax.stairs(density, edges, color=color, alpha=0.12, fill=True)
+            ax.stairs(density, edges, color=color, linestyle=style, linewidth=1.4, label=label)
+            place = int(np.clip(np.searchsorted(edges, known.mean) - 1, 0, len(edges) - 2))
+            ax.vlines(known.mean, 0, density[place], color=color, linestyle=style, linewidth=1.0)
+            ax.plot(known.mean, 0, marker="^", color=color, markersize=7, clip_on=False, zorder=5)
+        _drawing.logarithmic(ax.xaxis)
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("eta (further right: more exposed)")
+        ax.set_ylabel("share of people per decade")
+        ax.legend(title=None if self.title is None else _drawing.clipped(self.title), alignment="left")

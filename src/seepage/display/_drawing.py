@@ -1,10 +1,13 @@
 """How pictures look: for print at half a page, in gray, and for readers who do not see all colors."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from math import log10
+from typing import TYPE_CHECKING, Any
 
 from seepage._errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.axis import XAxis, YAxis
 
 # Okabe and Ito (2008): told apart with every kind of color vision.
 BLUE, ORANGE, GREEN, PINK, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
@@ -18,7 +21,7 @@ SERIES = (
     (SKY, (0, (5, 1)), "v"),
     (RED, (0, (3, 1, 1, 1)), "P"),
 )
-_STYLE: Any = {
+STYLE: Any = {
     "axes.labelsize": 9,
     "axes.linewidth": 0.6,
     "axes.spines.right": False,
@@ -46,24 +49,29 @@ def pyplot() -> Any:
     return pyplot
 
 
-@contextmanager
-def drawing(ax: Any, size: tuple[float, float]) -> Iterator[Any]:
-    """Give axes to draw on, new ones of some size in inches if there are none, in the style of all pictures."""
-    plt = pyplot()
-    with plt.rc_context(_STYLE):
-        if ax is None:
-            _, ax = plt.subplots(figsize=size, layout="constrained")
-        yield ax
-        ax.spines[["top", "right"]].set_visible(False)
+def guided(ax: "Axes", axis: Any = "both") -> None:
+    """Draw faint lines to read values by, behind everything else."""
+    ax.grid(axis=axis, color="0.91", linewidth=0.6)
+    ax.set_axisbelow(True)
 
 
-def logarithmic(axis: Any) -> None:
+def listed(ax: "Axes", names: list[str]) -> None:
+    """Name the rows of a picture, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+
+
+def logarithmic(axis: "XAxis | YAxis") -> None:
     """Make an axis logarithmic, with numbers as people write them."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     low, high = sorted(axis.get_view_interval())
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+    # A decade or less is common, and would have one label; three in each are drawn where there is room for them.
+    place, inch = axis.axes.get_window_extent(), axis.axes.figure.dpi
+    room = place.width / (0.38 * inch) if axis.axis_name == "x" else place.height / (0.2 * inch)
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if 3 * log10(high / low) < room else (1.0,)))
     axis.set_major_formatter(lambda value, _: short(value))
     axis.set_minor_formatter(NullFormatter())
 
@@ -73,7 +81,7 @@ def short(value: float, digits: int = 3) -> str:
     return f"{float(f'{value:.{digits}g}'):g}"
 
 
-def clipped(text: Any, longest: int = 28) -> str:
+def clipped(text: object, longest: int = 28) -> str:
     """Return a name that fits beside an axis."""
     shown = " ".join(str(text)[: longest + 1].split())
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"

@@ -1,23 +1,19 @@
 """Before and after equalizing."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from seepage._errors import InputError
 from seepage.display import _drawing
+from seepage.display._display import Display
 from seepage.leakage import Distribution, Leakage
+from seepage.leakage.types import Kind
 
 
 @dataclass(eq=False)
-class EqualizedDisplay:
+class EqualizedDisplay(Display):
     """The exposure of everybody, from the least to the most exposed person, before and after equalizing.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -35,8 +31,6 @@ class EqualizedDisplay:
     before: Distribution
     after: Distribution
     quantity: str
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakages(cls, before: Leakage, after: Leakage, *, quantity: str = "eta") -> "EqualizedDisplay":
@@ -49,37 +43,29 @@ class EqualizedDisplay:
         quantity : str, default="eta"
             What was equalized: "eta", "dfil", or an attribute.
         """
-        kind = "examples" if quantity in ("eta", "dfil") else "attributes"
-        found = [leak.information.distributions(kind) for leak in (before, after)]  # type: ignore[arg-type]
+        kind: Kind = "examples" if quantity in ("eta", "dfil") else "attributes"
+        found = [leak.information.distributions(kind) for leak in (before, after)]
         if any(quantity not in columns for columns in found):
             raise InputError(f"quantity must be 'eta', 'dfil' or one of {list(found[0])}, not {quantity!r}.")
         return cls(found[0][quantity], found[1][quantity], quantity)
 
-    def plot(self, ax: Any = None) -> "EqualizedDisplay":
-        """Draw both curves.
+    def _size(self) -> tuple[float, float]:
+        return 4.8, 3.0
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        with _drawing.drawing(ax, (4.8, 3.0)) as ax:
-            for known, name, (color, style, _) in (
-                (self.before, "before", _drawing.SERIES[0]),
-                (self.after, "after", _drawing.SERIES[1]),
-            ):
-                ranks = np.unique(np.linspace(0, known.count - 1, min(known.count, 500)).round())
-                spread = known.deviation / known.mean
-                label = f"{name}: mean {_drawing.short(known.mean)}, spread {_drawing.short(100 * spread, 2)}%"
-                across = 100 * (ranks + 0.5) / known.count
-                ax.plot(across, known.ranked(ranks), color=color, linestyle=style, label=label)
-            _drawing.logarithmic(ax.yaxis)
-            ax.set_xlim(0, 100)
-            ax.set_xlabel("people, from the least to the most exposed (%)")
-            named = self.quantity in ("eta", "dfil")
-            ax.set_ylabel(self.quantity if named else f"eta of {_drawing.clipped(self.quantity)}")
-            ax.grid(axis="y", color="0.92", linewidth=0.6)
-            ax.set_axisbelow(True)
-            ax.legend(loc="upper left")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        for known, name, (color, style, _) in (
+            (self.before, "before", _drawing.SERIES[0]),
+            (self.after, "after", _drawing.SERIES[1]),
+        ):
+            ranks = np.unique(np.linspace(0, known.count - 1, min(known.count, 500)).round())
+            spread = known.deviation / known.mean
+            label = f"{name}: mean {_drawing.short(known.mean)}, spread {_drawing.short(100 * spread, 2)}%"
+            across = 100 * (ranks + 0.5) / known.count
+            ax.plot(across, known.ranked(ranks), color=color, linestyle=style, label=label)
+        _drawing.logarithmic(ax.yaxis)
+        ax.set_xlim(0, 100)
+        ax.set_xlabel("people, from the least to the most exposed (%)")
+        named = self.quantity in ("eta", "dfil")
+        ax.set_ylabel(self.quantity if named else f"eta of {_drawing.clipped(self.quantity)}")
+        _drawing.guided(ax, "y")
+        ax.legend(loc="upper left")

@@ -1,28 +1,23 @@
 """What no guess can beat, beside what is known without the release."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from seepage._errors import InputError
 from seepage.display import _drawing
+from seepage.display._display import Display
 from seepage.leakage import Distribution, Leakage, deviations
 from seepage.leakage.types import Prior
 from seepage.meaning import unbiased_floor, van_trees_floor
 
 
 @dataclass(eq=False)
-class FloorDisplay:
+class FloorDisplay(Display):
     """The error floor of one attribute over all people, against the prior.
 
     One curve is the floor of unbiased guesses, which goes beyond the prior where the release says little; the other
     that of any guess by somebody who knows the prior (van Trees), which does not.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -40,8 +35,6 @@ class FloorDisplay:
     unit: str | None
     eta: Distribution
     deviation: float | None
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakage(
@@ -75,32 +68,24 @@ class FloorDisplay:
             low, high = min(low, self.deviation), max(min(high, 30 * self.deviation), 3 * self.deviation)
         return low / 1.25, 1.25 * high
 
-    def plot(self, ax: Any = None) -> "FloorDisplay":
-        """Draw the share of people below each floor.
+    def _size(self) -> tuple[float, float]:
+        return 4.8, 3.0
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        with _drawing.drawing(ax, (4.8, 3.0)) as ax:
-            count = self.eta.count
-            ranks = np.unique(np.linspace(0, count - 1, min(count, 400)).round())
-            eta = self.eta.ranked(ranks)[::-1]
-            share = 100 * (np.arange(len(ranks)) + 1) / len(ranks)
-            ax.step(unbiased_floor(eta), share, where="post", color=_drawing.BLUE, label="unbiased guess")
-            if self.deviation is not None:
-                floor = van_trees_floor(eta, self.deviation**2)
-                ax.step(floor, share, where="post", color=_drawing.RED, linestyle="--", label="guess with the prior")
-                ax.axvline(self.deviation, color=_drawing.GRAY, linewidth=1.0, linestyle=":", label="prior alone")
-            ax.set_xlim(*self._ends())
-            _drawing.logarithmic(ax.xaxis)
-            ax.set_ylim(0, 100)
-            ax.set_ylabel("% of people whose floor is lower")
-            unit = "its unit" if self.unit is None else self.unit
-            ax.set_xlabel(f"smallest error of a guess of {_drawing.clipped(self.attribute)} ({unit})")
-            ax.grid(color="0.92", linewidth=0.6)
-            ax.set_axisbelow(True)
-            ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        count = self.eta.count
+        ranks = np.unique(np.linspace(0, count - 1, min(count, 400)).round())
+        eta = self.eta.ranked(ranks)[::-1]
+        share = 100 * (np.arange(len(ranks)) + 1) / len(ranks)
+        ax.step(unbiased_floor(eta), share, where="post", color=_drawing.BLUE, label="unbiased guess")
+        if self.deviation is not None:
+            floor = van_trees_floor(eta, self.deviation**2)
+            ax.step(floor, share, where="post", color=_drawing.RED, linestyle="--", label="guess with the prior")
+            ax.axvline(self.deviation, color=_drawing.GRAY, linewidth=1.0, linestyle=":", label="prior alone")
+        ax.set_xlim(*self._ends())
+        _drawing.logarithmic(ax.xaxis)
+        ax.set_ylim(0, 100)
+        ax.set_ylabel("% of people whose floor is lower")
+        unit = "its unit" if self.unit is None else self.unit
+        ax.set_xlabel(f"smallest error of a guess of {_drawing.clipped(self.attribute)} ({unit})")
+        _drawing.guided(ax)
+        ax.legend()

@@ -1,6 +1,6 @@
-"""The picture of a frontier: what accuracy is left at which leakage."""
+"""What accuracy is left at which leakage."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import narwhals as nw
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Frame
 from seepage.display import _drawing
+from seepage.display._display import Display
 
 Array = NDArray[np.float64]
 
@@ -16,35 +17,100 @@ _DOTS = (0, (1, 2))
 _SYMBOLS = {"r2": "R²", "d2": "D²"}
 
 
-def draw(frame: Frame, ax: Any, *, attribute: str | None, metric: str, quantile: float, confidence: float) -> Any:
-    """Draw the frame of a `Frontier` and return the axes."""
-    with _drawing.drawing(ax, (4.8, 3.2)) as ax:
-        _draw(frame, ax, attribute, metric, quantile, confidence)
-    return ax
+@dataclass(eq=False)
+class FrontierDisplay(Display):
+    """Score against floor, one line for each penalty, with the interval of a single draw as a band.
 
+    Examples
+    --------
+    >>> import seepage
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = Ridge().fit(X[:300], y[:300])
+    >>> curve = seepage.frontier(model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], draws=10)
+    >>> curve.plot().ax_.get_ylabel()
+    'R² on test data'
+    """
 
-def _draw(frame: Frame, ax: Any, attribute: str | None, metric: str, quantile: float, confidence: float) -> None:
-    from matplotlib import colormaps
+    curves: dict[float, dict[str, Array]]
+    attribute: str | None
+    metric: str
+    quantile: float
+    confidence: float
 
-    curves = _curves(frame)
-    quantity = "error_floor" if "error_floor" in next(iter(curves.values())) else "success_rate"
-    # Penalties are ordered, and so is the color map; it survives gray print and color blindness.
-    several = len(curves) > 1
-    colors = colormaps["viridis"](np.linspace(0.0, 0.8, len(curves))) if several else [_drawing.BLUE]
-    sign = -1.0 if metric.startswith("neg_") else 1.0
-    for (penalty, at), color, marker in zip(curves.items(), colors, _MARKERS * len(curves), strict=False):
-        score, low, high, exact = (sign * at[name] for name in ("score", "score_low", "score_high", "exact_score"))
-        name = f"penalty {_drawing.short(penalty, 2)}" if several else "mean of draws"
-        ax.fill_between(at[quantity], low, high, color=color, alpha=0.15, linewidth=0)
-        ax.axhline(exact[0], color=color, linewidth=0.9, linestyle=_DOTS, zorder=1)
-        ax.plot(at[quantity], score, color=color, marker=marker, markersize=4, linewidth=1.2, label=name)
+    @classmethod
+    def from_frame(
+        cls, frame: Frame, *, attribute: str | None, metric: str, quantile: float = 1.0, confidence: float = 0.95
+    ) -> "FrontierDisplay":
+        """Take the frame of what `seepage.frontier` returned.
+
+        Parameters
+        ----------
+        frame : data frame
+            One row for each penalty and noise scale.
+        attribute : str or None
+            What the floor is about; None for any direction.
+        metric : str
+            What the score is.
+        quantile : float, default=1.0
+            The share of people for whom the floor holds.
+        confidence : float, default=0.95
+            The share of draws that the interval covers.
+        """
+        return cls(_curves(frame), attribute, metric, quantile, confidence)
+
+    def _size(self) -> tuple[float, float]:
+        return 4.8, 3.2
+
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        from matplotlib import colormaps
+
+        # Penalties are ordered, and so is the color map; it survives gray print and color blindness.
+        several = len(self.curves) > 1
+        colors = colormaps["viridis"](np.linspace(0.0, 0.8, len(self.curves))) if several else [_drawing.BLUE]
+        sign = -1.0 if self.metric.startswith("neg_") else 1.0
+        quantity = "error_floor" if "error_floor" in next(iter(self.curves.values())) else "success_rate"
+        for (penalty, at), color, marker in zip(self.curves.items(), colors, _MARKERS * len(self.curves), strict=False):
+            score, low, high, exact = (sign * at[name] for name in ("score", "score_low", "score_high", "exact_score"))
+            name = f"penalty {_drawing.short(penalty, 2)}" if several else "mean of draws"
+            ax.fill_between(at[quantity], low, high, color=color, alpha=0.15, linewidth=0)
+            ax.axhline(exact[0], color=color, linewidth=0.9, linestyle=_DOTS, zorder=1)
+            ax.plot(at[quantity], score, color=color, marker=marker, markersize=4, linewidth=1.2, label=name)
+        self._label_leakage(ax, quantity)
+        self._label_score(ax)
         if not several:
-            below = {"xytext": (-2, -10), "textcoords": "offset points", "ha": "center", "fontsize": 7, "color": "0.3"}
-            for x, y, scale in zip(at[quantity], score, at["noise_scale"], strict=True):
-                ax.annotate(_drawing.short(scale, 2), (x, y), **below)
-    _label_leakage(ax, quantity, attribute, quantile)
-    _label_score(ax, metric, max(at["score_high"].max() for at in curves.values()))
-    _explain(ax, confidence, numbers=not several)
+            _number(ax, at[quantity], score, at["noise_scale"])
+        self._explain(ax, numbers=not several)
+
+    def _label_leakage(self, ax: "_drawing.Axes", quantity: str) -> None:
+        who = "everyone" if self.quantile == 1 else f"{100 * self.quantile:.4g}% of people"
+        name = None if self.attribute is None else _drawing.clipped(self.attribute)
+        if quantity == "success_rate":
+            ax.set_xlabel(f"Best attacker's success rate on {name}\n(at most, for {who})")
+            return
+        guess, unit = (f" of {name}", "its unit") if name else ("", "any direction")
+        ax.set_xlabel(f"Standard error of any unbiased guess{guess}\n(at least, in {unit}, for {who})")
+        _drawing.logarithmic(ax.xaxis)
+
+    def _label_score(self, ax: "_drawing.Axes") -> None:
+        name = self.metric.removeprefix("neg_").replace("_", " ")
+        ax.set_ylabel(f"{_SYMBOLS.get(name, name[:1].upper() + name[1:])} on test data")
+        if name in _SYMBOLS:
+            # Below zero a constant does better; how much better is of no interest.
+            highest = max(float(at["score_high"].max()) for at in self.curves.values())
+            ax.set_ylim(max(ax.get_ylim()[0], -0.25), max(highest, 0.0) + 0.05)
+
+    def _explain(self, ax: "_drawing.Axes", *, numbers: bool) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        handles, _ = ax.get_legend_handles_labels()
+        handles.append(Patch(color="0.5", alpha=0.25, linewidth=0, label=f"{100 * self.confidence:.4g}% of draws"))
+        handles.append(Line2D([], [], color="0.4", linewidth=0.9, linestyle=_DOTS, label="without noise"))
+        if numbers:
+            handles.append(Line2D([], [], linestyle="none", label="numbers: noise scale"))
+        ax.legend(handles=handles)
 
 
 def _curves(frame: Frame) -> dict[float, dict[str, Array]]:
@@ -59,37 +125,24 @@ def _curves(frame: Frame) -> dict[float, dict[str, Array]]:
     return found
 
 
-def _label_leakage(ax: Any, quantity: str, attribute: str | None, quantile: float) -> None:
-    who = "everyone" if quantile == 1 else f"{100 * quantile:.4g}% of people"
-    if quantity == "success_rate":
-        ax.set_xlabel(f"Best attacker's success rate on {attribute}\n(at most, for {who})")
-        return
-    guess, unit = (f" of {attribute}", "its unit") if attribute else ("", "any direction")
-    ax.set_xlabel(f"Standard error of any unbiased guess{guess}\n(at least, in {unit}, for {who})")
-    from matplotlib.ticker import LogLocator, NullFormatter
+def _number(ax: "_drawing.Axes", x: Array, y: Array, scales: Array) -> None:
+    """Write the noise scales at their dots, on the side where the line is not, as far as there is room."""
+    from matplotlib.transforms import Bbox
 
-    ax.set_xscale("log")
-    # A decade or less is common, and would have one label.
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(lambda x, _: _drawing.short(x, 2))
-    ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _label_score(ax: Any, metric: str, highest: float) -> None:
-    name = metric.removeprefix("neg_").replace("_", " ")
-    ax.set_ylabel(f"{_SYMBOLS.get(name, name[:1].upper() + name[1:])} on test data")
-    if name in _SYMBOLS:
-        # Below zero a constant does better; how much better is of no interest.
-        ax.set_ylim(max(ax.get_ylim()[0], -0.25), max(highest, 0.0) + 0.05)
-
-
-def _explain(ax: Any, confidence: float, *, numbers: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles, _ = ax.get_legend_handles_labels()
-    handles.append(Patch(color="0.5", alpha=0.25, linewidth=0, label=f"{100 * confidence:.4g}% of draws"))
-    handles.append(Line2D([], [], color="0.4", linewidth=0.9, linestyle=_DOTS, label="without noise"))
-    if numbers:
-        handles.append(Line2D([], [], linestyle="none", label="numbers: noise scale"))
-    ax.legend(handles=handles)
+    dots = ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi
+    rises = (x[-1] - x[0]) * (y[-1] - y[0]) > 0
+    taken: list[Bbox] = []
+    kept = []
+    # The largest noise first: those dots are the farthest apart.
+    for i in range(len(x) - 1, -1, -1):
+        text = _drawing.short(scales[i], 2)
+        width, height = 4.5 * len(text), 9.0
+        # The first dot of a line that falls stands beside the axis.
+        side, shift = ("left", 3.0) if rises else ("center", 0.0) if x[i] == x.min() else ("right", -3.0)
+        left = dots[i, 0] + shift - width * {"left": 0.0, "center": 0.5, "right": 1.0}[side]
+        box = Bbox.from_bounds(left, dots[i, 1] - 4 - height, width, height)
+        if box.count_overlaps(taken) == 0:
+            taken.append(box)
+            kept.append((text, (x[i], y[i]), (shift, -4), side))
+    for text, dot, away, side in reversed(kept):
+        ax.annotate(text, dot, away, textcoords="offset points", ha=side, va="top", fontsize=7, color="0.3")

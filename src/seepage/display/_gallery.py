@@ -1,6 +1,6 @@
 """The images that a release says most and least about."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,17 +8,13 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.display import _drawing
+from seepage.display._display import Display
 from seepage.leakage import Leakage
 
 
 @dataclass(eq=False)
-class GalleryDisplay:
+class GalleryDisplay(Display):
     """Images with the highest leakage above those with the lowest: the records themselves, so not for publication.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -35,8 +31,6 @@ class GalleryDisplay:
     images: NDArray[Any]
     values: NDArray[np.float64]
     quantity: str
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakage(cls, leak: Leakage, images: Any, *, count: int = 8, quantity: str = "eta") -> "GalleryDisplay":
@@ -66,31 +60,24 @@ class GalleryDisplay:
         chosen = np.stack([order[:count], order[-count:][::-1]])
         return cls(listed[chosen], values[chosen], quantity)
 
-    def plot(self, ax: Any = None) -> "GalleryDisplay":
-        """Draw two rows of images with their values.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+    def _size(self) -> tuple[float, float]:
         _, count, height, width = self.images.shape[:4]
-        with _drawing.drawing(ax, (0.5 + 0.75 * count, 2.1 * max(height / width, 0.75))) as ax:
-            gap = 0.06 * width
-            for row in range(2):
-                for place in range(count):
-                    left, top = place * (width + gap), row * (height * 1.32)
-                    shown = {} if self.images.ndim == 5 else {"cmap": "gray"}
-                    ax.imshow(self.images[row, place], extent=(left, left + width, top + height, top), **shown)
-                    text = _drawing.short(self.values[row, place])
-                    ax.text(left + width / 2, top + 1.05 * height, text, ha="center", va="top", fontsize=7)
-            ax.set_xlim(0, count * (width + gap) - gap)
-            ax.set_ylim(2.58 * height, 0)
-            ax.set_aspect("equal")
-            ax.set_xticks([])
-            middles = [height / 2, 1.82 * height]
-            ax.set_yticks(middles, [f"highest\n{self.quantity}", f"lowest\n{self.quantity}"])
-            ax.tick_params(length=0)
-            ax.spines[:].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return 0.5 + 0.75 * count, 2.1 * max(height / width, 0.75)
+
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        _, count, height, width = self.images.shape[:4]
+        gap = 0.06 * width
+        for row in range(2):
+            for place in range(count):
+                left, top = place * (width + gap), row * (height * 1.32)
+                ax.imshow(self.images[row, place], cmap="gray", extent=(left, left + width, top + height, top))
+                text = _drawing.short(self.values[row, place])
+                ax.text(left + width / 2, top + 1.05 * height, text, ha="center", va="top", fontsize=7)
+        ax.set_xlim(0, count * (width + gap) - gap)
+        ax.set_ylim(2.58 * height, 0)
+        ax.set_aspect("equal")
+        ax.set_xticks([])
+        middles = [height / 2, 1.82 * height]
+        ax.set_yticks(middles, [f"highest\n{self.quantity}", f"lowest\n{self.quantity}"])
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)

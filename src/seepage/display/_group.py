@@ -1,6 +1,6 @@
 """Groups of people compared."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -9,17 +9,13 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.display import _drawing
+from seepage.display._display import Display
 from seepage.leakage import GroupLeakage, Leakage
 
 
 @dataclass(eq=False)
-class GroupDisplay:
+class GroupDisplay(Display):
     """A statistic of eta in each group, with its bootstrap interval, the most exposed group on top.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -40,8 +36,6 @@ class GroupDisplay:
     high: NDArray[Any]
     statistic: str
     confidence: float
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakage(
@@ -82,27 +76,15 @@ class GroupDisplay:
         names, counts = table["group"].to_list(), table["count"].to_numpy()[order]
         return cls([names[i] for i in order], counts, values[order], low, high, statistic, groups.confidence)
 
-    def plot(self, ax: Any = None) -> "GroupDisplay":
-        """Draw one row a group.
+    def _size(self) -> tuple[float, float]:
+        return 4.8, 0.9 + 0.28 * len(self.names)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        with _drawing.drawing(ax, (4.8, 0.9 + 0.28 * len(self.names))) as ax:
-            rows = np.arange(len(self.names))
-            # A bootstrap interval of a maximum may leave the maximum itself out.
-            reach = np.maximum([self.values - self.low, self.high - self.values], 0.0)
-            ax.errorbar(self.values, rows, xerr=reach, fmt="o", color=_drawing.BLUE, capsize=2.5, markersize=5)
-            labels = [
-                f"{_drawing.clipped(name)} ({count:,})" for name, count in zip(self.names, self.counts, strict=True)
-            ]
-            ax.set_yticks(rows, labels)
-            ax.set_ylim(len(rows) - 0.5, -0.5)
-            ax.set_xlabel(f"{self.statistic} eta, with {100 * self.confidence:.4g}% interval")
-            ax.grid(axis="x", color="0.9", linewidth=0.6)
-            ax.set_axisbelow(True)
-            ax.tick_params(axis="y", length=0)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        rows = np.arange(len(self.names))
+        # A bootstrap interval of a maximum may leave the maximum itself out.
+        reach = np.maximum([self.values - self.low, self.high - self.values], 0.0)
+        ax.errorbar(self.values, rows, xerr=reach, fmt="o", color=_drawing.BLUE, capsize=2.5, markersize=5)
+        labels = [f"{_drawing.clipped(name)} ({count:,})" for name, count in zip(self.names, self.counts, strict=True)]
+        _drawing.listed(ax, labels)
+        _drawing.guided(ax, "x")
+        ax.set_xlabel(f"{self.statistic} eta, with {100 * self.confidence:.4g}% interval")

@@ -1,6 +1,6 @@
 """The layers of a network side by side: sensitivity, usable information, and what an attack makes of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Frame
 from seepage.display import _drawing
+from seepage.display._display import PanelDisplay
 
 Array = NDArray[np.float64]
 
@@ -25,13 +27,10 @@ class _Panel:
 
 
 @dataclass(eq=False)
-class LayerDisplay:
+class LayerDisplay(PanelDisplay):
     """Up to three panels over the layers of one network, as in figure 1 of Mo, Borovykh et al. (2021).
 
-    Attributes
-    ----------
-    figure_, axes_
-        What `plot` drew on.
+    A layer is a dot with its error (two standard errors, or the interval), the first layer on top.
 
     Examples
     --------
@@ -42,18 +41,16 @@ class LayerDisplay:
     >>> x, y = torch.randn(50, 3), torch.randint(0, 2, (50,))
     >>> found = seepage.network.layer_sensitivity(model, torch.nn.CrossEntropyLoss(), x, y)
     >>> display = seepage.display.LayerDisplay.from_frames(sensitivity=found).plot()
-    >>> len(display.axes_)
-    1
+    >>> display.axes_.shape
+    (1, 1)
     """
 
     names: tuple[str, ...]
     panels: tuple[_Panel, ...]
-    figure_: Any = field(init=False, default=None)
-    axes_: Any = field(init=False, default=None)
 
     @classmethod
     def from_frames(
-        cls, *, sensitivity: Any = None, usable_information: Any = None, attack: Any = None
+        cls, *, sensitivity: Frame = None, usable_information: Frame = None, attack: Frame = None
     ) -> "LayerDisplay":
         """Choose what to show.
 
@@ -77,38 +74,25 @@ class LayerDisplay:
                 raise InputError(f"The frames are not about the same layers: {names} and, for {key}, {own}.")
         return cls(tuple(names), tuple(_panel(key, found, names) for key, found in frames.items()))
 
-    def plot(self, axes: Any = None) -> "LayerDisplay":
-        """Draw one dot a layer with its error (two standard errors, or the interval), the first layer on top.
+    def _size(self) -> tuple[float, float]:
+        return 1.2 + 2.4 * len(self.panels), 0.9 + 0.24 * len(self.names)
 
-        Parameters
-        ----------
-        axes : array of matplotlib axes, one a panel, optional
-            Where to draw; a new figure by default.
-        """
-        plt = _drawing.pyplot()
-        count = len(self.panels)
-        if axes is None:
-            size = (1.2 + 2.4 * count, 0.9 + 0.24 * len(self.names))
-            _, axes = plt.subplots(1, count, figsize=size, sharey=True, squeeze=False, layout="constrained")
-        axes = np.asarray(axes).ravel()
-        place = np.arange(len(self.names))
-        for axis, panel, color in zip(axes, self.panels, _COLORS, strict=False):
+    def _shape(self) -> tuple[int, int]:
+        return 1, len(self.panels)
+
+    def _draw_panels(self, axes: NDArray[np.object_]) -> None:
+        rows = np.arange(len(self.names))
+        for ax, panel, color in zip(axes[0], self.panels, _COLORS, strict=False):
             reach = np.abs(np.stack([panel.values - panel.low, panel.high - panel.values]))
             reach = np.where(np.isfinite(reach), reach, 0.0)
-            axis.errorbar(
-                panel.values, place, xerr=reach, fmt="o", color=color, markersize=4.5, elinewidth=1.1, capsize=2
-            )
+            ax.errorbar(panel.values, rows, xerr=reach, fmt="o", color=color, markersize=4.5, elinewidth=1.1, capsize=2)
             if panel.reference is None:
-                axis.set_xlim(left=0)
+                ax.set_xlim(left=0)
             else:
-                axis.axvline(panel.reference, color=_drawing.GRAY, linewidth=0.8, linestyle=":")
-            axis.set_xlabel(panel.title)
-            axis.grid(axis="y", alpha=0.25, linewidth=0.6)
-            axis.spines[["top", "right"]].set_visible(False)
-        axes[0].set_yticks(place, self.names)
-        axes[0].set_ylim(len(self.names) - 0.5, -0.5)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return self
+                ax.axvline(panel.reference, color=_drawing.GRAY, linewidth=0.8, linestyle=":")
+            ax.set_xlabel(panel.title)
+            _drawing.guided(ax, "y")
+        _drawing.listed(axes[0, 0], [_drawing.clipped(name) for name in self.names])
 
 
 _TITLES = {

@@ -1,26 +1,34 @@
 """Heat maps of susceptibility over images."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError
-from seepage.display import _drawing
+from seepage.display._display import PanelDisplay
 
-if TYPE_CHECKING:
-    from seepage.network import Susceptibility
+Array = NDArray[np.float64]
+
+
+class Mapped(Protocol):
+    """What drives the privacy loss of each example: what `seepage.network.susceptibility` returns."""
+
+    @property
+    def values(self) -> Array:
+        """One value for each value of each example."""
+        ...
+
+    def norm(self) -> Array:
+        """Return the norm over the values of each example."""
+        ...
 
 
 @dataclass(eq=False)
-class SusceptibilityDisplay:
-    """Images side by side with what drives their privacy loss.
-
-    Attributes
-    ----------
-    figure_, axes_
-        What `plot` drew on.
+class SusceptibilityDisplay(PanelDisplay):
+    """Each image above its map: red where more of the value would give away more, blue where less.
 
     Examples
     --------
@@ -37,15 +45,13 @@ class SusceptibilityDisplay:
     (2, 2)
     """
 
-    images: NDArray[Any]
-    maps: NDArray[Any]
+    images: Array
+    maps: Array
     titles: list[str]
-    figure_: Any = field(init=False, default=None)
-    axes_: Any = field(init=False, default=None)
 
     @classmethod
     def from_susceptibility(
-        cls, found: "Susceptibility", images: Any, *, rows: Any, titles: list[str] | None = None
+        cls, found: Mapped, images: ArrayLike, *, rows: Sequence[int], titles: list[str] | None = None
     ) -> "SusceptibilityDisplay":
         """Choose the examples to show.
 
@@ -71,25 +77,17 @@ class SusceptibilityDisplay:
         norms = found.norm()[chosen]
         return cls(shown, values, titles or [f"norm {norm:.3g}" for norm in norms])
 
-    def plot(self, axes: Any = None) -> "SusceptibilityDisplay":
-        """Draw each image above its map: red where more of the value would give away more, blue where less.
+    def _size(self) -> tuple[float, float]:
+        return 1.4 * len(self.images), 3.0
 
-        Parameters
-        ----------
-        axes : array of matplotlib axes of shape (2, number of images), optional
-            Where to draw; a new figure by default.
-        """
-        plt = _drawing.pyplot()
-        count = len(self.images)
-        if axes is None:
-            _, axes = plt.subplots(2, count, figsize=(1.4 * count, 3.0), squeeze=False, layout="constrained")
-        axes = np.asarray(axes)
-        for i in range(count):
-            reach = float(np.abs(self.maps[i]).max()) or 1.0
-            axes[0, i].imshow(self.images[i], cmap="gray")
-            axes[1, i].imshow(self.maps[i], cmap="RdBu_r", vmin=-reach, vmax=reach)
-            axes[0, i].set_title(self.titles[i], fontsize=8)
-            for row in range(2):
-                axes[row, i].set_axis_off()
-        self.axes_, self.figure_ = axes, axes[0, 0].figure
-        return self
+    def _shape(self) -> tuple[int, int]:
+        return 2, len(self.images)
+
+    def _draw_panels(self, axes: NDArray[np.object_]) -> None:
+        for (above, below), image, values, title in zip(axes.T, self.images, self.maps, self.titles, strict=True):
+            reach = float(np.abs(values).max()) or 1.0
+            above.imshow(image, cmap="gray")
+            above.set_title(title, fontsize=8)
+            below.imshow(values, cmap="RdBu_r", vmin=-reach, vmax=reach)
+            above.set_axis_off()
+            below.set_axis_off()

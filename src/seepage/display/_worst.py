@@ -1,31 +1,26 @@
 """The most exposed people, and through which attributes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.display import _drawing
+from seepage.display._display import Display
 from seepage.leakage import Leakage
 
 Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)
-class WorstDisplay:
+class WorstDisplay(Display):
     """A heat map of the most exposed people and their attributes: personal data, and not for publication.
 
     The color says how many times better an attribute is known than that of the median person, the number what the
     smallest error of a guess is, in the attribute's unit; categories have none. People are numbered, the most exposed
     first.
-
-    Attributes
-    ----------
-    ax_, figure_
-        What `plot` drew on.
 
     Examples
     --------
@@ -42,8 +37,6 @@ class WorstDisplay:
     names: list[str]
     ratios: Array
     floors: Array
-    ax_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
 
     @classmethod
     def from_leakage(cls, leak: Leakage, *, count: int = 12, attributes: Sequence[str] | None = None) -> "WorstDisplay":
@@ -74,39 +67,33 @@ class WorstDisplay:
         floors[:, [name in leak.information.categorical for name in names]] = np.nan
         return cls(names, np.array([ratios[name] for name in names]).T, floors)
 
-    def plot(self, ax: Any = None) -> "WorstDisplay":
-        """Draw the heat map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+    def _size(self) -> tuple[float, float]:
         people, attributes = self.ratios.shape
-        with _drawing.drawing(ax, (1.9 + 0.52 * attributes, 1.1 + 0.24 * people)) as ax:
-            from matplotlib.colors import LogNorm
+        return 1.9 + 0.52 * attributes, 1.1 + 0.24 * people
 
-            # Whoever is less exposed than the median person is as light as they.
-            seen = np.maximum(self.ratios, 1.0)
-            norm = LogNorm(1.0, max(2.0, float(seen.max())))
-            image = ax.imshow(seen, cmap="Blues", norm=norm, aspect="auto")
-            for i in range(people):
-                for j in range(attributes):
-                    dark = norm(seen[i, j]) > 0.6
-                    text = "" if np.isnan(self.floors[i, j]) else f"±{_thousands(self.floors[i, j])}"
-                    ax.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
-            names = [_drawing.clipped(name, 18) for name in self.names]
-            ax.set_xticks(range(attributes), names, rotation=35, ha="right", rotation_mode="anchor")
-            ax.set_yticks(range(people), [str(i + 1) for i in range(people)])
-            ax.set_ylabel("person, by eta")
-            ax.tick_params(length=0)
-            ax.spines[:].set_visible(False)
-            bar = ax.figure.colorbar(image, ax=ax, pad=0.02, aspect=25)
-            bar.set_label("times the median person")
-            _drawing.logarithmic(bar.ax.yaxis)
-            bar.outline.set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    def _draw(self, ax: "_drawing.Axes") -> None:
+        from matplotlib.colors import LogNorm
+
+        people, attributes = self.ratios.shape
+        # Whoever is less exposed than the median person is as light as they.
+        seen = np.maximum(self.ratios, 1.0)
+        norm = LogNorm(1.0, max(2.0, float(seen.max())))
+        image = ax.imshow(seen, cmap="Blues", norm=norm, aspect="auto")
+        for i in range(people):
+            for j in range(attributes):
+                dark = norm(seen[i, j]) > 0.6
+                text = "" if np.isnan(self.floors[i, j]) else f"±{_thousands(self.floors[i, j])}"
+                ax.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+        names = [_drawing.clipped(name, 18) for name in self.names]
+        ax.set_xticks(range(attributes), names, rotation=35, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(people), [str(i + 1) for i in range(people)])
+        ax.set_ylabel("person, by eta")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        bar = ax.figure.colorbar(image, ax=ax, pad=0.02, aspect=25)
+        bar.set_label("times the median person")
+        _drawing.logarithmic(bar.ax.yaxis)
+        bar.outline.set_visible(False)
 
 
 def _thousands(value: float) -> str:

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from seepage._errors import SeepageError
+from seepage._errors import EngineError, SeepageError
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 Watch = Callable[[int], None]
 """Is told how many more units have finished."""
-
-
-class EngineError(SeepageError, RuntimeError):
-    """The engine could not finish the work: its workers die, or a unit failed in a way nobody foresaw."""
 
 
 class Engine(ABC):

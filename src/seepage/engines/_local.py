@@ -10,8 +10,8 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import Any
 
-from seepage._errors import InputError
-from seepage.engines._engine import Engine, EngineError, Guarded, Result, Unit, accepted, packed
+from seepage._errors import EngineError, InputError
+from seepage.engines._engine import Engine, Guarded, Result, Unit, accepted, packed
 from seepage.engines._worker import Worker
 
 # Forking from a clean server is quick and copies no thread of the caller's.

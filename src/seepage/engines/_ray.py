@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from seepage._errors import MissingExtraError
-from seepage.engines._engine import Engine, EngineError, Guarded, Refused, Result, Unit, Watch, accepted, packed
+from seepage._errors import EngineError, MissingExtraError
+from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, packed
 
 # Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
 _ARITY = 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from seepage._errors import InputError, MissingExtraError
-from seepage.engines._engine import Engine, EngineError, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
+from seepage._errors import EngineError, InputError, MissingExtraError
+from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
 
 # Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
 _ARITY = 8

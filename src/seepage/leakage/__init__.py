@@ -5,6 +5,9 @@ from seepage.leakage._distribution import Sketch as Sketch
 from seepage.leakage._distribution import Values as Values
 from seepage.leakage._groupings import groupings as groupings
 from seepage.leakage._groups import GroupLeakage as GroupLeakage
+from seepage.leakage._histogram import Histogram as Histogram
+from seepage.leakage._histogram import grid as grid
+from seepage.leakage._histogram import histogram as histogram
 from seepage.leakage._information import Distances as Distances
 from seepage.leakage._information import Exposed as Exposed
 from seepage.leakage._information import GatheredInformation as GatheredInformation
@@ -14,3 +17,7 @@ from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
 from seepage.leakage._prior import check_names as check_names
 from seepage.leakage._prior import deviations as deviations
+from seepage.leakage._summary import ExposedPerson as ExposedPerson
+from seepage.leakage._summary import GroupMean as GroupMean
+from seepage.leakage._summary import Spread as Spread
+from seepage.leakage._summary import Summary as Summary

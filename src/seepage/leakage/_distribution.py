@@ -17,41 +17,25 @@ _LOG_WIDTH = float(np.log((1 + _RELATIVE_ERROR) / (1 - _RELATIVE_ERROR)))
 _DRAWN_ONE_BY_ONE = 500
 
 
+@dataclass(frozen=True, eq=False)
 class Distribution(ABC):
     """Count, moments, extremes and quantiles of values that are not negative."""
 
     relative_error: ClassVar[float]
     """No quantile is further from an observed value of its rank than this share of it."""
 
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """The number of values."""
+    count: int
+    mean: float
+    squares: float
+    """Sum of the squared distances from the mean."""
+    smallest: float
+    largest: float
+    zeros: int
 
     @property
-    @abstractmethod
-    def mean(self) -> float:
-        """The mean."""
-
-    @property
-    @abstractmethod
     def deviation(self) -> float:
         """The standard deviation."""
-
-    @property
-    @abstractmethod
-    def smallest(self) -> float:
-        """The smallest value, exactly."""
-
-    @property
-    @abstractmethod
-    def largest(self) -> float:
-        """The largest value, exactly."""
-
-    @property
-    @abstractmethod
-    def zeros(self) -> int:
-        """How many values are zero."""
+        return float(np.sqrt(self.squares / self.count))
 
     @abstractmethod
     def quantile(self, share: float) -> float:
@@ -102,29 +86,10 @@ class Values(Distribution):
 
     values: Array
 
-    @property
-    def count(self) -> int:
-        return len(self.values)
-
-    @property
-    def mean(self) -> float:
-        return float(self.values.mean())
-
-    @property
-    def deviation(self) -> float:
-        return float(self.values.std())
-
-    @property
-    def smallest(self) -> float:
-        return float(self.values.min(initial=np.inf))
-
-    @property
-    def largest(self) -> float:
-        return float(self.values.max(initial=-np.inf))
-
-    @property
-    def zeros(self) -> int:
-        return int((self.values <= 0).sum())
+    @classmethod
+    def of(cls, values: Array) -> "Values":
+        """Return the distribution of an array."""
+        return cls(*_moments(values), values)
 
     def quantile(self, share: float) -> float:
         return float(np.quantile(self.values, share))
@@ -155,13 +120,6 @@ class Sketch(Distribution):
 
     relative_error: ClassVar[float] = _RELATIVE_ERROR
 
-    total: float
-    squares: float
-    """Sum of the squared values."""
-    ends: tuple[float, float]
-    """The smallest and the largest value."""
-    silent: int
-    """How many values are zero."""
     buckets: NDArray[np.int64]
     """Which buckets hold a value, in ascending order."""
     counts: NDArray[np.int64]
@@ -178,51 +136,24 @@ class Sketch(Distribution):
             buckets, counts = held + first, tally[held]
         else:
             buckets, counts = np.unique(index, return_counts=True)
-        return cls(
-            total=float(values.sum()),
-            squares=float(values @ values),
-            ends=(float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))),
-            silent=len(values) - len(positive),
-            buckets=buckets,
-            counts=counts,
-        )
+        return cls(*_moments(values), buckets, counts)
 
     def __add__(self, other: "Sketch") -> "Sketch":
         buckets, index = np.unique(np.concatenate([self.buckets, other.buckets]), return_inverse=True)
         counts = np.zeros(len(buckets), dtype=np.int64)
         np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
+        # Chan, Golub and LeVeque (1983): nothing cancels however alike the values are.
+        count, gap = self.count + other.count, other.mean - self.mean
         return Sketch(
-            total=self.total + other.total,
-            squares=self.squares + other.squares,
-            ends=(min(self.smallest, other.smallest), max(self.largest, other.largest)),
-            silent=self.silent + other.silent,
+            count=count,
+            mean=self.mean + gap * other.count / count,
+            squares=self.squares + other.squares + gap**2 * self.count * other.count / count,
+            smallest=min(self.smallest, other.smallest),
+            largest=max(self.largest, other.largest),
+            zeros=self.zeros + other.zeros,
             buckets=buckets,
             counts=counts,
         )
-
-    @property
-    def count(self) -> int:
-        return self.silent + int(self.counts.sum())
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.count
-
-    @property
-    def deviation(self) -> float:
-        return float(np.sqrt(max(self.squares / self.count - self.mean**2, 0.0)))
-
-    @property
-    def smallest(self) -> float:
-        return self.ends[0]
-
-    @property
-    def largest(self) -> float:
-        return self.ends[1]
-
-    @property
-    def zeros(self) -> int:
-        return self.silent
 
     def quantile(self, share: float) -> float:
         return float(self.ranked(np.floor(np.array(share * (self.count - 1)))))
@@ -231,7 +162,7 @@ class Sketch(Distribution):
         # The middle of a bucket, in the sense that both its ends are equally far in relative terms.
         middles = 2 * np.exp(self.buckets * _LOG_WIDTH) / (1 + np.exp(_LOG_WIDTH))
         values = np.concatenate([[0.0], middles])
-        reached = np.cumsum(np.concatenate([[self.silent], self.counts]))
+        reached = np.cumsum(np.concatenate([[self.zeros], self.counts]))
         found = values[np.searchsorted(reached, ranks, side="right").clip(0, len(values) - 1)]
         found = np.clip(found, self.smallest, self.largest)
         return np.where(ranks >= self.count - 1, self.largest, found)
@@ -243,3 +174,9 @@ class Sketch(Distribution):
 
     def sketched(self) -> "Sketch":
         return self
+
+
+def _moments(values: Array) -> tuple[int, float, float, float, float, int]:
+    mean = float(values.mean())
+    squares = float(values.var()) * len(values)
+    return len(values), mean, squares, float(values.min()), float(values.max()), int((values <= 0).sum())

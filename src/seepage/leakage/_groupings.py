@@ -1,4 +1,4 @@
-"""People by group, in one way or in several."""
+"""The ways in which people are grouped, each with its name."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
@@ -12,10 +12,14 @@ from seepage.leakage.types import By
 
 
 def groupings(information: Information, groups: Any) -> Iterator[tuple[str, Mapping[Hashable, Distribution]]]:
-    """Yield the name of each grouping of people, with the distribution of eta in each of its groups.
+    """Yield the name of each way of grouping people, with the distribution of eta in each of its groups.
 
-    Groups are columns of the data, or the group of each person in one way or in several: an array-like, a frame, or a
-    mapping from name to array-like; by default those that were given to `measure`.
+    Parameters
+    ----------
+    information : Information
+        What was measured.
+    groups : str, array-like of shape (n,), frame, mapping from name to array-like, or list of str, optional
+        Columns, or labels of each person; by default the groups that were given to `measure`, if any.
     """
     for name, by in _columns(information, groups):
         yield name, information.groups(by)

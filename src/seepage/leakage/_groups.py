@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame, frame
+from seepage._tables import Column, Frame, frame
 from seepage.leakage._distribution import Distribution, Values
 
 Array = NDArray[np.float64]
 _STATISTICS = ("mean", "median", "max")
 
 
-def split(values: Array, labels: NDArray[Any]) -> dict[Hashable, Distribution]:
+def split(values: Array, labels: Column) -> dict[Hashable, Distribution]:
     """Return the values of each group, the groups in order."""
     names, codes = _coded(labels)
     # Sixteen bits sort in linear time.
     order = np.argsort(codes.astype(np.int16) if len(names) < 2**15 else codes, kind="stable")
     parts = np.split(values[order], np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])
-    return {names[i]: Values(parts[i]) for i in _in_order(names)}
+    return {names[i]: Values.of(parts[i]) for i in _in_order(names)}
 
 
-def _coded(labels: NDArray[Any]) -> tuple[list[Hashable], NDArray[np.integer[Any]]]:
+def _coded(labels: Column) -> tuple[list[Hashable], NDArray[np.integer[Any]]]:
     """Return each label once, and for each person which it is."""
     if labels.dtype.kind not in "OU":
         _refuse_missing(labels.dtype.kind in "fc" and bool(np.isnan(labels).any()))

@@ -46,5 +46,5 @@ def _ends(known: Distribution, beyond: int) -> list[float]:
 
 
 def histogram(known: Distribution, edges: Array) -> Histogram:
-    """Count people between edges."""
+    """Count people between edges; who is beyond the ends is counted in the outermost bars."""
     return Histogram(edges, known.counted(edges))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
+from seepage._tables import Column
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
@@ -48,7 +49,7 @@ class Exposed:
     rows: NDArray[np.intp]
     """Where they stand among all people."""
     people: People
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, Column]
     """What is known of each: `eta`, `dfil`, ..., and for people in files where their row is."""
 
 
@@ -132,11 +133,11 @@ class GatheredInformation(Information):
 
     @cached_property
     def _example_distributions(self) -> Mapping[str, Distribution]:
-        return {name: Values(values) for name, values in self.examples().items()}
+        return {name: Values.of(values) for name, values in self.examples().items()}
 
     @cached_property
     def _attribute_distributions(self) -> Mapping[str, Distribution]:
-        return {name: Values(values) for name, values in self.attributes().items()}
+        return {name: Values.of(values) for name, values in self.attributes().items()}
 
     def groups(self, by: By) -> Mapping[Hashable, Distribution]:
         labels, eta = self.people.labels(by), self.examples()["eta"]

@@ -14,7 +14,7 @@ from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
 from seepage.leakage._prior import check_names, variances
-from seepage.leakage._summary import summarize
+from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
@@ -78,10 +78,10 @@ class Leakage:
             Where values are known to lie. A floor above half the length is infinite: the release says nothing
             beyond the range.
         """
-        known_before = variances(self.information, prior)
+        before = variances(self.information, prior)
         floors = {}
         for name, eta in self._numbers().items():
-            known = known_before.get(name)
+            known = before.get(name)
             floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, known)
             if interval is not None and name in interval:
                 low, high = interval[name]
@@ -98,9 +98,8 @@ class Leakage:
         prior : "data" or mapping from attribute to variance, default="data"
             As for `error_floor`.
         """
-        known_before = variances(self.information, prior)
-        numbers = self._numbers()
-        return self.people.frame({name: variance_left(numbers[name], known) for name, known in known_before.items()})
+        before, numbers = variances(self.information, prior), self._numbers()
+        return self.people.frame({name: variance_left(numbers[name], known) for name, known in before.items()})
 
     def success_rate(
         self,
@@ -231,7 +230,7 @@ class Leakage:
 
     def summary(self) -> str:
         """Return a few lines that a person can read."""
-        return summarize(self.information)
+        return str(Summary.of(self.information))
 
     def __repr__(self) -> str:
         names = self.information.attribute_names

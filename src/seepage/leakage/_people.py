@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Frame, Table, column_name, column_values, default_library, frame
+from seepage._tables import Column, Frame, Listed, Table, column_name, column_values, default_library, frame
 from seepage.leakage.types import By, Who
 
 
@@ -32,7 +32,7 @@ class People(ABC):
         """The name of the groups that are compared unless others are asked for."""
 
     @abstractmethod
-    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
+    def frame(self, columns: Mapping[str, Column]) -> Frame:
         """Return a frame with one row a person."""
 
     @abstractmethod
@@ -40,7 +40,7 @@ class People(ABC):
         """Return some of the people, by index; a person may stand there several times."""
 
     @abstractmethod
-    def labels(self, by: By) -> NDArray[Any]:
+    def labels(self, by: By) -> Column:
         """Return the group of each person."""
 
 
@@ -56,13 +56,13 @@ class PeopleInMemory(People):
         The library of their frames.
     """
 
-    ids: Any = None
+    ids: Listed = None
     library: str = ""
     name: str = "id"
     """What the ids are called."""
     table: Table | None = None
     """The rows as they were given, whose columns people can be grouped and chosen by."""
-    others: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    others: Mapping[str, Column] = field(default_factory=dict)
     """Such columns beside the table: the labels, and the groups if they were given by themselves."""
     grouping: str | None = None
 
@@ -71,7 +71,7 @@ class PeopleInMemory(People):
             object.__setattr__(self, "library", default_library())
 
     @classmethod
-    def of(cls, table: Table, *, ids: Any = None, groups: By = None, y: Any = None) -> "PeopleInMemory":
+    def of(cls, table: Table, *, ids: Listed = None, groups: By = None, y: Listed = None) -> "PeopleInMemory":
         """Keep the ids given, or the pandas index of the table, and what else is known of the rows."""
         others = {} if y is None else {column_name(y, "label"): column_values(y)}
         grouping = groups if isinstance(groups, str) else None
@@ -85,7 +85,7 @@ class PeopleInMemory(People):
             found.labels(grouping)
         return found
 
-    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
+    def frame(self, columns: Mapping[str, Column]) -> Frame:
         """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""
         if self.library == "pandas":
             import pandas as pd
@@ -101,7 +101,7 @@ class PeopleInMemory(People):
     def take(self, rows: NDArray[np.intp]) -> "PeopleInMemory":
         return PeopleInMemory(rows if self.ids is None else self.ids[rows], self.library, self.name)
 
-    def labels(self, by: By) -> NDArray[Any]:
+    def labels(self, by: By) -> Column:
         if by is None:
             if self.grouping is None:
                 raise InputError(
@@ -133,7 +133,7 @@ class PeopleInMemory(People):
             raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
         return mask
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Column:
         if name in self.others:
             return self.others[name]
         if self.table is None:
@@ -146,7 +146,7 @@ class PeopleInMemory(People):
         return self.table.column(name)
 
 
-def _listed(values: Any, count: int, what: str) -> NDArray[Any]:
+def _listed(values: Any, count: int, what: str) -> Column:
     listed = column_values(values)
     if listed.ndim != 1 or len(listed) != count:
         raise InputError(f"{what} must name each of the {count} rows of X once; it has shape {listed.shape}.")

@@ -1,4 +1,4 @@
-"""What is known before the release."""
+"""What is known before a release."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,8 +7,15 @@ from seepage.leakage._information import Information
 from seepage.leakage.types import Prior
 
 
+def check_names(information: Information, names: Iterable[str]) -> None:
+    """Refuse a name that is no private attribute."""
+    for name in names:
+        if name not in information.attribute_names:
+            raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
+
+
 def variances(information: Information, prior: Prior) -> Mapping[str, float]:
-    """Return the variance of each attribute before the release, where it is known."""
+    """Return the variance of each attribute before the release, those of the data or those given."""
     if prior is None:
         return {}
     if isinstance(prior, str):
@@ -23,16 +30,18 @@ def variances(information: Information, prior: Prior) -> Mapping[str, float]:
 
 
 def deviations(information: Information, prior: Prior) -> dict[str, float]:
-    """Return the standard deviation of each attribute before the release; of none, if the rows do not tell it."""
+    """Return the standard deviation of each attribute before the release, where it is known and not zero.
+
+    Parameters
+    ----------
+    information : Information
+        What was measured.
+    prior : "data" or mapping from attribute to variance, optional
+        What is known before; None for nothing.
+    """
     try:
         known = variances(information, prior)
     except UnansweredError:
+        # People in files, whose variances nobody counted.
         return {}
     return {name: float(variance) ** 0.5 for name, variance in known.items() if variance > 0}
-
-
-def check_names(information: Information, names: Iterable[str]) -> None:
-    """Refuse what is no private attribute."""
-    for name in names:
-        if name not in information.attribute_names:
-            raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")

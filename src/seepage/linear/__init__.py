@@ -3,5 +3,11 @@
 from seepage.linear._fit import fit as fit
 from seepage.linear._measure import measure as measure
 from seepage.linear._plan import plan as plan
-from seepage.linear.columns._affine import Affine as Affine
-from seepage.linear.columns._steps import through as through
+from seepage.linear.columns import Affine as Affine
+from seepage.linear.columns import through as through
+from seepage.linear.objective import Logistic as Logistic
+from seepage.linear.objective import Loss as Loss
+from seepage.linear.objective import Objective as Objective
+from seepage.linear.objective import Squared as Squared
+from seepage.linear.objective import Tweedie as Tweedie
+from seepage.linear.objective import reader as reader

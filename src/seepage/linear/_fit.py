@@ -1,10 +1,10 @@
 """The exact minimizer over rows that need not fit in memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import RidgeClassifier
@@ -13,28 +13,24 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError
-from seepage._tables import Table, column_values, plain
-from seepage.engines import Engine, Local
-from seepage.engines._files import Files
-from seepage.linear.files._measure import fit_of, tally_of
-from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
-from seepage.linear.objective._estimators import check_known
-from seepage.linear.objective._fitted import Fit, features_of, fitted_columns, split
-from seepage.linear.objective._losses import TweedieIdentity
-from seepage.linear.objective._minimizer import Minimizer
+from seepage._tables import Data, Listed, Model
+from seepage.engines import Job
+from seepage.linear.columns import features_of, fitted_columns, split
+from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memory
+from seepage.linear.information import Fit, OnEngine, Source, SourceInMemory
+from seepage.linear.objective import Minimizer, TweedieIdentity, check_known
+from seepage.linear.rows import InMemory, Rows
 
 
 def fit(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Model,
+    X: Data,
+    y: Listed = None,
     *,
     target: str | Sequence[str] | None = None,
     features: Sequence[str] | None = None,
-    sample_weight: Any = None,
-    engine: Engine | None = None,
-    filesystem: Any = None,
-    progress: bool | None = None,
+    sample_weight: Listed = None,
+    job: Job | None = None,
 ) -> Any:
     """Fit a linear model exactly, by Newton's method on sums over the rows.
 
@@ -56,12 +52,8 @@ def fit(
         The columns to fit on; all that have no other role by default. Preprocessing knows its own.
     sample_weight : array-like of shape (n,), str or StoredWeights, optional
         The weights; for files, the column that holds them, or the weights of an `EqualizedLeakage` over them.
-    engine : Engine, optional
-        Who reads the rows: one of `seepage.engines`. This process for data in memory, `Local()` for files by default.
-    filesystem : pyarrow.fs.FileSystem, optional
-        Where the paths are, when a URI cannot say it.
-    progress : bool, optional
-        Whether to print how far files have been read and the time left; by default if standard error is a terminal.
+    job : Job, optional
+        How the rows are read: engine, file system, progress.
 
     Returns
     -------
@@ -82,33 +74,25 @@ def fit(
     preprocess, estimator = split(model)
     check_known(estimator)
     _check_preprocessing(preprocess)
+    columns = features if preprocess is None else fitted_columns(preprocess, estimator)
+    source: Source[Rows]
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=None, groups=None)
-        job = Job(engine or Local(), None, False, filesystem, progress)
-        files = Files.of(X, filesystem)
-        for what, columns in roles.named().items():
-            files.require(columns, what)
-        known = features if preprocess is None else fitted_columns(preprocess, estimator)
-        names = roles.features(files.schema.names) if known is None else list(known)
-        classes = None
-        if is_classifier(estimator):
-            classes = np.array(sorted(tally_of(files, roles, job, True).classes))
-        blank = _blank(preprocess, estimator, names, True, classes, len(roles.target))
-        found = fit_of(_joined(preprocess, blank), files, roles, job)
+        source = SourceInFiles.of(X, roles, columns, job)
     else:
-        refuse_in_memory(y, target=target, filesystem=filesystem)
-        table = Table.of(X, features if preprocess is None else fitted_columns(preprocess, estimator))
-        labels = plain(column_values(y))
-        classes = np.unique(labels) if is_classifier(estimator) else None
-        outputs = 1 if labels.ndim == 1 else labels.shape[1]
-        blank = _blank(preprocess, estimator, table.names, table.is_frame, classes, outputs)
-        found = Fit.of(_joined(preprocess, blank), X, y, sample_weight, engine)
+        refuse_in_memory(target, job)
+        source = SourceInMemory.of(X, y, columns, sample_weight)
+    named = are_paths(X) or source.header.is_frame
+    blank = _blank(preprocess, estimator, source, named)
+    found: Fit[Rows] = Fit.assembled(_joined(preprocess, blank), source)
+    if job is not None and job.engine is not None and isinstance(found.rows, InMemory):
+        found = replace(found, rows=OnEngine(found.rows, job.engine))
     if isinstance(found.problem.loss, TweedieIdentity):
         _start_inside(found)
     return _joined(preprocess, _filled(blank, found, found.minimize(start_is_fit=False)))
 
 
-def _check_preprocessing(preprocess: Any) -> None:
+def _check_preprocessing(preprocess: Model) -> None:
     try:
         if preprocess is not None:
             check_is_fitted(preprocess)
@@ -119,19 +103,13 @@ def _check_preprocessing(preprocess: Any) -> None:
         ) from None
 
 
-def _blank(
-    preprocess: Any,
-    estimator: Any,
-    names: Sequence[str],
-    is_frame: bool,
-    classes: NDArray[Any] | None,
-    targets: int,
-) -> Any:
+def _blank(preprocess: Model, estimator: Model, source: Source[Rows], named: bool) -> Any:
     """Return a copy of an estimator that is fitted in form, with all parameters zero."""
     blank = clone(estimator)
+    names, outputs = source.header.names, source.outputs()
     features = features_of(preprocess, names)
-    outputs = targets
-    if classes is not None:
+    if is_classifier(estimator):
+        classes = source.classes()
         if len(classes) < 2:
             raise InputError(f"A classifier needs two classes; the labels are all {classes.tolist()[0]!r}.")
         outputs = 1 if len(classes) == 2 else len(classes)
@@ -141,19 +119,19 @@ def _blank(
     blank.coef_ = np.zeros((outputs, features))
     blank.intercept_ = np.zeros(outputs)
     blank.n_features_in_ = features
-    if preprocess is None and is_frame:
+    if preprocess is None and named:
         blank.feature_names_in_ = np.array(names, dtype=object)
     return blank
 
 
-def _start_inside(found: Fit) -> None:
+def _start_inside(found: Fit[Rows]) -> None:
     if not found.problem.intercept:
         raise InputError("A Tweedie model with the identity link needs fit_intercept=True to be fitted from nothing.")
     # Margins of this loss are positive; at zero it is infinite.
     found.problem.parameters[-1] = 1.0
 
 
-def _filled(blank: Any, found: Fit, minimizer: Minimizer) -> Any:
+def _filled(blank: Model, found: Fit[Rows], minimizer: Minimizer) -> Any:
     """Write a minimizer into an estimator as scikit-learn would have."""
     published = (minimizer.parameters @ found.problem.basis.T).T
     coefficients, intercept = published, np.zeros(len(published))
@@ -170,5 +148,5 @@ def _filled(blank: Any, found: Fit, minimizer: Minimizer) -> Any:
     return blank
 
 
-def _joined(preprocess: Any, estimator: Any) -> Any:
+def _joined(preprocess: Model, estimator: Model) -> Any:
     return estimator if preprocess is None else Pipeline([*preprocess.steps, ("model", estimator)])

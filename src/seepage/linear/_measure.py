@@ -1,35 +1,33 @@
 """From a fitted scikit-learn model and its data to a `Leakage`."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import Table, column_name
-from seepage.engines import Engine, Local
+from seepage._tables import Data, Listed, Model, Table, column_name
+from seepage.engines import Job
 from seepage.leakage import Leakage, PeopleInMemory
-from seepage.linear.files._measure import measure_files
-from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
-from seepage.linear.information._information import LinearInformation
-from seepage.linear.objective._fitted import Fit, Release
+from seepage.leakage.types import By
+from seepage.linear.columns import fitted_columns, split
+from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
+from seepage.linear.information import Fit, LinearInformation, OnEngine, Release, SourceInMemory
+from seepage.linear.objective import check_supported
+from seepage.linear.rows import RowsInMemory
 
 
 def measure(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Model,
+    X: Data,
+    y: Listed = None,
     *,
     noise_scale: float | GaussianNoise,
     target: str | Sequence[str] | None = None,
-    sample_weight: Any = None,
+    sample_weight: Listed = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
-    ids: Any = None,
-    groups: str | None = None,
-    engine: Engine | None = None,
-    output: Any = None,
-    resume: bool = False,
-    filesystem: Any = None,
-    progress: bool | None = None,
+    ids: Listed = None,
+    groups: By = None,
+    job: Job | None = None,
 ) -> Leakage:
     """Measure what publishing a fitted linear model gives away about each person in its training data.
 
@@ -55,19 +53,10 @@ def measure(
         The columns that are private; all that reach the model by default. The others are known to the attacker.
     ids : array-like of shape (n,) or str, optional
         What to call the rows; a pandas index is kept by itself. For files, the column that names them.
-    groups : str, optional
-        For files, the column of the groups that `by_group()` compares.
-    engine : Engine, optional
-        Who reads the rows: one of `seepage.engines`. This process for data in memory, `Local()` for files by default.
-    output : path, optional
-        For files, a new folder for the per-person results, one file for each unit of work. Without it only summaries
-        can be asked for.
-    resume : bool, default=False
-        Whether to continue the unfinished job in `output`.
-    filesystem : pyarrow.fs.FileSystem, optional
-        Where the paths of `X` and `output` are, when a URI cannot say it.
-    progress : bool, optional
-        Whether to print how far files have been read and the time left; by default if standard error is a terminal.
+    groups : str, or array-like of shape (n,), optional
+        The groups that `by_group()` compares: a column, or for data in memory the group of each person.
+    job : Job, optional
+        How a job over files runs: engine, output folder, file system, progress. In memory, its engine reads the rows.
 
     Returns
     -------
@@ -88,16 +77,21 @@ def measure(
     np.True_
     """
     noise = as_noise(noise_scale)
+    preprocess, estimator = split(model)
+    check_supported(estimator)
+    columns = fitted_columns(preprocess, estimator)
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-        job = Job(engine or Local(), output, resume, filesystem, progress)
-        return measure_files(model, X, roles, noise, public_label, attributes, job)
-    refuse_in_memory(y, target=target, groups=groups, output=output, resume=resume, filesystem=filesystem)
-    fit = Fit.of(model, X, y, sample_weight, engine)
+        return measure_files(model, SourceInFiles.of(X, roles, columns, job), noise, public_label, attributes)
+    refuse_in_memory(target, job)
+    found = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
+    fit: Fit[RowsInMemory] = found
+    if job is not None and job.engine is not None:
+        fit = replace(fit, rows=OnEngine(found.rows, job.engine))
     release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
     given = Table.of(X)
     information = LinearInformation(
-        people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, y=y),
+        people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y),
         rows=fit.rows,
         geometry=release.geometry,
         penalty=fit.problem.penalty,

@@ -3,23 +3,19 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
 
+from seepage._amounts import size
 from seepage._errors import InputError
-from seepage.engines import Engine, Local
-from seepage.engines._files import Files
-from seepage.linear.files._roles import Roles, are_paths
-from seepage.linear.files._rows import FileReader
-from seepage.linear.information._spectrum import top_eigenvalues
-from seepage.linear.objective._estimators import check_supported, labels_of
-from seepage.linear.objective._estimators import read as read_objective
-from seepage.linear.objective._fitted import Fit, affine_of, fitted_columns, split
-from seepage.linear.rows._rows import Batch, Reading, batch_rows
-from seepage.linear.rows._threads import one_threaded_blas
-from seepage.linear.rows._width import matrices_bytes
+from seepage._tables import Data, Listed, Model
+from seepage.engines import Job
+from seepage.linear.columns import fitted_columns, split
+from seepage.linear.files import Roles, SourceInFiles, are_paths
+from seepage.linear.information import Fit, top_eigenvalues
+from seepage.linear.objective import check_supported
+from seepage.linear.rows import Batch, Rows, batch_rows, matrices_bytes, one_threaded_blas
 
 # What Python and the libraries take before any row is read.
 _BASE_BYTES = 280 * 2**20
@@ -58,23 +54,22 @@ class Plan:
             [
                 f"{self.rows:,} rows x {self.features:,} features in {self.units:,} units of work",
                 f"passes over the rows     {self.passes}",
-                f"bytes read               {_size(self.bytes_read)} (uncompressed)",
-                f"memory of each worker    {_size(self.memory_per_worker)}",
+                f"bytes read               {size(self.bytes_read)} (uncompressed)",
+                f"memory of each worker    {size(self.memory_per_worker)}",
                 f"core-hours               {self.core_hours:.3g}, {wall:.3g} minutes on {self.workers} workers",
             ]
         )
 
 
 def plan(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: Data,
     *,
     target: str | Sequence[str],
     sample_weight: str | None = None,
     ids: str | None = None,
     groups: str | None = None,
-    engine: Engine | None = None,
-    filesystem: Any = None,
+    job: Job | None = None,
 ) -> Plan:
     """Say what measuring a model on files will take, without measuring it.
 
@@ -84,7 +79,7 @@ def plan(
         A fitted linear model.
     X : paths of Parquet files
         As for `seepage.measure`.
-    target, sample_weight, ids, groups, engine, filesystem
+    target, sample_weight, ids, groups, job
         As for `seepage.measure`.
 
     Returns
@@ -113,38 +108,32 @@ def plan(
     preprocess, estimator = split(model)
     check_supported(estimator)
     roles = Roles.of(None, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-    files = Files.of(X, filesystem)
-    for what, columns in roles.named().items():
-        files.require(columns, what)
-    names = fitted_columns(preprocess, estimator) or roles.features(files.schema.names)
-    files.require(names, "A feature of the model")
-    affine = affine_of(preprocess, estimator, names)
-    coder = labels_of(estimator)
-    reading = Reading(preprocess, coder, None, bool(estimator.fit_intercept))
-    by_name = preprocess is not None and fitted_columns(preprocess, estimator) is not None
-    size = batch_rows(affine.features)
-    reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, ())
-    width = (affine.features + bool(estimator.fit_intercept)) * coder.outputs
-    loss = read_objective(estimator, coder, None, 1.0, 1).loss
-    passes = (1 if loss.quadratic else _POLISHING) + 1
-    share = len({*names, *roles.target}) / len(files.schema.names)
-    each = _timed(reader.batches(files.units[0], None), 8 * reader.batch_size, width)
+    source = SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job)
+    fit, files = Fit.assembled(model, source, weighed=False), source.files
+    rows = fit.rows
     largest = max(unit.bytes // max(unit.groups[1] - unit.groups[0], 1) for unit in files.units)
-    engine = engine or Local()
-    return Plan(
+    share = len({*source.names, *roles.target}) / len(files.schema.names)
+    size = rows.reader.batch_size
+    return _planned(
+        fit,
+        rows.reader.batches(files.units[0], None),
         rows=files.count,
-        features=affine.features,
         units=len(files.units),
-        workers=engine.workers,
-        passes=passes,
-        bytes_read=int(passes * share * sum(unit.bytes for unit in files.units)),
-        memory_per_worker=_BASE_BYTES + matrices_bytes(width) + 6 * 8 * size * max(width, 1) + int(share * largest),
-        core_hours=files.count * (passes * each.read + (passes - 1) * each.summed + each.scored) / 3600,
+        workers=source.engine.workers,
+        bytes_a_pass=share * sum(unit.bytes for unit in files.units),
+        memory=lambda width: _BASE_BYTES + 6 * 8 * size * max(width, 1) + int(share * largest),
     )
 
 
 def plan_in_memory(
-    model: Any, X: Any, y: Any, *, rows: int, data_bytes: int, attributes: int | None, base_bytes: int = _BASE_BYTES
+    model: Model,
+    X: Data,
+    y: Listed,
+    *,
+    rows: int,
+    data_bytes: int,
+    attributes: int | None,
+    base_bytes: int = _BASE_BYTES,
 ) -> Plan:
     """Say what measuring rows in memory will take, from the first of them.
 
@@ -165,20 +154,42 @@ def plan_in_memory(
     """
     fit = Fit.of(model, X, y, None)
     held, workers = fit.rows, numba.get_num_threads()
-    features, size = fit.affine.features, held.batch_size
-    width = (features + fit.problem.intercept) * fit.problem.labels.outputs
-    passes = (1 if fit.problem.loss.quadratic else _POLISHING) + 1
-    each = _timed((held.read(span) for span in held.spans()), 8 * size, width)
+    size = held.batch_size
     results = 8 * rows * (2 + (len(fit.table.names) if attributes is None else attributes))
-    batches = workers * 6 * 8 * min(size, rows) * max(width, 1)
+    return _planned(
+        fit,
+        (held.read(span) for span in held.spans()),
+        rows=rows,
+        units=-(-rows // size),
+        workers=workers,
+        bytes_a_pass=data_bytes,
+        memory=lambda width: base_bytes + workers * 6 * 8 * min(size, rows) * max(width, 1) + data_bytes + results,
+    )
+
+
+def _planned(
+    fit: Fit[Rows],
+    batches: Iterator[Batch],
+    *,
+    rows: int,
+    units: int,
+    workers: int,
+    bytes_a_pass: float,
+    memory: Callable[[int], int],
+) -> Plan:
+    """Time the first rows; `memory` is what a worker holds besides square matrices, given their width."""
+    features, outputs = fit.affine.features, fit.problem.labels.outputs
+    width = (features + fit.problem.intercept) * outputs
+    passes = (1 if fit.problem.loss.quadratic else _POLISHING) + 1
+    each = _timed(batches, 8 * batch_rows(features), width)
     return Plan(
         rows=rows,
         features=features,
-        units=-(-rows // size),
+        units=units,
         workers=workers,
         passes=passes,
-        bytes_read=passes * data_bytes,
-        memory_per_worker=base_bytes + matrices_bytes(width) + batches + data_bytes + results,
+        bytes_read=int(passes * bytes_a_pass),
+        memory_per_worker=matrices_bytes(width) + memory(width),
         core_hours=rows * (passes * each.read + (passes - 1) * each.summed + each.scored) / 3600,
     )
 
@@ -224,11 +235,3 @@ def _fastest(run: Callable[[], object]) -> float:
         run()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            break
-        count /= 1000
-    return f"{count:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What a number means: pure functions from information to errors, rates and guarantees."""
+"""What a number means: from information to errors, rates and guarantees, in formulas and in words."""
 
 from seepage.meaning._differential import Guarantee as Guarantee
 from seepage.meaning._differential import gaussian_epsilon as gaussian_epsilon
@@ -9,6 +9,9 @@ from seepage.meaning._floors import biased_floor as biased_floor
 from seepage.meaning._floors import unbiased_floor as unbiased_floor
 from seepage.meaning._floors import van_trees_floor as van_trees_floor
 from seepage.meaning._floors import variance_left as variance_left
+from seepage.meaning._glossary import Term as Term
+from seepage.meaning._glossary import glossary as glossary
+from seepage.meaning._glossary import name_of as name_of
 from seepage.meaning._success import distance_for as distance_for
 from seepage.meaning._success import success_rate as success_rate
 from seepage.meaning._target import Target as Target

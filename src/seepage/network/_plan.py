@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from seepage._amounts import size
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -23,19 +25,11 @@ class Plan:
         share = f"{self.probes:g} of the steps carry" if self.probes < 1 else "every step carries"
         lines = [
             f"{self.people} people with {self.values} private values each",
-            f"kept for all of training: {_size(self.bytes)}"
-            + (f" ({_size(self.sketch_bytes)} of them for the spectrum)" if self.spectrum else ""),
+            f"kept for all of training: {size(self.bytes)}"
+            + (f" ({size(self.sketch_bytes)} of them for the spectrum)" if self.spectrum else ""),
             f"{share} a direction along: about twice the work of such a step"
             + (f", and {self.probes - 1:g} further passes" if self.probes > 1 else ""),
         ]
         if self.spectrum:
             lines.append("the spectrum adds several passes an example to each step: far more than the rest")
         return "\n".join(lines)
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

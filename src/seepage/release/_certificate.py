@@ -14,14 +14,15 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._schema import read_document
-from seepage._tables import Table
+from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
-from seepage.linear.objective._fitted import Fit
+from seepage.linear.information import Fit
+from seepage.linear.rows import InMemory
 from seepage.release._copy import last_step
 from seepage.release._seal import hash_of_file
 from seepage.release._signing import is_signed, public_key_of, signature_of
@@ -153,7 +154,7 @@ class Certificate:
         entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
         return cls(**entries)
 
-    def matches(self, model: Any, X: Any, y: Any, *, key: bytes, sample_weight: ArrayLike | None = None) -> bool:
+    def matches(self, model: Model, X: Data, y: Listed, *, key: bytes, sample_weight: ArrayLike | None = None) -> bool:
         """Return whether this certificate was made for exactly this model and data.
 
         Parameters
@@ -172,7 +173,7 @@ class Certificate:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
 
 
-def fingerprints(key: bytes, model: Any, fit: Fit) -> dict[str, str]:
+def fingerprints(key: bytes, model: Model, fit: Fit[InMemory]) -> dict[str, str]:
     """Return keyed fingerprints of the data and of the exact model.
 
     A bare hash of small data can be guessed, and so can one of a model that noise was added to: without the key, these
@@ -191,7 +192,7 @@ def fingerprints(key: bytes, model: Any, fit: Fit) -> dict[str, str]:
     return {"algorithm": "HMAC-SHA256", "data": data.hexdigest(), "model": exact.hexdigest()}
 
 
-def _columns(table: Table) -> Iterator[NDArray[Any]]:
+def _columns(table: Table) -> Iterator[Column]:
     if table.is_frame:
         frame = nw.from_native(table.native, eager_only=True)
         yield from (np.asarray(frame[name].to_numpy()) for name in frame.columns)
@@ -202,7 +203,7 @@ def _columns(table: Table) -> Iterator[NDArray[Any]]:
         yield from table.native.T
 
 
-def _canonical(values: NDArray[Any]) -> bytes:
+def _canonical(values: Column) -> bytes:
     """Return the same bytes for the same values, whatever library and number type they come in."""
     if values.dtype.kind in "biuf":
         # Adding zero makes minus zero plus zero.

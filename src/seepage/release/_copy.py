@@ -18,6 +18,7 @@ from sklearn.feature_selection import SelectKBest, SelectorMixin
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
+from seepage._tables import Model
 
 Array = NDArray[np.float64]
 
@@ -28,12 +29,12 @@ _CARRIED = ("n_features_in_", "feature_names_in_", "classes_", "_label_binarizer
 _CARRIED_BY_SELECTORS = ("feature_names_in_", "_sklearn_output_config")
 
 
-def last_step(model: Any) -> Any:
+def last_step(model: Model) -> Any:
     """Return the estimator at the end of a Pipeline, or the model itself."""
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def copy_with(model: Any, parameters: Array) -> Any:
+def copy_with(model: Model, parameters: Array) -> Any:
     """Return a copy of a model that has nothing of its fit but these parameters, shape (outputs, p)."""
     estimator = bare_copy(last_step(model))
     set_parameters(estimator, parameters)
@@ -42,7 +43,7 @@ def copy_with(model: Any, parameters: Array) -> Any:
     return Pipeline([*_copied_steps(model.steps[:-1]), (model.steps[-1][0], estimator)])
 
 
-def bare_copy(estimator: Any) -> Any:
+def bare_copy(estimator: Model) -> Any:
     """Return a copy without anything that came from the rows, its parameters all zero."""
     copy = clone(estimator)
     for name in _CARRIED:
@@ -53,7 +54,7 @@ def bare_copy(estimator: Any) -> Any:
     return copy
 
 
-def set_parameters(estimator: Any, parameters: Array) -> None:
+def set_parameters(estimator: Model, parameters: Array) -> None:
     """Give an estimator its coefficients and intercept, from shape (outputs, p)."""
     features = int(estimator.coef_.shape[-1])
     estimator.coef_ = parameters[:, :features].reshape(estimator.coef_.shape)

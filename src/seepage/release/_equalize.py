@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
-from seepage._tables import column_values
-from seepage.engines import Engine, Local
+from seepage._tables import Column, Data, Listed, Model, column_values
+from seepage.engines import Job
 from seepage.leakage import Leakage
-from seepage.linear.files._roles import are_paths, refuse_in_memory
-from seepage.release._rounds import InFiles, InMemory, Rounds
+from seepage.linear.files import are_paths, refuse_in_memory
+from seepage.release._rounds import InFiles, InMemory, Rounds, spread
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator or Pipeline
         A linear model of scikit-learn that takes sample weights, alone or behind affine preprocessing.
-    noise_scale : float or GaussianNoise, default=1.0
+    noise_scale : float or GaussianNoise
         The noise on the published parameters. A scale has no influence on the weights; a covariance has.
     quantity : str, default="eta"
         What to equalize: "eta", "dfil", or an attribute's name. For a categorical attribute it is the exact distance
@@ -80,9 +80,9 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Model,
         *,
-        noise_scale: float | GaussianNoise = 1.0,
+        noise_scale: float | GaussianNoise,
         quantity: str = "eta",
         tol: float = 1e-3,
         max_iter: int = 50,
@@ -99,17 +99,13 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Data,
+        y: Listed = None,
         *,
         target: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         ids: str | None = None,
-        engine: Engine | None = None,
-        output: Any = None,
-        resume: bool = False,
-        filesystem: Any = None,
-        progress: bool | None = None,
+        job: Job | None = None,
     ) -> Self:
         """Fit and reweight until everyone leaks equally much.
 
@@ -125,16 +121,9 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             The columns of the files to fit on; all that have no other role by default.
         ids : str, optional
             The column of the files that names the rows.
-        engine : Engine, optional
-            For files, who reads them: one of `seepage.engines`, `Local()` by default.
-        output : path, optional
-            For files, a new folder for the weights and for what is known of each row.
-        resume : bool, default=False
-            Whether to continue the unfinished job in `output`, at the round where it stopped.
-        filesystem : pyarrow.fs.FileSystem, optional
-            Where the paths are, when a URI cannot say it.
-        progress : bool, optional
-            Whether to print how far files have been read; by default if standard error is a terminal.
+        job : Job, optional
+            For files, how they are read and where the weights and what is known of each row go: its `output` is a new
+            folder for them. With `resume=True` it goes on at the round where an unfinished job stopped.
         """
         settings = {
             "noise_scale": self.noise_scale,
@@ -151,19 +140,16 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
                     target=target,
                     features=features,
                     ids=ids,
-                    engine=engine or Local(),
-                    output=output,
-                    resume=resume,
-                    filesystem=filesystem,
-                    progress=progress,
+                    job=job,
                     quantity=self.quantity,
                     settings=settings,
                 )
             )
             return self
         validate_data(self, X, y, skip_check_array=True)
-        files_only = {"target": target, "features": features, "ids": ids, "engine": engine, "output": output}
-        refuse_in_memory(y, **files_only, resume=resume, filesystem=filesystem)
+        refuse_in_memory(target, job, features=features, ids=ids)
+        if y is None:
+            raise InputError("y is missing: give the labels to fit on.")
         self._equalize(InMemory(self.estimator, X, y, len(column_values(y)), self.quantity, settings))
         return self
 
@@ -174,7 +160,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         while len(state.history) < self.max_iter:
             number = len(state.history)
             estimator, leak = rounds.measured(number, weights)
-            state.note(rounds.spread(leak))
+            state.note(spread(leak, self.quantity))
             if state.best == number:
                 best = number, estimator, leak, weights
             if state.history[-1] <= self.tol:
@@ -198,37 +184,37 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             )
 
     @_has("predict")
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Data) -> Column:
         """Predict with the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
     @_has("predict_proba")
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Data) -> Array:
         """Return class probabilities of the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Data) -> Array:
         """Return logarithms of the class probabilities of the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_log_proba(X))
 
     @_has("decision_function")
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Data) -> Array:
         """Return the margins of the final model."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
     @_has("score")
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Data, y: Listed) -> float:
         """Return the score of the final model."""
         check_is_fitted(self)
         return float(self.estimator_.score(X, y))
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Column:
         """The classes, if the model is a classifier."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.classes_)

@@ -12,11 +12,12 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Frame, Table, column_values, default_library, frame
-from seepage.display._frontier import draw
+from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
+from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
-from seepage.linear.objective._fitted import Fit
+from seepage.linear import measure
+from seepage.linear.information import Fit
+from seepage.linear.rows import InMemory
 from seepage.meaning import distance_for, success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._policy import Policy
@@ -25,7 +26,7 @@ from seepage.release._publish import exact_parameters
 Array = NDArray[np.float64]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frontier:
     """What accuracy is left at which leakage.
 
@@ -46,8 +47,6 @@ class Frontier:
         The share of people for whom the floor holds.
     confidence : float
         The share of draws that the interval covers.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where `plot` drew.
     """
 
     frame: Frame
@@ -55,45 +54,36 @@ class Frontier:
     metric: str
     quantile: float
     confidence: float
-    ax_: Any = None
-    figure_: Any = None
 
     def __repr__(self) -> str:
         return (
             f"Frontier({len(self.frame)} settings, {self.metric} against the floor of {self.attribute or 'anything'})"
         )
 
-    def plot(self, ax: Any = None) -> "Frontier":
+    def plot(self, ax: Any = None) -> FrontierDisplay:
         """Draw score against floor, one line for each penalty, with the interval of a single draw as a band.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        Frontier
-            Itself, with `ax_` and `figure_`.
         """
-        self.ax_ = draw(
+        display = FrontierDisplay.from_frame(
             self.frame,
-            ax,
             attribute=self.attribute,
             metric=self.metric,
             quantile=self.quantile,
             confidence=self.confidence,
         )
-        self.figure_ = self.ax_.figure
-        return self
+        return display.plot(ax)
 
 
 def frontier(
-    model: Any,
-    X: Any,
-    y: Any,
-    X_test: Any,
-    y_test: Any,
+    model: Model,
+    X: Data,
+    y: Listed,
+    X_test: Data,
+    y_test: Listed,
     *,
     noise_scales: ArrayLike,
     penalties: ArrayLike | None = None,
@@ -208,14 +198,16 @@ def frontier(
 class _Scores:
     """Scores noisy copies of a model on test data that is preprocessed once."""
 
-    estimator: Any
+    estimator: Model
     exact: Array
     scorer: Any
     features: Any
-    labels: NDArray[Any]
+    labels: Column
 
     @classmethod
-    def of(cls, fitted: Any, fit: Fit, leak: Leakage, X_test: Any, y_test: Any, scoring: Any) -> "_Scores":
+    def of(
+        cls, fitted: Model, fit: Fit[InMemory], leak: Leakage, X_test: Data, y_test: Listed, scoring: Any
+    ) -> "_Scores":
         estimator = bare_copy(last_step(fitted))
         # Preprocessed rows are plain arrays.
         vars(estimator).pop("feature_names_in_", None)
@@ -233,7 +225,9 @@ class _Scores:
         return float(self.scorer(self.estimator, self.features, self.labels))
 
 
-def _fitted(model: Any, X: Any, y: Any, penalties: ArrayLike | None, sample_weight: ArrayLike | None) -> Iterator[Any]:
+def _fitted(
+    model: Model, X: Data, y: Listed, penalties: ArrayLike | None, sample_weight: ArrayLike | None
+) -> Iterator[Any]:
     if penalties is None:
         yield model
         return
@@ -249,7 +243,7 @@ def _fitted(model: Any, X: Any, y: Any, penalties: ArrayLike | None, sample_weig
         yield again.fit(X, y, **arguments)
 
 
-def _strength(estimator: Any, penalty: float, total: float, count: int) -> tuple[str, float]:
+def _strength(estimator: Model, penalty: float, total: float, count: int) -> tuple[str, float]:
     """Return the hyperparameter of an estimator that makes its penalty P."""
     if isinstance(estimator, LogisticRegression):
         return "C", 1.0 / penalty
@@ -281,7 +275,7 @@ def _floor(leak: Leakage, attribute: str | None, needed: float) -> dict[str, flo
     return {"error_floor": 1.0 / needed if needed > 0 else np.inf}
 
 
-def _metric(model: Any, scoring: Any) -> str:
+def _metric(model: Model, scoring: Any) -> str:
     if isinstance(scoring, str):
         return scoring
     if scoring is not None:

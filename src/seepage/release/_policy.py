@@ -105,7 +105,7 @@ class Policy:
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if target.kind == "success_rate":
-            return self._reached(Values(information.distances(name, None).farthest())) / distance_for(limit)
+            return self._reached(Values.of(information.distances(name, None).farthest())) / distance_for(limit)
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
         return self._reached(information.distributions("attributes")[name]) * limit

@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from seepage._amounts import rounded
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
+from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.leakage import Leakage
-from seepage.linear._measure import measure
-from seepage.linear.information._information import LinearInformation
-from seepage.linear.objective._fitted import Fit, feature_names
+from seepage.linear import measure
+from seepage.linear.columns import feature_names
+from seepage.linear.information import Fit, LinearInformation
+from seepage.linear.rows import InMemory
 from seepage.release._certificate import SCHEMA, Certificate, fingerprints
 from seepage.release._copy import copy_with, last_step
 from seepage.release._decision import Decision
@@ -67,7 +70,7 @@ class Publication:
         The key of the certificate's fingerprints.
     """
 
-    estimator: Any
+    estimator: Model
     certificate: Certificate
     key: bytes
 
@@ -150,9 +153,9 @@ class Ready:
 
 
 def publish(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: Data,
+    y: Listed,
     *,
     noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, Any] | None,
@@ -227,9 +230,9 @@ def publish(
 
 
 def ready(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: Data,
+    y: Listed,
     *,
     noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, Any] | None,
@@ -279,7 +282,7 @@ def ready(
     return Ready(model, exact, noise, entries, key)
 
 
-def exact_parameters(fit: Fit, leak: Leakage) -> Array:
+def exact_parameters(fit: Fit[InMemory], leak: Leakage) -> Array:
     """Return the exact minimizer as it would be published, shape (published outputs, p)."""
     assert isinstance(leak.information, LinearInformation)
     return fit.problem.basis @ leak.information.geometry.parameters.T
@@ -301,11 +304,10 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
 
 def _rounded_up(value: float) -> str:
     """Return four digits that are not below `value`."""
-    text = f"{value:.4g}"
-    return text if float(text) >= value else f"{value + 10.0 ** (math.floor(math.log10(value)) - 3):.4g}"
+    return f"{rounded(value, 4, 'up'):.4g}"
 
 
-def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
+def _published(model: Model, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:
     settings = last_step(model).get_params(deep=False)
     return {
         "estimator": fit.problem.estimator,
@@ -316,7 +318,7 @@ def _published(model: Any, fit: Fit, exact: Array) -> dict[str, Any]:
     }
 
 
-def _parameter_names(fit: Fit, outputs: int) -> list[str]:
+def _parameter_names(fit: Fit[InMemory], outputs: int) -> list[str]:
     each = [*feature_names(fit.affine, fit.table.names), *(["intercept"] if fit.problem.intercept else [])]
     if outputs == 1:
         return each
@@ -371,7 +373,7 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-def _assumptions(model: Any, leak: Leakage) -> tuple[str, ...]:
+def _assumptions(model: Model, leak: Leakage) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
     sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")

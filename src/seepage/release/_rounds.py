@@ -1,8 +1,8 @@
 """One round of equalizing: fit, measure, and weigh anew, wherever the rows are."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -13,17 +13,14 @@ from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
 from seepage._noise import as_noise
-from seepage.engines import Engine
-from seepage.engines._files import Files
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
-from seepage.leakage import Information, Leakage
+from seepage._tables import Data, Listed, Model
+from seepage.engines import Job, Local
+from seepage.engines.storage import Files, Output, Progress
+from seepage.leakage import Distribution, Information, Leakage, Values
 from seepage.leakage.types import Kind
 from seepage.linear import fit, measure
-from seepage.linear.files._measure import noted
-from seepage.linear.files._roles import Roles
-from seepage.linear.files._weights import Reweighting, StoredWeights
-from seepage.linear.information._passes import in_runs
+from seepage.linear.files import Reweighting, Roles, StoredColumns, StoredWeights, noted
+from seepage.linear.information import in_runs
 
 Array = NDArray[np.float64]
 Weights = TypeVar("Weights")
@@ -67,10 +64,6 @@ class Rounds(Protocol, Generic[Weights]):
         """Return the model fitted with some weights, and what it leaks."""
         ...
 
-    def spread(self, leak: Leakage) -> float:
-        """Return the standard deviation of the exposure as a share of its mean."""
-        ...
-
     def reweighted(self, state: Progression, weights: Weights, leak: Leakage) -> Weights:
         """Return the weights of the next round."""
         ...
@@ -84,9 +77,9 @@ class Rounds(Protocol, Generic[Weights]):
 class InMemory:
     """Rounds over rows in memory."""
 
-    estimator: Any
-    X: Any
-    y: Any
+    estimator: Model
+    X: Data
+    y: Listed
     count: int
     quantity: str
     settings: dict[str, Any]
@@ -103,67 +96,48 @@ class InMemory:
         estimator.fit(self.X, self.y, **{name: weights})
         return estimator, measure(estimator, self.X, self.y, sample_weight=weights, **self.settings)
 
-    def spread(self, leak: Leakage) -> float:
-        exposure = self._exposure(leak)
-        _refuse_silence(self.quantity, int((exposure <= 0).sum()))
-        return float(exposure.std() / exposure.mean())
-
     def reweighted(self, state: Progression, weights: Array, leak: Leakage) -> Array:
-        weights = weights * self._exposure(leak) ** -state.exponent
+        weights = weights * _exposure(leak.information, self.quantity) ** -state.exponent
         return np.asarray(weights * (self.count / weights.sum()))
 
     def final(self, state: Progression, weights: Array, leak: Leakage) -> Array:
         return weights
-
-    def _exposure(self, leak: Leakage) -> Array:
-        information = leak.information
-        if _kind(self.quantity, information) == "examples":
-            return information.examples()[self.quantity]
-        if self.quantity in information.categorical:
-            return information.distances(self.quantity, None).nearest()
-        return information.attributes()[self.quantity]
 
 
 @dataclass(frozen=True, eq=False)
 class InFiles:
     """Rounds over rows in files: what is known of each row stays in files beside them."""
 
-    estimator: Any
+    estimator: Model
     files: Files
     source: Any
     target: str | Sequence[str]
     features: Sequence[str] | None
     ids: str | None
-    engine: Engine
+    job: Job
     output: Output
-    filesystem: Any
-    progress: bool | None
     quantity: str
     settings: dict[str, Any]
 
     @classmethod
     def of(
         cls,
-        estimator: Any,
+        estimator: Model,
         source: Any,
         *,
         target: Any,
         features: Sequence[str] | None,
         ids: str | None,
-        engine: Engine,
-        output: Any,
-        resume: bool,
-        filesystem: Any,
-        progress: bool | None,
+        job: Job | None,
         quantity: str,
         settings: dict[str, Any],
     ) -> "InFiles":
         """Open the files and the folder for the rounds."""
         Roles.of(None, target=target, sample_weight=None, ids=ids, groups=None)
-        if output is None:
+        if job is None or job.output is None:
             raise InputError("X names files, so the weights go to files as well: name a new folder with output=.")
-        files = Files.of(source, filesystem)
-        job = {
+        files = Files.of(source, job.filesystem)
+        note = {
             "model": repr(estimator),
             "quantity": quantity,
             "settings": {name: repr(value) for name, value in settings.items() if name != "noise_scale"},
@@ -171,10 +145,8 @@ class InFiles:
             "files": [[unit.path, *unit.groups, unit.rows, unit.size] for unit in files.units],
             "columns": [target, features, ids],
         }
-        home = Output.of(output, job, resume=resume, filesystem=filesystem)
-        return cls(
-            estimator, files, source, target, features, ids, engine, home, filesystem, progress, quantity, settings
-        )
+        home = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
+        return cls(estimator, files, source, target, features, ids, job, home, quantity, settings)
 
     def first(self) -> tuple[Progression, StoredWeights | None]:
         if not self.output.has(self._state):
@@ -186,30 +158,12 @@ class InFiles:
         return self._weights(state.best, state.factors[state.best]) if state.best else None
 
     def measured(self, number: int, weights: StoredWeights | None) -> tuple[Any, Leakage]:
-        common: dict[str, Any] = {
-            "target": self.target,
-            "sample_weight": weights,
-            "engine": self.engine,
-            "filesystem": self.filesystem,
-            "progress": self.progress,
-        }
-        estimator = fit(self.estimator, self.source, features=self.features, **common)
-        place = f"{self.output.path}/{self._round(number)}/leakage"
+        common: dict[str, Any] = {"target": self.target, "sample_weight": weights}
+        reading = replace(self.job, output=None, resume=False)
+        estimator = fit(self.estimator, self.source, features=self.features, job=reading, **common)
         # A round that was cut off goes on where it stopped.
-        return estimator, measure(
-            estimator, self.source, ids=self.ids, output=place, resume=True, **common, **self.settings
-        )
-
-    def spread(self, leak: Leakage) -> float:
-        kind = _kind(self.quantity, leak.information)
-        if self.quantity in leak.information.categorical:
-            raise InputError(
-                f"{self.quantity!r} is a category: what moves with it is found by refitting, which needs the rows in "
-                'memory. Equalize "eta" or a number, or pass X as a frame.'
-            )
-        found = leak.information.distributions(kind)[self.quantity]
-        _refuse_silence(self.quantity, found.zeros)
-        return float(found.deviation / found.mean)
+        place = replace(self.job, output=f"{self.output.path}/{self._round(number)}/leakage", resume=True)
+        return estimator, measure(estimator, self.source, ids=self.ids, job=place, **common, **self.settings)
 
     def reweighted(self, state: Progression, weights: StoredWeights | None, leak: Leakage) -> StoredWeights:
         number = len(state.history)
@@ -228,13 +182,14 @@ class InFiles:
         return kept
 
     def _write(self, leak: Leakage, before: StoredWeights | None, after: StoredWeights, exponent: float) -> float:
-        information: Any = leak.information
-        kind = _kind(self.quantity, information)
+        measured = _columns(leak.information, self.quantity)
+        assert isinstance(measured, StoredColumns)
         ids = None if self.ids is None else self.files.schema.field(self.ids)
-        work = Reweighting(information.rows.output, kind, self.quantity, ids, before, after, exponent)
-        runs = in_runs(self.files.units, self.engine.workers)
-        with Progress(self.progress).of("weighing", len(runs)) as watch:
-            return self.engine.total(work, runs, watch)
+        work = Reweighting(measured.output, measured.kind, self.quantity, ids, before, after, exponent)
+        engine = self.job.engine or Local()
+        runs = in_runs(self.files.units, engine.workers)
+        with Progress(self.job.progress).of("weighing", len(runs)) as watch:
+            return engine.total(work, runs, watch)
 
     def _weights(self, number: int, factor: float) -> StoredWeights:
         return StoredWeights(self.output, self.files.base, f"{self._round(number)}/weights", factor)
@@ -252,7 +207,33 @@ class InFiles:
             self.output.filesystem.delete_dir(folder)
 
 
-def _kind(quantity: str, information: Information) -> Kind:
+def spread(leak: Leakage, quantity: str) -> float:
+    """Return the standard deviation of the exposure as a share of its mean."""
+    information = leak.information
+    if quantity in information.categorical:
+        known: Distribution = Values.of(_exposure(information, quantity))
+    else:
+        known = information.distributions(_kind(information, quantity))[quantity]
+    if known.zeros:
+        raise InputError(
+            f"The release says nothing about {quantity!r} of {known.zeros} people, whatever their weight; it cannot be "
+            "made equal."
+        )
+    return known.deviation / known.mean
+
+
+def _exposure(information: Information, quantity: str) -> Array:
+    """Return what each person's weight is divided by."""
+    if quantity in information.categorical:
+        return information.distances(quantity, None).nearest()
+    return _columns(information, quantity)[quantity]
+
+
+def _columns(information: Information, quantity: str) -> Mapping[str, Array]:
+    return information.examples() if _kind(information, quantity) == "examples" else information.attributes()
+
+
+def _kind(information: Information, quantity: str) -> Kind:
     if quantity in ("eta", "dfil"):
         return "examples"
     if quantity not in information.attribute_names:
@@ -260,11 +241,3 @@ def _kind(quantity: str, information: Information) -> Kind:
             f"quantity must be 'eta', 'dfil' or one of {list(information.attribute_names)}, not {quantity!r}."
         )
     return "attributes"
-
-
-def _refuse_silence(quantity: str, silent: int) -> None:
-    if silent:
-        raise InputError(
-            f"The release says nothing about {quantity!r} of {silent} people, whatever their weight; it cannot be made "
-            "equal."
-        )

@@ -5,13 +5,13 @@ number in it is a mean over at least `smallest_group` people, and the `smallest_
 speaks enter none. Whatever one extreme person's values are, they change nothing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil
 from typing import get_args
 
 import numpy as np
 
+from seepage._amounts import rounded
 from seepage._errors import InputError
 from seepage.leakage import Distribution
 from seepage.report._document import EditionName
@@ -88,27 +88,21 @@ class Edition:
 
     def near(self, value: float) -> float:
         """Round to the digits of this edition."""
-        return _to_digits(value, self.digits, round)
+        return rounded(_without_last_bits(value), self.digits, "near")
 
     def up(self, value: float) -> float:
         """Round to the digits of this edition, away from zero: for what is at most so large."""
-        return _to_digits(value, self.digits, ceil)
+        return rounded(_without_last_bits(value), self.digits, "up")
 
     def down(self, value: float) -> float:
         """Round to the digits of this edition, towards zero: for what is at least so large."""
-        return _to_digits(value, self.digits, floor)
+        return rounded(_without_last_bits(value), self.digits, "down")
 
 
 def _rank(share: float, count: int) -> int:
     return max(ceil(share * count * (1 - 1e-12)) - 1, 0)
 
 
-def _to_digits(value: float, digits: int, whole: Callable[[float], int]) -> float:
-    if value == 0 or not np.isfinite(value):
-        return value
-    places = digits - 1 - floor(log10(abs(value)))
-    scaled = value * 10.0**places
-    nearest = round(scaled)
-    # What is a round number but for its last bits stays that number.
-    kept = nearest if abs(scaled - nearest) < 1e-9 * abs(scaled) else whole(scaled)
-    return float(f"{kept / 10.0**places:.{digits}g}")
+def _without_last_bits(value: float) -> float:
+    """Return the number that a computation meant: a floor of 5 is not written 4.9 for its last bits."""
+    return float(f"{value:.10g}")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 
 def calibrate(
@@ -31,11 +31,9 @@ def calibrate(
     """
     from rich.text import Text
 
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._verdict import rounded_up
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage._amounts import rounded
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import Waiting, screen
 
     with Waiting(quiet=quiet).shown() as waiting:
         file = PolicyFile.read(policy)
@@ -62,7 +60,7 @@ def calibrate(
             quantile=targets.quantile,
         )
     assert isinstance(scale, float)
-    digits = repr(scale) if exact else f"{rounded_up(scale):g}"
+    digits = repr(scale) if exact else f"{rounded(scale, 2, 'up'):g}"
     if quiet:
         typer.echo(digits)
         return

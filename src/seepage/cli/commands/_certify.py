@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
-from seepage.cli.input._options import ARGUMENTS
+from seepage.cli.commands import _options as options
+from seepage.cli.commands._options import ARGUMENTS
 
 
 def certify(
@@ -28,10 +28,8 @@ def certify(
     """
     from rich.text import Text
 
-    from seepage.cli._endings import Ending
-    from seepage.cli.terminal._console import printable, screen
-    from seepage.cli.terminal._documents import amount_of, show_promises
-    from seepage.cli.terminal._screen import item
+    from seepage.cli.commands._endings import Ending
+    from seepage.cli.terminal import amount_of, item, printable, screen, show_promises
     from seepage.release import certify as compared
 
     found = compared(file, certificate, signer=signer)

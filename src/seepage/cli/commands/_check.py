@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
-from seepage.cli.terminal._formats import Format
+from seepage.cli.commands import _options as options
+from seepage.cli.terminal import Format
 
 
 def check(
@@ -40,15 +40,9 @@ def check(
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
     from seepage._writing import write_file
-    from seepage.cli._endings import Ending
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import aside, screen
-    from seepage.cli.terminal._formats import WRITERS
-    from seepage.cli.terminal._outputs import check_outputs, data_inputs
-    from seepage.cli.terminal._screen import show_verdict
-    from seepage.cli.terminal._verdict import Verdict
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage.cli.commands._endings import Ending
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import WRITERS, Waiting, aside, check_outputs, data_inputs, screen, show_verdict
     from seepage.report import Report
 
     if output is not None and format is Format.text:
@@ -69,7 +63,7 @@ def check(
             stream=stream,
         )
         leak = question.measured(noise_scale)
-        verdict = Verdict.of(leak, noise_scale, file, model)
+        verdict = file.judge(leak, noise_scale, model)
         if report is not None:
             with waiting.doing("writing the report"):
                 Report.of(leak, edition.value, policy=file.policy).write_html(report)

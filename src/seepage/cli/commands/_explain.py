@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input._options import ARGUMENTS
+from seepage.cli.commands._options import ARGUMENTS
 
 
 def _names(incomplete: str) -> list[str]:
-    from seepage.cli._words import MEANINGS
+    from seepage.meaning import glossary
 
-    return [name for name in MEANINGS if name.startswith(incomplete)]
+    return [name for name in glossary() if name.startswith(incomplete)]
 
 
 def explain(
@@ -29,24 +29,23 @@ def explain(
     from rich.text import Text
 
     from seepage._errors import InputError
-    from seepage.cli._words import MEANINGS, OTHER_NAMES, meaning_of
-    from seepage.cli.input._near import did_you_mean
-    from seepage.cli.terminal._console import listing, screen, shortened
+    from seepage.cli.terminal import did_you_mean, listing, screen, shortened
+    from seepage.meaning import glossary, name_of
 
-    console = screen()
+    console, terms = screen(), glossary()
     if quantity is None:
         console.print(Text("Ask about one of these, such as: seepage explain eta", style="bold"))
-        console.print(Padding(Text(", ".join(sorted(MEANINGS))), (0, 2)))
+        console.print(Padding(Text(", ".join(sorted(terms))), (0, 2)))
         return
-    found = meaning_of(quantity)
-    if found is None:
+    name = name_of(quantity)
+    if name is None:
+        known = [each for term in terms for each in (term, *terms[term].also)]
         raise InputError(
-            f"There is no quantity {shortened(quantity)!r}. {did_you_mean(quantity, [*MEANINGS, *OTHER_NAMES])}"
-            f"There are: {listing(sorted(MEANINGS), 50)}."
+            f"There is no quantity {shortened(quantity)!r}. {did_you_mean(quantity, known)}"
+            f"There are: {listing(sorted(terms), 50)}."
         )
-    name, meaning = found
     console.print(Text(name, style="bold"))
-    for sentence in meaning.sentences:
+    for sentence in terms[name].sentences:
         console.print(Padding(Text(sentence), (0, 2)))
-    if meaning.see:
-        console.print(Padding(Text(f"See also: {', '.join(meaning.see)}", style="dim"), (1, 2, 0, 2)))
+    if terms[name].see:
+        console.print(Padding(Text(f"See also: {', '.join(terms[name].see)}", style="dim"), (1, 2, 0, 2)))

@@ -26,8 +26,9 @@ def new(
     """
     from rich.text import Text
 
-    from seepage.cli.terminal._console import screen
-    from seepage.release._signing import called, new_key, public_key_of
+    from seepage.cli.terminal import screen
+    from seepage.release import new_key
+    from seepage.release.sealing import called, public_key_of
 
     public = new_key(file)
     console = screen()

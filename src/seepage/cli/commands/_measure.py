@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 
 def measure(
@@ -46,15 +46,9 @@ def measure(
     Parquet is read at once when it takes at most 500 MB in memory, and a batch at a time by all cores otherwise; what
     needs every row at once, such as the success rate of categories, is answered only in memory.
     """
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen
-    from seepage.cli.terminal._digest import Digest
-    from seepage.cli.terminal._documents import show_report
-    from seepage.cli.terminal._outputs import check_outputs, data_inputs
-    from seepage.cli.terminal._screen import show_digest
-    from seepage.cli.terminal._verdict import Verdict
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import Waiting, check_outputs, data_inputs, screen, show_report, show_summary
+    from seepage.leakage import Summary
     from seepage.report import Report
 
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy}
@@ -81,7 +75,7 @@ def measure(
             stream=stream,
         )
         leak = question.measured(noise_scale, output=people)
-        verdict = None if file is None else Verdict.of(leak, noise_scale, file, model)
+        verdict = None if file is None else file.judge(leak, noise_scale, model)
         if is_publishable or report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
                 found = Report.of(
@@ -96,13 +90,14 @@ def measure(
                     found.write_json(json)
                 if people is not None and not question.source.stream:
                     found.write_people(people)
-        digest = None
+        summary = None
         if not quiet and not is_publishable:
-            digest = Digest.of(leak, groups=question.grouping, grouped_by=groups, ids=ids)
+            compared = None if groups is None else leak.by_group(question.grouping)
+            summary = Summary.of(leak.information, groups=compared, named=ids is not None)
     if not quiet:
         console = screen()
-        if digest is not None:
-            show_digest(console, digest, verdict)
+        if summary is not None:
+            show_summary(console, summary, verdict, grouped_by=groups)
         else:
             # What everybody may read is on the screen as it is on the page, and nothing else.
             show_report(console, found)

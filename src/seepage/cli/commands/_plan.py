@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
+    from seepage.cli.input import PolicyFile, Question
     from seepage.linear._plan import Plan
 
 
@@ -24,11 +23,9 @@ def plan(
 
     With a policy, also how many exact refits its success rates take.
     """
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import screen, shortened
-    from seepage.cli.terminal._screen import item
-    from seepage.cli.terminal._waiting import Waiting
+    from seepage._amounts import size
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import Waiting, item, screen, shortened
 
     with Waiting(quiet=False).shown() as waiting:
         question = Question.of(
@@ -43,8 +40,8 @@ def plan(
         "rows": f"{about}{found.rows:,}",
         "features": f"{found.features:,}",
         "read": f"{how}; {found.passes} passes over them",
-        "memory": f"{_size(found.memory_per_worker)}{' for each worker' if question.source.stream else ''}",
-        "time": f"{_clock(60 * minutes)} on {found.workers} cores, after the start of Python",
+        "memory": f"{size(found.memory_per_worker)}{' for each worker' if question.source.stream else ''}",
+        "time": f"{_lasting(60 * minutes)} on {found.workers} cores, after the start of Python",
     }
     if refits:
         listed = ", ".join(f"{count:,} for {shortened(name)}" for name, count in refits.items())
@@ -55,7 +52,7 @@ def plan(
 
 
 def _planned(question: "Question", file: "PolicyFile | None") -> "tuple[Plan, bool, dict[str, int]]":
-    from seepage.cli.input._refits import exact_refits
+    from seepage.cli.input import exact_refits
     from seepage.linear import plan as plan_files
     from seepage.linear._plan import plan_in_memory
 
@@ -90,15 +87,7 @@ def _resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            break
-        count /= 1000
-    return f"{count:.2g} {unit}" if count < 100 else f"{count:.0f} {unit}"
-
-
-def _clock(seconds: float) -> str:
+def _lasting(seconds: float) -> str:
     if seconds < 2:
         return "less than two seconds"
     if seconds < 90:

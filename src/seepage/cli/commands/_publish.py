@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from seepage.cli.input import _options as options
+from seepage.cli.commands import _options as options
 
 
 def publish(
@@ -80,14 +80,9 @@ def publish(
 
     from rich.text import Text
 
-    from seepage.cli.input._policies import PolicyFile
-    from seepage.cli.input._question import Question
-    from seepage.cli.terminal._console import note, screen
-    from seepage.cli.terminal._documents import show_promises
-    from seepage.cli.terminal._journal import AGAIN, Journal
-    from seepage.cli.terminal._outputs import check_outputs, data_inputs
-    from seepage.cli.terminal._waiting import Waiting
-    from seepage.release._signing import secret_key
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
+    from seepage.release.sealing import ready, secret_key
 
     if (policy is None) == (not without_policy):
         raise typer.BadParameter(
@@ -120,8 +115,6 @@ def publish(
             stream=False,
         )
         fitted, rows = question.model, question.rows
-        from seepage.release._publish import ready
-
         with question.applying():
             release = ready(
                 fitted,

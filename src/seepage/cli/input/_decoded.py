@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 
-from seepage.engines._files import Files, naming
+from seepage.engines.storage import Files, naming
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 # Where each text starts.

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from seepage._errors import InputError, MissingExtraError, UnsupportedError
-from seepage.cli.terminal._console import listing, note, shortened
-from seepage.release._skops import SkopsFile
+from seepage.cli.terminal import listing, note, shortened
+from seepage.release.sealing import SkopsFile
 
 # What supported models hold besides the types that skops trusts by itself: losses, selectors and plain functions of
 # scikit-learn and numpy, none of which does anything when it is made.
@@ -83,7 +83,7 @@ def _refuse_others(path: Path) -> None:
 
 def _check_known(path: Path) -> None:
     """Refuse a model that cannot be measured by the name of its class, before anything in it is trusted."""
-    from seepage.linear.objective._estimators import supported_names
+    from seepage.linear.objective import supported_names
 
     try:
         name = SkopsFile.of(path).class_name

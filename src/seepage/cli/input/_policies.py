@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seepage._amounts import rounded
 from seepage._errors import InputError
-from seepage.cli.input._near import did_you_mean
+from seepage.cli.terminal import Judged, Verdict, did_you_mean
 
 if TYPE_CHECKING:
+    from seepage.leakage import Leakage
+    from seepage.meaning import Target
     from seepage.release import Decision, Policy
 
 _TABLES = ("error_floor", "success_rate")
@@ -69,8 +72,21 @@ class PolicyFile:
             raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
         return cls(path, policy, text, decision)
 
-    def line_of(self, kind: str, name: str | None) -> int:
+    def judge(self, leak: "Leakage", noise_scale: float, model: Path) -> Verdict:
+        """Hold a release against the policy.
+
+        A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
+        up to two digits here, and only those of missed targets are told.
+        """
+        missed = self.policy.shortfalls(leak)
+        factors = {target: rounded(factor, 2, "up") for target, factor in missed.items()}
+        judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
+        enough = rounded(noise_scale * max(missed.values()), 2, "up") if missed else noise_scale
+        return Verdict(tuple(judged), noise_scale, enough, model, self.path)
+
+    def _line_of(self, target: "Target") -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""
+        wanted = ("", "eta") if target.attribute is None else (target.kind, target.attribute)
         table = ""
         for number, line in enumerate(self.text.splitlines(), 1):
             bare = line.strip()
@@ -78,7 +94,7 @@ class PolicyFile:
                 table = bare.partition("]")[0].strip("[ ")
                 continue
             key = bare.partition("=")[0].strip().strip("\"'")
-            if "=" in bare and (table, key) == (("", "eta") if name is None else (kind, name)):
+            if "=" in bare and (table, key) == wanted:
                 return number
         return 1
 

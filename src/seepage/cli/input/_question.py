@@ -13,10 +13,8 @@ import pyarrow as pa
 
 from seepage._errors import InputError, SeepageError
 from seepage.cli.input._models import read_model
-from seepage.cli.input._near import did_you_mean
 from seepage.cli.input._sources import Source
-from seepage.cli.terminal._console import listing, shortened
-from seepage.cli.terminal._waiting import Waiting
+from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
 from seepage.leakage import Leakage
 
 
@@ -86,7 +84,7 @@ class Question:
     @cached_property
     def features(self) -> list[str]:
         """The columns that the model takes: by the names it was fitted on, or all that have no other use."""
-        from seepage.linear.objective._fitted import fitted_columns, split
+        from seepage.linear.columns import fitted_columns, split
 
         names = fitted_columns(*split(self.model))
         known = self.source.names
@@ -135,6 +133,7 @@ class Question:
 
     def measured(self, noise_scale: float, *, output: Path | None = None) -> Leakage:
         """Measure the release with some noise."""
+        from seepage.engines import Job
         from seepage.linear import measure
 
         common: dict[str, Any] = {
@@ -156,7 +155,7 @@ class Question:
             ids=self.ids,
             # The results of a column and its groups cannot stand in one file: groups of one are counted afterward.
             groups=None if self.groups in self.features else self.groups,
-            output=output,
+            job=Job(output=output),
             **common,
         )
 

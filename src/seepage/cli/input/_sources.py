@@ -13,10 +13,10 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnreadableError
 from seepage.cli.input._decoded import decoded_bytes
-from seepage.cli.terminal._console import shortened
-from seepage.engines._files import Files, naming, resolve
+from seepage.cli.terminal import shortened
+from seepage.engines.storage import Files, naming, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 
@@ -88,8 +88,12 @@ class Source:
         """The Parquet files, with their footers read."""
         try:
             return Files.of(list(self.paths))
-        except InputError as reason:
-            raise InputError(str(reason).replace(" and continue with resume=True", "")) from reason
+        except UnreadableError as error:
+            # No command continues what another began.
+            raise InputError(
+                f"{error.path} cannot be read as Parquet ({error.reason}). It may be truncated or damaged: write it "
+                "again."
+            ) from error
 
     @cached_property
     def names(self) -> list[str]:

@@ -3,19 +3,18 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.text import Text
 
 from seepage._errors import InputError
 from seepage.cli.terminal._console import printable, screen
 from seepage.cli.terminal._screen import item
-from seepage.release._certificate import Certificate
-from seepage.release._decision import Decision
-from seepage.release._signing import called
-from seepage.report import Report
+
+if TYPE_CHECKING:
+    from seepage.release import Certificate
+    from seepage.report import Report
 
 _CERTIFICATE = "urn:seepage:certificate:"
 _REPORT = "urn:seepage:report:"
@@ -29,6 +28,8 @@ def show_document(path: Path) -> None:
         _show_certificate(screen(), path)
         return
     if schema.startswith(_REPORT):
+        from seepage.report import Report
+
         show_report(screen(), Report.read(path))
         return
     raise InputError(
@@ -36,8 +37,10 @@ def show_document(path: Path) -> None:
     )
 
 
-def show_report(console: Console, report: Report) -> None:
+def show_report(console: Console, report: "Report") -> None:
     """Print a report."""
+    from rich.markdown import Markdown
+
     console.print(Markdown(printable(report.markdown()), hyperlinks=False))
 
 
@@ -57,6 +60,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _show_certificate(console: Console, path: Path) -> None:
+    from seepage.release import Certificate
+
     certificate = Certificate.read(path)
     published, noise = certificate.published, certificate.noise
     console.print(Text(f"Certificate of a {published['estimator']}", style="bold"))
@@ -79,13 +84,15 @@ def _show_certificate(console: Console, path: Path) -> None:
         console.print(item("-", sentence))
 
 
-def _signer(certificate: Certificate) -> str:
+def _signer(certificate: "Certificate") -> str:
     if certificate.signature is None:
         return "no"
+    from seepage.release.sealing import called
+
     return f"with the key {called(certificate.signature['public_key'])}; check it with: seepage certify"
 
 
-def show_promises(console: Console, certificate: Certificate) -> None:
+def show_promises(console: Console, certificate: "Certificate") -> None:
     """Print the targets of a certificate, each kind with what it does and does not mean, and who decided."""
     promises = list(zip(certificate.targets, certificate.qualifications, strict=False))
     for meaning in dict.fromkeys(certificate.qualifications):
@@ -93,6 +100,8 @@ def show_promises(console: Console, certificate: Certificate) -> None:
             console.print(item("-", target))
         console.print(item(" ", meaning))
     if certificate.decision is not None:
+        from seepage.release import Decision
+
         decision = Decision.of(certificate.decision)
         console.print(item("-", " ".join(filter(None, [decision.sentence(), decision.note]))))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from seepage._version import __version__
-from seepage.cli.terminal._verdict import Target, Verdict
+from seepage.cli.terminal._verdict import Judged, Verdict
 
 _RULES = {
     "error_floor": "An unbiased guess of somebody's value can be nearer than the policy allows.",
@@ -40,24 +40,24 @@ def as_sarif(verdict: Verdict) -> str:
             {
                 "tool": {"driver": {"name": "seepage", "semanticVersion": __version__, "rules": rules}},
                 "invocations": [{"executionSuccessful": True}],
-                "results": [_result(verdict, target) for target in verdict.missed],
+                "results": [_result(verdict, each) for each in verdict.missed],
             }
         ],
     }
     return json.dumps(log, indent=2, allow_nan=False)
 
 
-def _result(verdict: Verdict, target: Target) -> dict[str, object]:
+def _result(verdict: Verdict, each: Judged) -> dict[str, object]:
     # The line of the policy is what a reader can act on; the model is one file of no lines.
-    written = {"artifactLocation": {"uri": _uri(verdict.policy)}, "region": {"startLine": target.line}}
+    written = {"artifactLocation": {"uri": _uri(verdict.policy)}, "region": {"startLine": each.line}}
     return {
-        "ruleId": f"seepage/{target.kind}",
-        "ruleIndex": list(_RULES).index(target.kind),
+        "ruleId": f"seepage/{each.target.kind}",
+        "ruleIndex": list(_RULES).index(each.target.kind),
         "level": "error",
-        "message": {"text": target.reason},
+        "message": {"text": each.reason},
         "locations": [{"physicalLocation": written}],
         "relatedLocations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(verdict.model)}}}],
-        "partialFingerprints": {"target/v1": target.name},
+        "partialFingerprints": {"target/v1": each.name},
     }
 
 
@@ -72,12 +72,14 @@ def as_junit(verdict: Verdict) -> str:
     counts = {"tests": str(len(verdict.targets)), "failures": str(len(verdict.missed)), "errors": "0"}
     root = ElementTree.Element("testsuites", {"name": "seepage", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": _xml(str(verdict.policy)), "skipped": "0", **counts})
-    for target in verdict.targets:
-        where = {"classname": f"seepage.{target.kind}", "name": _xml(target.name), "file": _xml(str(verdict.policy))}
-        case = ElementTree.SubElement(suite, "testcase", {**where, "line": str(target.line)})
-        if not target.met:
-            failure = ElementTree.SubElement(case, "failure", {"type": target.kind, "message": _xml(target.sentence)})
-            failure.text = _xml(target.reason)
+    for each in verdict.targets:
+        kind = each.target.kind
+        where = {"classname": f"seepage.{kind}", "name": _xml(each.name), "file": _xml(str(verdict.policy))}
+        case = ElementTree.SubElement(suite, "testcase", {**where, "line": str(each.line)})
+        if not each.met:
+            message = _xml(each.target.sentence())
+            failure = ElementTree.SubElement(case, "failure", {"type": kind, "message": message})
+            failure.text = _xml(each.reason)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
 

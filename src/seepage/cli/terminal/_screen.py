@@ -8,39 +8,39 @@ from rich.table import Table
 from rich.text import Text
 
 from seepage.cli.terminal._console import printable, shortened
-from seepage.cli.terminal._digest import Digest, Spread
 from seepage.cli.terminal._verdict import Verdict
+from seepage.leakage import Spread, Summary
 
 _MOST_ROWS = 12
 _NAMES = 26
 
 
-def show_digest(console: Console, digest: Digest, verdict: Verdict | None) -> None:
+def show_summary(console: Console, summary: Summary, verdict: Verdict | None, *, grouped_by: str | None) -> None:
     """Print a measurement: the verdict first, then what it rests on."""
-    noise = "" if digest.noise_scale is None else f", noise scale {digest.noise_scale:g}"
-    attributes = len(digest.floors) + len(digest.categories)
+    noise = "" if summary.noise_scale is None else f", noise scale {summary.noise_scale:g}"
+    attributes = len(summary.floors) + len(summary.categories)
     console.print(
-        Text(f"{digest.people:,} people, {attributes} private attributes ({digest.assurance}{noise})", style="bold")
+        Text(f"{summary.people:,} people, {attributes} private attributes ({summary.assurance}{noise})", style="bold")
     )
     if verdict is not None:
         console.print()
         show_verdict(console, verdict)
-    _titled(console, "Information about a person", _spreads(digest.examples, ("median", "95th pct", "largest"), ""))
-    if digest.floors:
+    _titled(console, "Information about a person", _spreads(summary.examples, ("median", "95th pct", "largest"), ""))
+    if summary.floors:
         title = "Smallest error of any unbiased guess, in the column's own unit"
-        _titled(console, title, _spreads(digest.floors[:_MOST_ROWS], ("median", "5th pct", "smallest"), "± "))
-    if len(digest.floors) > _MOST_ROWS:
-        console.print(f"... and {len(digest.floors) - _MOST_ROWS:,} more columns", style="dim")
-    if digest.categories:
-        names = ", ".join(shortened(name) for name in digest.categories[:_MOST_ROWS])
+        _titled(console, title, _spreads(summary.floors[:_MOST_ROWS], ("median", "5th pct", "smallest"), "± "))
+    if len(summary.floors) > _MOST_ROWS:
+        console.print(f"... and {len(summary.floors) - _MOST_ROWS:,} more columns", style="dim")
+    if summary.categories:
+        names = ", ".join(shortened(name) for name in summary.categories[:_MOST_ROWS])
         console.print(Padding(Text(f"Categories, which have no unit: {names}"), (1, 0, 0, 0)))
-    if digest.groups:
-        _titled(console, f"Mean eta by {shortened(digest.grouped_by or 'group')}, with 95% intervals", _groups(digest))
-    if digest.most_exposed:
-        _titled(console, "Most exposed: treat these lines like the records themselves", _most_exposed(digest))
+    if summary.groups:
+        _titled(console, f"Mean eta by {shortened(grouped_by or 'group')}, with 95% intervals", _groups(summary))
+    if summary.most_exposed:
+        _titled(console, "Most exposed: treat these lines like the records themselves", _most_exposed(summary))
     console.print()
     console.print(Text("What this assumes", style="bold"))
-    for sentence in digest.assumptions:
+    for sentence in summary.assumptions:
         console.print(item("-", sentence))
 
 
@@ -76,21 +76,22 @@ def _spreads(spreads: Iterable[Spread], heads: tuple[str, str, str], sign: str) 
     return table
 
 
-def _groups(digest: Digest) -> Table:
+def _groups(summary: Summary) -> Table:
     table = _table("people", "mean eta", "from", "to")
-    for row in digest.groups[:_MOST_ROWS]:
+    for row in summary.groups[:_MOST_ROWS]:
         numbers = (f"{row.count:,}", f"{row.mean:.4g}", f"{row.low:.4g}", f"{row.high:.4g}")
         table.add_row(Text(shortened(row.name, _NAMES)), *numbers)
-    if len(digest.groups) > _MOST_ROWS:
-        table.add_row(Text(f"... and {len(digest.groups) - _MOST_ROWS:,} more"), *[""] * 4)
+    if len(summary.groups) > _MOST_ROWS:
+        table.add_row(Text(f"... and {len(summary.groups) - _MOST_ROWS:,} more"), *[""] * 4)
     return table
 
 
-def _most_exposed(digest: Digest) -> Table:
-    median = digest.examples[0].median
+def _most_exposed(summary: Summary) -> Table:
+    median = summary.examples[0].median
     table = _table("eta", "x median")
-    for who, eta in digest.most_exposed:
-        table.add_row(Text(shortened(who, _NAMES)), f"{eta:.4g}", f"{eta / median:.1f}" if median > 0 else "")
+    for who in summary.most_exposed:
+        times = f"{who.eta / median:.1f}" if median > 0 else ""
+        table.add_row(Text(shortened(who.called, _NAMES)), f"{who.eta:.4g}", times)
     return table
 
 

@@ -1,73 +1,56 @@
-"""Whether a release meets its policy, and what a pipeline is told about it.
-
-A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded up to
-two digits here, and only those of missed targets are told.
-"""
+"""Whether a release meets its policy, and what a pipeline is told about it."""
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any
 
 from seepage._version import __version__
-from seepage.cli.input._policies import PolicyFile
-from seepage.leakage import Leakage
+from seepage.meaning import Target
 
 SCHEMA = "urn:seepage:check:1"
 
 
 @dataclass(frozen=True)
-class Target:
+class Judged:
     """One target of a policy, and whether a release meets it."""
 
-    kind: str
-    attribute: str | None
-    limit: float
-    sentence: str
-    met: bool
+    target: Target
     factor: float | None
     """By how much the noise must grow, rounded up; None when the target is met."""
     line: int
     """Where the policy sets it."""
 
     @property
+    def met(self) -> bool:
+        """Whether the release meets the target."""
+        return self.factor is None
+
+    @property
     def name(self) -> str:
         """What machines call it."""
-        return self.kind if self.attribute is None else f"{self.kind} of {self.attribute}"
+        kind, attribute = self.target.kind, self.target.attribute
+        return kind if attribute is None else f"{kind} of {attribute}"
 
     @property
     def reason(self) -> str:
         """The sentence, and what is missing."""
-        return self.sentence if self.met else f"{self.sentence} That takes {self.factor:g} times the noise."
+        sentence = self.target.sentence()
+        return sentence if self.met else f"{sentence} That takes {self.factor:g} times the noise."
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What became of each target."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[Judged, ...]
     noise_scale: float
     enough: float
     """A noise scale that meets every target, rounded up unless this one does."""
     model: Path
     policy: Path
 
-    @classmethod
-    def of(cls, leak: Leakage, noise_scale: float, file: PolicyFile, model: Path) -> "Verdict":
-        """Compare a release with a policy."""
-        policy = file.policy
-        missed = policy.shortfalls(leak)
-        targets = []
-        for one in policy.targets():
-            factor = rounded_up(missed[one]) if one in missed else None
-            line = file.line_of(one.kind, one.attribute)
-            sentence = one.sentence()
-            targets.append(Target(one.kind, one.attribute, one.limit.value, sentence, one not in missed, factor, line))
-        enough = rounded_up(noise_scale * max(missed.values())) if missed else noise_scale
-        return cls(tuple(targets), noise_scale, enough, model, file.path)
-
     @property
-    def missed(self) -> tuple[Target, ...]:
+    def missed(self) -> tuple[Judged, ...]:
         """The targets that are not met."""
         return tuple(target for target in self.targets if not target.met)
 
@@ -96,19 +79,13 @@ class Verdict:
             "enough_noise_scale": self.enough,
             "targets": [
                 {
-                    "kind": target.kind,
-                    "attribute": target.attribute,
-                    "limit": target.limit,
-                    "met": target.met,
-                    "noise_factor": target.factor,
-                    "sentence": target.sentence,
+                    "kind": each.target.kind,
+                    "attribute": each.target.attribute,
+                    "limit": each.target.limit.value,
+                    "met": each.met,
+                    "noise_factor": each.factor,
+                    "sentence": each.target.sentence(),
                 }
-                for target in self.targets
+                for each in self.targets
             ],
         }
-
-
-def rounded_up(value: float, digits: int = 2) -> float:
-    """Return a number of a few digits that is not below `value`."""
-    exact = Decimal(repr(float(value)))
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING))

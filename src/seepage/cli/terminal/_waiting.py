@@ -1,6 +1,6 @@
 """A progress bar with the time left, for whatever takes more than two seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
@@ -9,9 +9,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column
 from rich.text import Text
 
+from seepage._amounts import clock
 from seepage.cli.terminal._console import aside, printable
-from seepage.engines._engine import Watch
-from seepage.engines._progress import shown_on
 
 _SECONDS = 2.0
 
@@ -20,16 +19,10 @@ class _Times(ProgressColumn):
     """How long it took so far, and how long it will take."""
 
     def render(self, task: Task) -> Text:
-        passed = Text(f"{_clock(task.elapsed or 0.0)} passed", style="dim")
+        passed = Text(f"{clock(task.elapsed or 0.0)} passed", style="dim")
         if task.total is None or task.time_remaining is None:
             return passed
-        return passed + Text(f", {_clock(task.time_remaining)} left", style="default not dim")
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+        return passed + Text(f", {clock(task.time_remaining)} left", style="default not dim")
 
 
 class Waiting:
@@ -59,6 +52,9 @@ class Waiting:
     @contextmanager
     def shown(self) -> Iterator["Waiting"]:
         """Show every pass of the library until left."""
+        # Imported here: the engines bring pyarrow, for which help and explanations need not wait.
+        from seepage.engines.storage import shown_on
+
         with shown_on(self.passing):
             if self._quiet:
                 yield self
@@ -84,7 +80,7 @@ class Waiting:
             self._bars.remove_task(task)
 
     @contextmanager
-    def passing(self, what: str, units: int) -> Iterator[Watch | None]:
+    def passing(self, what: str, units: int) -> Iterator[Callable[[int], None]]:
         """Show a pass over the rows."""
         task = self._bars.add_task(printable(what), total=units)
         try:

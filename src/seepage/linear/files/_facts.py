@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage.engines._files import Unit
+from seepage.engines.storage import Unit
 from seepage.linear.files._rows import FileReader, labels_in, values_in
-from seepage.linear.information._passes import WARM
-from seepage.linear.rows._rows import Batch
+from seepage.linear.information import WARM
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 

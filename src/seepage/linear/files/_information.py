@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
-from seepage.linear.information._exact import ExactInformation
-from seepage.linear.rows._sums import JointSums, Nothing, joint_sums
+from seepage.linear.information import ExactInformation
+from seepage.linear.objective import JointSums, Nothing
 
 Array = NDArray[np.float64]
 
@@ -79,25 +79,19 @@ class FileInformation(ExactInformation):
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         raise UnansweredError(
-            "Refitting with another value is for people in memory: measure them, with everybody else, as a frame."
+            f"What moves with {attribute!r} is found by refitting, which needs the rows in memory: measure them, with "
+            "everybody else, as a frame."
         )
 
     def joint(self, who: Who, attribute: str | None) -> float:
         if who is not None and not isinstance(who, Mapping):
             raise UnansweredError('People in files are chosen by values of their columns: joint({"column": value}).')
         self.rows.files.require(list(who or ()), "joint's column")
-        geometry = self.geometry_of(attribute)
-        of = partial(
-            joint_sums,
-            loss=geometry.loss,
-            parameters=geometry.parameters,
-            tau_gram=geometry.tau.T @ geometry.tau,
-            public_label=geometry.public_label,
-        )
-        sums: JointSums | Nothing = self.rows.joint(of, who)
+        joining = self.geometry_of(attribute).joining
+        sums: JointSums | Nothing = self.rows.joint(joining.sums, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
-        return geometry.joint(sums)
+        return joining.eta(sums)
 
     def _summary(self, kind: Kind, column: str | None = None) -> Summary:
         """Return what is known of all people together; the first call reads every row."""

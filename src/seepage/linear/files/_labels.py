@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._files import Unit
+from seepage._tables import Column
+from seepage.engines.storage import Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.files._weights import read_weighted
-from seepage.linear.information._passes import WARM
+from seepage.linear.information import WARM
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ class Tally:
             classes[label] = count + more, weight + heavier
         return Tally(self.weight + other.weight, classes)
 
-    def of(self, classes: NDArray[Any]) -> tuple[Array, Array]:
+    def of(self, classes: Column) -> tuple[Array, Array]:
         """Return the number of rows and the weight of each class."""
         found = np.array([self.classes.get(label, (0, 0.0)) for label in classes.tolist()], dtype=np.float64)
         return found[:, 0], found[:, 1]

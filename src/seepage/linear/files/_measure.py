@@ -8,38 +8,28 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
-from seepage._tables import Table
+from seepage._tables import Model
 from seepage._version import __version__
-from seepage.engines._files import Files
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
+from seepage.engines.storage import Files, Output
 from seepage.leakage import Leakage
 from seepage.linear.files._information import FileInformation
-from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._people import PeopleInFiles
-from seepage.linear.files._roles import Job, Roles
-from seepage.linear.files._rows import FileReader, FileRows
-from seepage.linear.information._passes import fingerprint, in_runs
-from seepage.linear.objective._estimators import check_supported, class_weight_of, labels_of, read
-from seepage.linear.objective._fitted import Fit, Release, affine_of, fitted_columns, split
-from seepage.linear.rows._rows import Reading, batch_rows
+from seepage.linear.files._roles import Roles
+from seepage.linear.files._rows import FileRows
+from seepage.linear.files._source import SourceInFiles
+from seepage.linear.information import Fit, Release, fingerprint
 
 
 def measure_files(
-    model: Any,
-    source: Any,
-    roles: Roles,
+    model: Model,
+    source: SourceInFiles,
     noise: GaussianNoise,
     public_label: bool,
     attributes: Sequence[str] | None,
-    job: Job,
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
-    _, estimator = split(model)
-    check_supported(estimator)
-    fit = fit_of(model, Files.of(source, job.filesystem), roles, job)
+    fit, roles, job = Fit.assembled(model, source), source.roles, source.job
     rows = fit.rows
-    assert isinstance(rows, FileRows)
     if job.output is not None:
         note = {
             **job_of(fit, rows.files, roles),
@@ -79,42 +69,7 @@ def noted(noise: GaussianNoise) -> str:
     return repr(noise) if noise.scale is not None else fingerprint(np.asarray(noise.covariance))
 
 
-def fit_of(model: Any, files: Files, roles: Roles, job: Job) -> Fit:
-    """Check that a model and the columns of files can belong together, and read what the model minimized."""
-    for what, columns in roles.named().items():
-        files.require(columns, what)
-    preprocess, estimator = split(model)
-    named = fitted_columns(preprocess, estimator)
-    names = named or roles.features(files.schema.names)
-    files.require(names, "A feature of the model")
-    affine = affine_of(preprocess, estimator, names)
-    coder = labels_of(estimator)
-    class_weight, total = None, float(files.count)
-    if roles.weight is not None or getattr(estimator, "class_weight", None) is not None:
-        tally = tally_of(files, roles, job, coder.classes is not None)
-        total = tally.weight
-        if coder.classes is not None:
-            counts, weighted = tally.of(coder.classes)
-            class_weight = class_weight_of(estimator, counts, weighted)
-            total = total if class_weight is None else float(class_weight @ weighted)
-    reading = Reading(preprocess, coder, class_weight, bool(estimator.fit_intercept))
-    kept = tuple(files.schema.field(name) for name in (roles.ids, roles.groups) if name is not None)
-    by_name = preprocess is not None and named is not None
-    size = batch_rows(affine.features)
-    reader = FileReader(files.filesystem, tuple(names), roles, reading, size, by_name, kept)
-    rows = FileRows(files, reader, job.engine, Progress(job.progress), None)
-    problem = read(estimator, coder, class_weight, total, files.count)
-    return Fit(problem, affine, Table.header(names), rows, preprocess is not None)
-
-
-def tally_of(files: Files, roles: Roles, job: Job, classifier: bool) -> Tally:
-    """Count the labels, in a pass over their column alone."""
-    runs = in_runs(files.units, job.engine.workers)
-    with Progress(job.progress).of("counting labels", len(runs)) as watch:
-        return job.engine.total(Tallying(files.filesystem, roles, classifier), runs, watch)
-
-
-def job_of(fit: Fit, files: Files, roles: Roles) -> dict[str, Any]:
+def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, Any]:
     """Return what makes two jobs the same: the model, the files and what their columns are for."""
     problem, affine = fit.problem, fit.affine
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +10,8 @@ import pyarrow.dataset
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Frame
-from seepage.engines._files import Files
-from seepage.engines._output import Output
+from seepage._tables import Column, Frame
+from seepage.engines.storage import Files, Output
 from seepage.leakage import People, PeopleInMemory
 from seepage.leakage.types import By, Kind
 
@@ -56,10 +54,10 @@ class PeopleInFiles(People):
     library: str = "pyarrow"
 
     @cached_property
-    def ids(self) -> NDArray[Any] | None:
+    def ids(self) -> Column | None:
         return None if self.name is None else self.files.column(self.name)
 
-    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
+    def frame(self, columns: Mapping[str, Column]) -> Frame:
         """Return stored columns as a data set, and computed ones as a table with the ids."""
         if isinstance(columns, StoredColumns):
             return columns.dataset
@@ -68,7 +66,7 @@ class PeopleInFiles(People):
     def take(self, rows: NDArray[np.intp]) -> PeopleInMemory:
         return PeopleInMemory(rows if self.ids is None else self.ids[rows], self.library, self.name or "id")
 
-    def labels(self, by: By) -> NDArray[Any]:
+    def labels(self, by: By) -> Column:
         return self.files.column(self.column(by))
 
     def column(self, by: By) -> str:

@@ -1,4 +1,4 @@
-"""What the columns of files are for, and how a job over files runs."""
+"""What the columns of files are for."""
 
 import os
 from collections.abc import Sequence
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage._errors import InputError
-from seepage.engines import Engine
+from seepage._tables import Data, Listed
+from seepage.engines import Job
 from seepage.linear.files._weights import StoredWeights
 
 
-def are_paths(X: Any) -> bool:
+def are_paths(X: Data) -> bool:
     """Return whether rows are given as names of files."""
     if isinstance(X, str | os.PathLike):
         return True
@@ -27,7 +28,7 @@ class Roles:
     groups: str | None
 
     @classmethod
-    def of(cls, y: Any, *, target: Any, sample_weight: Any, ids: Any, groups: Any) -> "Roles":
+    def of(cls, y: Listed, *, target: Any, sample_weight: Listed, ids: Listed, groups: Any) -> "Roles":
         """Check that every role is the name of a column."""
         if y is not None:
             raise InputError('X names files, so the labels are a column of them: leave y out and give target="column".')
@@ -59,26 +60,13 @@ class Roles:
         return [name for name in columns if name not in taken]
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """Who does the work, and where its results go."""
-
-    engine: Engine
-    output: Any
-    resume: bool
-    filesystem: Any
-    progress: bool | None
-
-    def __post_init__(self) -> None:
-        if self.resume and self.output is None:
-            raise InputError("resume=True continues the job in an output folder: name it with output=.")
-
-
-def refuse_in_memory(y: Any, **files_only: Any) -> None:
+def refuse_in_memory(target: Any, job: Job | None, **others: Any) -> None:
     """Refuse what only makes sense for files."""
-    for name, value in files_only.items():
-        if value not in (None, False):
-            way_out = "call by_group(labels) on the result" if name == "groups" else "leave it out, or pass X as paths"
-            raise InputError(f"{name}= is for rows in Parquet files, and X is in memory: {way_out}.")
-    if y is None:
-        raise InputError("y is missing: give the labels that the model was fitted on.")
+    told = {"target": target, **others}
+    if job is not None:
+        told |= {"output": job.output, "filesystem": job.filesystem}
+    for name, value in told.items():
+        if value is not None:
+            raise InputError(
+                f"{name}= is for rows in Parquet files, and X is in memory: leave it out, or pass X as paths."
+            )

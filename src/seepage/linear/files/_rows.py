@@ -11,17 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, MissingExtraError
-from seepage._tables import Table, plain
+from seepage._tables import Column, Table, plain
 from seepage.engines import Engine
-from seepage.engines._files import Files, Unit
-from seepage.engines._output import Output
-from seepage.engines._progress import Progress
+from seepage.engines.storage import Files, Output, Progress, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
-from seepage.linear.information._passes import Adding, Kept, fingerprint, in_runs
-from seepage.linear.rows._rows import Batch, Reading, check_batch, check_raw
-from seepage.linear.rows._sums import NewtonSums
-from seepage.linear.rows._weights import checked_weights
+from seepage.linear.information import Adding, Kept, fingerprint, in_runs
+from seepage.linear.objective import NewtonSums
+from seepage.linear.rows import Batch, Reading, check_batch, check_raw, checked_weights
 
 Array = NDArray[np.float64]
 
@@ -115,6 +112,9 @@ class FileRows:
     def count(self) -> int:
         return self.files.count
 
+    def few(self) -> Batch:
+        return next(self.reader.batches(self.files.units[0], None))
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         kept = None
         if self.output is not None and isinstance(of, partial):
@@ -132,7 +132,7 @@ class FileRows:
             return self.engine.total(work, runs, watch)
 
 
-def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> NDArray[Any]:
+def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> Column:
     """Return the labels of some rows."""
     found = [plain(values_in(columns, name, "y")) for name in target]
     return found[0] if len(found) == 1 else np.column_stack(found)
@@ -161,7 +161,7 @@ def _matrix(columns: pa.RecordBatch, features: tuple[str, ...]) -> Array:
     return whole
 
 
-def values_in(columns: pa.RecordBatch, name: str, what: str) -> NDArray[Any]:
+def values_in(columns: pa.RecordBatch, name: str, what: str) -> Column:
     """Return one column of some rows; `what` it is for is told when a value is missing."""
     column = columns.column(name)
     if column.null_count:

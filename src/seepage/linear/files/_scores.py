@@ -12,15 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._files import Unit
-from seepage.engines._output import Output
+from seepage.engines.storage import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._rows import FileReader
-from seepage.linear.information._one_margin import OneMargin
-from seepage.linear.information._passes import WARM
-from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.rows._rows import Batch
+from seepage.linear.information import WARM, OneMargin, SeveralMargins
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.dataset
 from numpy.typing import NDArray
 
-from seepage.engines._files import Unit, read
-from seepage.engines._output import Output
-from seepage.linear.information._passes import WARM
+from seepage.engines.storage import Output, Unit, read
+from seepage.linear.information import WARM
 
 Array = NDArray[np.float64]
 

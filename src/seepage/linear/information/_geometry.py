@@ -7,27 +7,25 @@ With G = Sigma^(-1/2) H^-1, the release moves by -G M_i for row i (eqs. 2.5, 2.6
 belong to the private coordinates and the label. Everything that does not depend on the row is computed here, once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import eigh, null_space
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from seepage._noise import GaussianNoise
-from seepage.linear.columns._affine import Affine
-from seepage.linear.objective._estimators import Problem
-from seepage.linear.objective._losses import VectorLoss
-from seepage.linear.objective._minimizer import Minimizer
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import JointSums, derivatives
-from seepage.linear.rows._threads import one_threaded_blas
+from seepage.linear.columns import Affine
+from seepage.linear.objective import JointSums, Minimizer, Problem, VectorLoss, derivatives, joint_sums
+from seepage.linear.rows import Batch, Frame, one_threaded_blas
 
 Array = NDArray[np.float64]
 
+# Joint information loses the digits of the Hessian's condition squared: up to here they are not missed.
+_SQUARED = 1e3
 # Below this size a dense decomposition is cheaper than an iterative one.
 _DENSE = 64
 
@@ -37,10 +35,7 @@ class Geometry:
     """The row-independent part of the information about a set of private columns."""
 
     loss: VectorLoss
-    parameters: Array
-    """theta at the minimizer, shape (p, outputs)."""
-    hessian_inverse: Array
-    """H^-1, shape (outputs * p, outputs * p), output by output."""
+    minimizer: Minimizer
     whitening: Array | float
     """Sigma^(-1/2) as a matrix from parameters to what is published, or one over the scale of white noise."""
     reading: sparse.csr_array
@@ -66,6 +61,8 @@ class Geometry:
             reading = sparse.vstack([reading, sparse.csr_array((1, reading.shape[1]))], format="csr")
         found = cut.blocks()
         blocks = tuple(found.get(column, np.empty(0, dtype=np.intp)) for column in columns)
+        if minimizer.undecided.size:
+            reading, blocks = _decided(reading, blocks, minimizer)
         whitening: Array | float
         if noise.scale is not None:
             # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
@@ -73,15 +70,27 @@ class Geometry:
         else:
             # What is published is basis (x) identity times the parameters in which the minimizer is unique.
             whitening = noise.whiten(np.asarray(np.kron(problem.basis, np.eye(problem.size)), dtype=np.float64))
-        return cls(
-            problem.loss,
-            minimizer.parameters,
-            minimizer.hessian_inverse,
-            whitening,
-            reading,
-            blocks,
-            public_label,
-        )
+        return cls(problem.loss, minimizer, whitening, reading, blocks, public_label)
+
+    @property
+    def parameters(self) -> Array:
+        """Theta at the minimizer, shape (p, outputs)."""
+        return self.minimizer.parameters
+
+    @property
+    def hessian_inverse(self) -> Array:
+        """H^-1, shape (outputs * p, outputs * p), output by output."""
+        return self.minimizer.hessian_inverse
+
+    @property
+    def frame(self) -> Frame:
+        """The coordinates in which rows are looked at; a `position` is the minimizer there."""
+        return self.minimizer.frame
+
+    @property
+    def position(self) -> Array:
+        """The minimizer in the coordinates of the frame, shape (q, outputs)."""
+        return self.minimizer.position
 
     def of_attribute(self, index: int) -> "Geometry":
         """Return the geometry of the information about one attribute alone, the label being public."""
@@ -104,9 +113,23 @@ class Geometry:
 
     @cached_property
     def response(self) -> Array:
-        """G = Sigma^(-1/2) H^-1, shape (published, outputs * p)."""
-        # The inverse is symmetric, so its rows are its columns.
-        return self.in_noise_units(self.hessian_inverse).T
+        """G = Sigma^(-1/2) H^-1, from pulls on rows in the frame to what is published, (published, outputs * q)."""
+        return self._seen(self.frame, self.minimizer.inverse)
+
+    def _seen(self, frame: Frame, inverse: Array) -> Array:
+        """Return Sigma^(-1/2) times the inverse of a Hessian, which is symmetric: its rows are its columns."""
+        if frame.center is None and frame.axes is None:
+            return self.in_noise_units(inverse).T
+        p, outputs = self.parameters.shape
+        columns = inverse.reshape(outputs, -1, inverse.shape[1])
+        moved = np.matmul(frame.matrix(p), columns).reshape(outputs * p, -1)
+        return self.in_noise_units(moved.T).T
+
+    @cached_property
+    def read(self) -> sparse.csr_array | Array:
+        """T in the coordinates of the frame, shape (q, k)."""
+        # The center is a constant: it moves no feature.
+        return self.reading if self.frame.axes is None else np.asarray(self.frame.axes.T @ self.reading)
 
     def in_noise_units(self, moves: Array) -> Array:
         """Return each row of `moves`, a change of the parameters, in units of the noise on what is published."""
@@ -122,7 +145,7 @@ class Geometry:
     @cached_property
     def moved(self) -> Array:
         """G T for one output: how the release moves with each coordinate at unit slope, shape (published, k)."""
-        return np.asarray(self.response @ self.reading)
+        return np.asarray(self.response @ self.read)
 
     def jacobian(self, batch: Batch, attribute: int) -> Array:
         """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
@@ -138,16 +161,97 @@ class Geometry:
         values, vectors = eigh(self.moved @ self.moved.T)
         return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
 
-    def joint(self, sums: JointSums) -> float:
-        """Return eta of the joint release about the rows that were added up (eq. 2.11)."""
-        outputs, p = self.outputs, self.parameters.shape[0]
+    @cached_property
+    def joining(self) -> "Joining":
+        """What joint information needs of each row, and how to put it together."""
+        return Joining.of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Joining:
+    """Joint information about sets of rows (eq. 2.11), from sums over them.
+
+    G (sum c x x^T) G^T squares the Hessian's condition once more. Where that would be missed, the rows are looked at
+    along the axes of the Hessian: those of M with M M^T = H^-1 make every row as long as its leverage.
+    """
+
+    geometry: Geometry
+    frame: Frame
+    position: Array
+    response: Array
+    read: Array
+
+    @classmethod
+    def of(cls, geometry: Geometry) -> "Joining":
+        """Choose the coordinates in which sums keep their digits."""
+        found = geometry.minimizer
+        read = geometry.read
+        dense = read if isinstance(read, np.ndarray) else np.asarray(read.toarray())
+        if found.condition <= _SQUARED or found.frame.axes is not None:
+            return cls(geometry, found.frame, found.position, geometry.response, dense)
+        q, outputs = found.position.shape
+        blocks = found.inverse.reshape(outputs, q, outputs, q)
+        # One set of axes for all outputs: those of the mean over them.
+        values, vectors = eigh(np.einsum("cicj->ij", blocks) / outputs)
+        root = np.sqrt(np.maximum(values, 1e-300))
+        frame = found.frame.along(vectors * root)
+        position = (vectors / root).T @ found.position
+        turned = np.einsum("qi,cqds,sj->cidj", vectors / root, blocks, vectors / root, optimize=True)
+        inverse = np.asarray(turned).reshape(outputs * q, outputs * q)
+        return cls(geometry, frame, position, geometry._seen(frame, inverse), (vectors * root).T @ dense)
+
+    @cached_property
+    def sums(self) -> Callable[[Batch], JointSums]:
+        """What to add up over batches; a function that can travel."""
+        geometry = self.geometry
+        return partial(
+            joint_sums,
+            loss=geometry.loss,
+            position=self.position,
+            frame=self.frame,
+            tau_gram=geometry.tau.T @ geometry.tau,
+            public_label=geometry.public_label,
+        )
+
+    def eta(self, sums: JointSums) -> float:
+        """Return eta of the joint release about the rows that were added up."""
+        outputs, q = self.geometry.outputs, len(self.position)
         # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
-        total = np.einsum("cd,ab->cadb", sums.slope, (self.reading @ self.reading.T).toarray())
-        turned = (self.reading @ self.tau).T
+        total = np.einsum("cd,ab->cadb", sums.slope, self.read @ self.read.T)
+        turned = (self.read @ self.geometry.tau).T
         cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
         total += cross + cross.transpose(2, 3, 0, 1)
-        matrix = total.reshape(outputs * p, outputs * p) + sums.spread
+        matrix = total.reshape(outputs * q, outputs * q) + sums.spread
         return float(np.sqrt(max(_top_of_product(self.response, 0.5 * (matrix + matrix.T)), 0.0)))
+
+
+def _decided(
+    reading: sparse.csr_array, blocks: tuple[NDArray[np.intp], ...], minimizer: Minimizer
+) -> tuple[sparse.csr_array, tuple[NDArray[np.intp], ...]]:
+    """Cut each attribute's coordinates to the directions in which features keep to what ties them together.
+
+    Columns that are tied (the indicators of all levels add up to one) leave directions of the parameters undecided.
+    A value that breaks such a tie would decide them, and the minimizer of least norm would jump: only moves along the
+    ties, such as from one level to another, have a derivative.
+    """
+    undecided = minimizer.undecided
+    found, kept, start = [], [], 0
+    for block in blocks:
+        columns = reading[:, block].toarray()
+        length = np.linalg.norm(columns, axis=0)
+        length[length == 0] = 1.0
+        # Directions d with N^T T d = 0.
+        broken = undecided.T @ columns / length
+        free = null_space(broken, rcond=1e-9) if len(block) else np.empty((0, 0))
+        if len(block) and not free.shape[1]:
+            raise minimizer.not_unique(np.abs(undecided @ broken).max(axis=1))
+        scaled = free / length[:, None]
+        axes = np.linalg.qr(scaled)[0] if len(block) else scaled
+        found.append(columns @ axes)
+        kept.append(np.arange(start, start + axes.shape[1]))
+        start += axes.shape[1]
+    whole = np.column_stack(found) if found else np.empty((reading.shape[0], 0))
+    return sparse.csr_array(whole), tuple(kept)
 
 
 def _top_of_product(outer: Array, inner: Array) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines._progress import followed
+from seepage._tables import Column
+from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._refit import Refit
-from seepage.linear.rows._rows import RowsInMemory
-from seepage.linear.rows._sums import JointSums, joint_sums
-from seepage.linear.rows._threads import in_threads
+from seepage.linear.objective import JointSums
+from seepage.linear.rows import RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
 
@@ -60,16 +60,15 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     def joint(self, who: Who, attribute: str | None) -> float:
         mask = self.people.mask(who, self.count)
-        geometry = self.geometry_of(attribute)
-        tau_gram = geometry.tau.T @ geometry.tau
+        joining = self.geometry_of(attribute).joining
 
         def part(at: slice) -> JointSums:
             batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
-            return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
+            return joining.sums(batch)
 
-        return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
+        return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
-    def _column(self, attribute: str) -> NDArray[Any]:
+    def _column(self, attribute: str) -> Column:
         return self.rows.column(None if self.is_label(attribute) else attribute)
 
     @cached_property
@@ -104,7 +103,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         """What was refitted already: nothing is, twice."""
         return {}
 
-    def _refitted(self, attribute: str, column: NDArray[Any], values: tuple[Any, ...]) -> Distances:
+    def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
         matches = column[:, None] == np.array(values, dtype=column.dtype)
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute

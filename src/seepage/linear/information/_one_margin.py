@@ -9,8 +9,8 @@ from scipy.linalg import eigh
 
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._spectrum import top_eigenvalues
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import derivatives
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
 
@@ -36,6 +36,7 @@ class OneMargin:
     def examples(self, batch: Batch) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace (eq. 2.8) of each row's information."""
         geometry = self.geometry
+        batch = geometry.frame.rows(batch)
         diagonal, _ = geometry.spectrum
         r, a, b = self._slopes(batch)
         tau_squares = float(geometry.tau[:, 0] @ geometry.tau[:, 0])
@@ -47,6 +48,7 @@ class OneMargin:
     def attributes(self, batch: Batch) -> Array:
         """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
         geometry = self.geometry
+        batch = geometry.frame.rows(batch)
         tau = geometry.tau[:, 0]
         u = batch.project(geometry.response.T)
         r, a, b = self._slopes(batch)
@@ -83,7 +85,7 @@ class OneMargin:
         return spectra
 
     def _slopes(self, batch: Batch) -> tuple[Array, Array, Array]:
-        margins = batch.project(self.geometry.parameters)
+        margins = batch.project(self.geometry.position)
         slope, curvature, label_slope = derivatives(batch, self.geometry.loss, margins)
         b = label_slope[:, 0, 0]
         return slope[:, 0], curvature[:, 0, 0], np.zeros_like(b) if self.geometry.public_label else b

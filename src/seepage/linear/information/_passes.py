@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar, Protocol
@@ -13,9 +13,9 @@ import numpy as np
 
 from seepage._tables import Table
 from seepage.engines import Engine
-from seepage.engines._output import Output
-from seepage.linear.rows._rows import Batch, InMemory, Reading, check_raw
-from seepage.linear.rows._sums import Nothing
+from seepage.engines.storage import Output
+from seepage.linear.objective import Nothing
+from seepage.linear.rows import Batch, InMemory, Reading, check_raw
 
 # What a process imports before workers are forked from it.
 WARM = "seepage.linear._warm"
@@ -100,7 +100,14 @@ def fingerprint(*parts: Any) -> str:
     """Return a name for some numbers and settings that is the same in every process."""
     found = hashlib.sha256()
     for part in parts:
-        found.update(np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+        if isinstance(part, np.ndarray):
+            found.update(np.ascontiguousarray(part).tobytes())
+        elif is_dataclass(part):
+            # What is printed of an array leaves numbers out.
+            held = [getattr(part, each.name) for each in fields(part)]
+            found.update(fingerprint(type(part).__name__, *held).encode())
+        else:
+            found.update(repr(part).encode())
     return found.hexdigest()
 
 
@@ -160,6 +167,9 @@ class OnEngine:
     @property
     def table(self) -> Table:
         return self.rows.table
+
+    def few(self) -> Batch:
+        return self.rows.few()
 
     def spans(self, *, summed: bool = False) -> list[slice]:
         return self.rows.spans(summed=summed)

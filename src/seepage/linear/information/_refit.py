@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from seepage._errors import MinimizerError
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.objective._losses import Loss, VectorLoss
-from seepage.linear.rows._rows import Batch, RowsInMemory
-from seepage.linear.rows._sums import derivatives
-from seepage.linear.rows._threads import in_threads
+from seepage.linear.objective import Loss, VectorLoss, derivatives
+from seepage.linear.rows import Batch, RowsInMemory, in_threads
 
 Array = NDArray[np.float64]
 

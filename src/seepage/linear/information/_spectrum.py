@@ -11,10 +11,13 @@ h = (b_i / r_i^2) f and alpha = a_i / r_i^2, and for any mu that is no entry of 
     #eigenvalues above mu = #{k : D_k > mu} + #positive eigenvalues of W(mu) - 1,
     W(mu) = [[-M_gg, -1 - M_gh], [-1 - M_gh, alpha - M_hh]],   M_xy = sum_k x_k y_k / (D_k - mu).
 
-One sweep over the p entries gives W and its derivative, hence three things at once: on which side of mu the root lies
-(exactly), a Rayleigh quotient (a lower bound of the root, cubically convergent), and the vector it belongs to. The
-search keeps a bracket [lower, upper] that only inertia may move upward from below and downward from above, so what it
-returns is certified whatever the Rayleigh steps did.
+One sweep over the p entries gives W and its derivative, hence two things at once: on which side of mu the root lies,
+and a Rayleigh quotient that is nearer to the root (cubically so). Nothing but inertia moves the bracket [lower, upper],
+so what the search returns is certified whatever the quotients did.
+
+Next to an entry of D, or to several that are tied, one direction of W grows without bound and takes the digits of the
+other with it, which is the one that decides. The sweep is then done once more in the axes of W: each entry's part in
+the deciding direction is formed before anything is added, so no large number is ever subtracted.
 """
 
 import numba
@@ -27,6 +30,10 @@ _PATIENCE = 12
 _MOST_SWEEPS = 200
 # When the terms without r^2 are so many times larger, those with it are lost to rounding; and squares stay finite.
 _NEGLIGIBLE = 1e60
+# A determinant that is smaller than this share of its two products may have the wrong sign.
+_CANCELLED = 1e-13
+# The step from an entry of D to the numbers next to it.
+_NEXT = 4e-16
 
 # Reassociation lets the sums use vector instructions; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -36,7 +43,7 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 def _sweep(diagonal, row, fixed, mu):  # type: ignore[no-untyped-def]
     rr = rf = ff = rr2 = rf2 = ff2 = 0.0
     for k in range(diagonal.shape[0]):
-        t = 1.0 / (diagonal[k] - mu)
+        t = 1.0 / (mu - diagonal[k])
         x = row[k] * t
         y = fixed[k] * t
         rr += x * row[k]
@@ -46,6 +53,23 @@ def _sweep(diagonal, row, fixed, mu):  # type: ignore[no-untyped-def]
         rf2 += x * y
         ff2 += y * y
     return rr, rf, ff, rr2, rf2, ff2
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _turned_sweep(diagonal, row, fixed, mu, x_row, x_fixed, y_row, y_fixed):  # type: ignore[no-untyped-def]
+    """Return the same sums for two combinations x and y of the vectors."""
+    xx = xy = yy = xx2 = xy2 = yy2 = 0.0
+    for k in range(diagonal.shape[0]):
+        t = 1.0 / (mu - diagonal[k])
+        x = x_row * row[k] + x_fixed * fixed[k]
+        y = y_row * row[k] + y_fixed * fixed[k]
+        xx += x * x * t
+        xy += x * y * t
+        yy += y * y * t
+        xx2 += (x * t) * (x * t)
+        xy2 += (x * t) * (y * t)
+        yy2 += (y * t) * (y * t)
+    return xx, xy, yy, xx2, xy2, yy2
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -89,27 +113,38 @@ def _eigenpair(p, q, s, upper):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _root_is_above_first(diagonal, row, fixed, alpha, beta, row_is_g):  # type: ignore[no-untyped-def]
-    """Return whether the top eigenvalue exceeds D_1, by the inertia in the limit mu -> D_1 from above."""
-    first = diagonal[0]
-    b_gg = b_gh = b_hh = m_gg = m_gh = m_hh = 0.0
-    for k in range(diagonal.shape[0]):
-        g, h = (row[k], beta * fixed[k]) if row_is_g else (fixed[k], beta * row[k])
-        distance = diagonal[k] - first
-        if distance >= -1e-14 * first:
-            b_gg += g * g
-            b_gh += g * h
-            b_hh += h * h
-        else:
-            m_gg += g * g / distance
-            m_gh += g * h / distance
-            m_hh += h * h / distance
-    tied, x, y = _eigenpair(b_gg, b_gh, b_hh, False)
-    if tied > 1e-12 * (b_gg + b_hh):
-        return True
-    if b_gg + b_hh == 0.0:
-        return _eigenpair(-m_gg, -1.0 - m_gh, alpha - m_hh, False)[0] > 0.0
-    return -m_gg * x * x + 2.0 * (-1.0 - m_gh) * x * y + (alpha - m_hh) * y * y > 0.0
+def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g):  # type: ignore[no-untyped-def]
+    """Return whether the root lies above mu, and a Rayleigh quotient, NaN when it means nothing.
+
+    The vectors are x = `to_row` row and y = `to_fixed` fixed, which are s_g g and s_h h of unit length in one order or
+    the other: W in their terms has the same inertia.
+    """
+    xx, xy, yy, xx2, xy2, yy2 = _sweep(diagonal, row, fixed, mu)
+    both, bend, flat = to_row * to_fixed, -s_g * s_h, alpha * s_h * s_h
+    c_xx, c_yy = (0.0, flat) if row_is_g else (flat, 0.0)
+    p, q, s = c_xx + to_row**2 * xx, bend + both * xy, c_yy + to_fixed**2 * yy
+    n_xx, n_xy, n_yy = to_row**2 * xx2, both * xy2, to_fixed**2 * yy2
+    cosine, sine = 1.0, 0.0
+    if abs(p * s - q * q) <= _CANCELLED * (abs(p * s) + q * q):
+        _, cosine, sine = _eigenpair(p, q, s, p + s > 0.0)
+        xx, xy, yy, n_xx, n_xy, n_yy = _turned_sweep(
+            diagonal, row, fixed, mu, cosine * to_row, sine * to_fixed, -sine * to_row, cosine * to_fixed
+        )
+        p = c_xx * cosine * cosine + 2.0 * bend * cosine * sine + c_yy * sine * sine + xx
+        q = (c_yy - c_xx) * cosine * sine + bend * (cosine - sine) * (cosine + sine) + xy
+        s = c_xx * sine * sine - 2.0 * bend * cosine * sine + c_yy * cosine * cosine + yy
+    # Above every D_k the root is to the right iff W is positive definite (its smaller eigenvalue is positive);
+    # between D_2 and D_1 iff W has a positive eigenvalue (its larger one is).
+    omega, x, y = _eigenpair(p, q, s, mu < diagonal[0])
+    cross = 2.0 * x * y * n_xy
+    slope = x * x * n_xx + y * y * n_yy + cross
+    # Next to an entry of D the slope can be lost to cancellation; its quotient then means nothing.
+    if not slope > 1e-6 * (x * x * n_xx + y * y * n_yy + abs(cross)):
+        return omega > 0.0, np.nan
+    x, y = cosine * x - sine * y, sine * x + cosine * y
+    along = x if row_is_g else y
+    quotient = mu + omega * (1.0 + omega * (alpha * (along / s_g) ** 2 + 2.0 * x * y / (s_g * s_h))) / slope
+    return omega > 0.0, quotient
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -117,9 +152,8 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
     """Return the top eigenvalue of diag(D) + alpha g g^T + beta (f g^T + g f^T)."""
     rr, rf, drr, drf = moments
     ff, dff = fixed_moments
-    p = diagonal.shape[0]
     first = diagonal[0]
-    second = diagonal[1] if p > 1 else 0.0
+    second = diagonal[1] if diagonal.shape[0] > 1 else 0.0
     # Rename the moments: g carries alpha, h = beta f.
     if row_is_g:
         gg, gh, hh = rr, beta * rf, beta * beta * ff
@@ -129,68 +163,47 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
         gg, gh, hh = ff, beta * rf, beta * beta * rr
         dgg, dgh, dhh = dff, beta * drf, beta * beta * drr
         g0, h0 = fixed[0], beta * row[0]
+    s_g = 1.0 / np.sqrt(gg) if gg > 0.0 else 1.0
+    s_h = 1.0 / np.sqrt(hh) if hh > 0.0 else 1.0
+    to_row, to_fixed = (s_g, s_h * beta) if row_is_g else (s_h * beta, s_g)
 
     # The top eigenvalue of the two rank-one terms alone, and the vector x g + y h it belongs to:
     # (alpha gg + gh) x + (alpha gh + hh) y = rank_two x,  gg x + gh y = rank_two y.
     middle = 0.5 * alpha * gg + gh
-    rank_two = middle + np.sqrt(max(middle * middle + gg * hh - gh * gh, 0.0))
-    lower = max(0.0, first + alpha * g0 * g0 + 2.0 * g0 * h0)
+    rank_two = max(middle + np.sqrt(max(middle * middle + gg * hh - gh * gh, 0.0)), 0.0)
+    size = first + rank_two + alpha * gg + abs(gh)
+    # Between the second entry (two terms, one of each sign, move no eigenvalue past its neighbor) and the sum of norms,
+    # each widened by the rounding of its own terms.
+    lower = max(second * (1.0 - _NEXT), first + alpha * g0 * g0 + 2.0 * g0 * h0 - 8.0 * _NEXT * size, 0.0)
+    upper = first + rank_two + 8.0 * _NEXT * size
     x, y = rank_two - gh, gg
     norm = x * x * gg + 2.0 * x * y * gh + y * y * hh
-    # Where x g and y h nearly cancel, the quotient is rounding error and bounds nothing.
+    mu = lower
+    # Where x g and y h nearly cancel, the quotient is rounding error.
     if norm > 1e-6 * (x * x * gg + y * y * hh):
-        lower = max(lower, rank_two + (x * x * dgg + 2.0 * x * y * dgh + y * y * dhh) / norm)
-    upper = first + max(rank_two, 0.0)
-    # Rounding in the Rayleigh quotients must not push the bracket past the root.
-    lower = max(lower * (1.0 - 4e-16), second)
-    upper *= 1.0 + 4e-16
-
-    mu = lower if lower > second * (1.0 + 1e-9) else 0.5 * (first + second)
+        mu = max(mu, rank_two + (x * x * dgg + 2.0 * x * y * dgh + y * y * dhh) / norm)
     for sweep in range(_MOST_SWEEPS):
         if upper - lower <= TOLERANCE * upper:
             break
-        if mu == first:
-            # The limit from above: the terms of D_1 grow without bound, so only what is orthogonal to them decides.
-            if _root_is_above_first(diagonal, row, fixed, alpha, beta, row_is_g):
-                lower = first
-            else:
-                upper = first
+        if not (lower < mu < upper):
             mu = 0.5 * (lower + upper)
-            continue
-        rr, rf, ff, rr2, rf2, ff2 = _sweep(diagonal, row, fixed, mu)
-        if not np.isfinite(rr + ff + rr2 + ff2):
-            # mu is an entry of D (or too near to divide by): step off it.
-            mu += max(abs(mu) * 1e-15, 1e-300)
-            continue
-        if row_is_g:
-            m_gg, m_gh, m_hh = rr, beta * rf, beta * beta * ff
-            n_gg, n_gh, n_hh = rr2, beta * rf2, beta * beta * ff2
-        else:
-            m_gg, m_gh, m_hh = ff, beta * rf, beta * beta * rr
-            n_gg, n_gh, n_hh = ff2, beta * rf2, beta * beta * rr2
-        omega, x, y = _eigenpair(-m_gg, -1.0 - m_gh, alpha - m_hh, mu < first)
-        # Above every D_k the root is to the right iff W is positive definite (its smaller eigenvalue is positive);
-        # between D_2 and D_1 iff W has a positive eigenvalue (its larger one is).
-        if omega > 0.0:
+        if mu == first or (sweep == _PATIENCE and lower < first < upper):
+            # Which side of D_1 the root is on is asked next to it, where every quotient is still a number.
+            mu = first * (1.0 + _NEXT)
+        is_above, quotient = _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
+        if is_above:
             lower = max(lower, mu)
         else:
             upper = min(upper, mu)
-        cross = 2.0 * x * y * n_gh
-        slope = x * x * n_gg + y * y * n_hh + cross
-        # Next to an entry of D the slope can be lost to cancellation; its quotient then means nothing.
-        trusted = slope > 1e-6 * (x * x * n_gg + y * y * n_hh + abs(cross))
-        quotient = mu + omega * (1.0 + omega * (alpha * x * x + 2.0 * x * y)) / slope if trusted else mu
-        if sweep < _PATIENCE and lower < quotient < upper:
-            lower = max(lower, quotient * (1.0 - 4e-16))
-            # Once the quotient hardly moves, look just above it: inertia then closes the bracket.
-            if abs(quotient - mu) <= 1e-5 * quotient:
-                mu = min(quotient * (1.0 + 0.4 * TOLERANCE), 0.5 * (quotient + upper))
-            else:
-                mu = quotient
-        elif lower < first < upper:
-            mu = first
-        else:
+        if sweep >= _PATIENCE or not (lower <= quotient <= upper):
             mu = 0.5 * (lower + upper)
+        elif abs(quotient - mu) > 1e-5 * quotient:
+            mu = quotient
+        elif upper > quotient * (1.0 + 0.4 * TOLERANCE):
+            # Once the quotient hardly moves, inertia closes the bracket on both sides of it.
+            mu = quotient * (1.0 + 0.4 * TOLERANCE)
+        else:
+            mu = quotient * (1.0 - 0.4 * TOLERANCE)
     return 0.5 * (lower + upper)
 
 

@@ -4,8 +4,8 @@ Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j
 loss, P, how labels and class weights enter, and how near to the minimizer the solver promises to come.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, Literal
 
 import numpy as np
@@ -35,47 +35,10 @@ from seepage.linear.objective._losses import (
     TweedieIdentity,
     VectorLoss,
 )
+from seepage.linear.rows import Labels
 
 Array = NDArray[np.float64]
 Precision = Literal["direct", "iterative", "stochastic"]
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """How labels become the numbers that the loss sees."""
-
-    classes: NDArray[Any] | None
-    """The classes of a classifier; None for a regression."""
-    codes: Array | None
-    """One row of numbers for each class."""
-    outputs: int
-
-    def encode(self, labels: NDArray[Any]) -> Array:
-        """Return labels as numbers, shape (n, outputs)."""
-        if self.classes is None or self.codes is None:
-            try:
-                numbers = np.asarray(labels, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise InputError(f"The target of a regression must be numbers, not {labels[:1].tolist()!r}.") from None
-            numbers = numbers.reshape(len(numbers), -1)
-            if numbers.shape[1] != self.outputs:
-                raise InputError(f"y has {numbers.shape[1]} columns; the model was fitted on {self.outputs}.")
-            return numbers
-        return self.codes[self.positions(labels)]
-
-    def positions(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the index of each label among the classes."""
-        assert self.classes is not None
-        try:
-            index = np.searchsorted(self.classes, labels).clip(0, len(self.classes) - 1)
-            strange = self.classes[index] != labels
-        except TypeError:
-            strange = np.ones(len(labels), dtype=bool)
-        if np.any(strange):
-            raise InputError(
-                f"y holds {labels[np.argmax(strange)]!r}, which is none of the model's classes {self.classes.tolist()}."
-            )
-        return np.asarray(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +60,8 @@ class Problem:
     precision: Precision
     gradient_promise: float
     """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
+    residual_promise: float
+    """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
 
     @property
     def size(self) -> int:
@@ -105,44 +70,103 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class Objective:
+    """What an estimator minimizes: a loss of each row's margin, and a penalty.
+
+    Attributes
+    ----------
+    loss : Loss or VectorLoss
+        Of one row, given its margin and its label; a loss of one margin is that of every output.
+    penalty : float or array
+        The factor on half of each squared coefficient, where the objective is a sum over the rows, not a mean.
+    precision : {"direct", "iterative", "stochastic"}
+        How near to the minimizer the solver comes.
+    intercept_penalty : float
+        The same factor for the intercept.
+    margin_codes : (float, float)
+        For a classifier, the numbers that its loss takes for "not this class" and "this class".
+    gradient_promise : float
+        The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none.
+    balanced_by_weight : bool
+        Whether `class_weight="balanced"` goes by the weight of each class, not by its number of rows.
+    """
+
     loss: VectorLoss
     penalty: float | Array
-    """Of the coefficients, for the objective as a sum over rows."""
-    precision: Precision
-    classifier: bool = False
+    precision: Precision = "iterative"
     intercept_penalty: float = 0.0
     margin_codes: tuple[float, float] = (0.0, 1.0)
     gradient_promise: float = 0.0
+    balanced_by_weight: bool = False
+    residual_promise: float = 0.0
 
 
-Reader = Callable[[Any, float, int, int], _Read]
+@singledispatch
+def reader(model: Any, total_weight: float, count: int, outputs: int) -> Objective:
+    """Return what a fitted estimator minimized; registering a class makes its estimators measurable.
+
+    A class inherits no reader: what a subclass minimizes may be something else.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: it has `coef_`, `intercept_` and `fit_intercept`, and `classes_` if it is a classifier.
+    total_weight : float
+        The sum of all row weights.
+    count : int
+        The number of rows.
+    outputs : int
+        How many rows `coef_` has.
+
+    Examples
+    --------
+    >>> from seepage.linear import Objective, Squared, reader
+    >>> from sklearn.linear_model import LinearRegression
+    >>> class MeanRidge(LinearRegression):
+    ...     "Minimizes the mean of squared errors over two, plus half of squared coefficients."
+    >>> @reader.register
+    ... def _(model: MeanRidge, total_weight, count, outputs):
+    ...     return Objective(Squared(), penalty=total_weight)
+    """
+    known = ", ".join(supported_names())
+    raise UnsupportedError(
+        f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
+    )
 
 
-def _linear_regression(model: Any, total: float, count: int, outputs: int) -> _Read:
+def _linear_regression(model: Any, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
-    return _Read(_of_outputs(Squared(), outputs), 0.0, "direct")
+    # Only the direct solver for dense features tells a rank.
+    direct = hasattr(model, "rank_") or not hasattr(model, "tol")
+    promise = 0.0 if direct else float(model.tol)
+    return Objective(Squared(), 0.0, "direct" if direct else "iterative", residual_promise=promise)
 
 
-def _ridge(model: Any, total: float, count: int, outputs: int) -> _Read:
+def _ridge(model: Any, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
     alpha = np.asarray(model.alpha, dtype=np.float64)
-    return _Read(_of_outputs(Squared(), outputs), alpha, _ridge_precision(model))
+    precision, promise = _ridge_precision(model)
+    return Objective(Squared(), alpha, precision, residual_promise=promise)
 
 
-def _ridge_classifier(model: Any, total: float, count: int, outputs: int) -> _Read:
+def _ridge_classifier(model: Any, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
-    loss = _of_outputs(Squared(), outputs)
-    return _Read(loss, float(model.alpha), _ridge_precision(model), classifier=True, margin_codes=(-1.0, 1.0))
+    precision, promise = _ridge_precision(model)
+    return Objective(Squared(), float(model.alpha), precision, margin_codes=(-1.0, 1.0), residual_promise=promise)
 
 
-def _ridge_precision(model: Any) -> Precision:
-    if model.solver in ("auto", "svd", "cholesky"):
-        return "direct"
-    return "iterative" if model.solver in ("lsqr", "sparse_cg", "lbfgs") else "stochastic"
+def _ridge_precision(model: Any) -> tuple[Precision, float]:
+    """Return how near a ridge solver comes, and the relative residual that it stops at."""
+    # "auto" is a solver only after fitting: conjugate gradients for sparse features, Cholesky's for others.
+    solver = getattr(model, "solver_", model.solver)
+    if solver in ("auto", "svd", "cholesky"):
+        return "direct", 0.0
+    if solver in ("lsqr", "sparse_cg"):
+        return "iterative", float(model.tol)
+    return ("iterative" if solver == "lbfgs" else "stochastic"), 0.0
 
 
-def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> _Read:
+def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> Objective:
     if not np.isfinite(model.C):
         strength = 0.0
     elif getattr(model, "penalty", None) in ("l1", "elasticnet") or (model.l1_ratio or 0) != 0:
@@ -152,17 +176,17 @@ def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> 
     loss: VectorLoss = Logistic() if outputs == 1 else Softmax(outputs)
     # liblinear appends a constant feature and penalizes its coefficient like any other.
     liblinear = model.solver == "liblinear"
-    return _Read(
+    return Objective(
         loss,
         strength,
         "stochastic" if model.solver in ("sag", "saga") else "iterative",
-        classifier=True,
         intercept_penalty=strength / float(model.intercept_scaling) ** 2 if liblinear else 0.0,
         gradient_promise=0.0 if liblinear or model.solver in ("sag", "saga") else float(model.tol),
+        balanced_by_weight=True,
     )
 
 
-def _tweedie(model: Any, total: float, count: int, outputs: int) -> _Read:
+def _tweedie(model: Any, total: float, count: int, outputs: int) -> Objective:
     if isinstance(model, PoissonRegressor):
         power, link = 1.0, "log"
     elif isinstance(model, GammaRegressor):
@@ -172,10 +196,10 @@ def _tweedie(model: Any, total: float, count: int, outputs: int) -> _Read:
         link = ("identity" if power <= 0 else "log") if model.link == "auto" else model.link
     loss: Loss = Tweedie(power) if link == "log" else Squared() if power == 0 else TweedieIdentity(power)
     # These objectives are means over the weights.
-    return _Read(loss, float(model.alpha) * total, "iterative", gradient_promise=float(model.tol))
+    return Objective(loss, float(model.alpha) * total, "iterative", gradient_promise=float(model.tol))
 
 
-def _sgd(model: Any, total: float, count: int, outputs: int) -> _Read:
+def _sgd(model: Any, total: float, count: int, outputs: int) -> Objective:
     allowed = {"squared_error": Squared(), "log_loss": Logistic()}
     if model.loss not in allowed:
         raise UnsupportedError(
@@ -190,13 +214,11 @@ def _sgd(model: Any, total: float, count: int, outputs: int) -> _Read:
             "differently, which is not supported. Use LogisticRegression, or sample_weight."
         )
     strength = float(model.alpha) * count if model.penalty == "l2" else 0.0
-    classifier = isinstance(model, SGDClassifier)
     codes = (-1.0, 1.0) if model.loss == "squared_error" else (0.0, 1.0)
-    loss = _of_outputs(allowed[model.loss], outputs)
-    return _Read(loss, strength, "stochastic", classifier=classifier, margin_codes=codes)
+    return Objective(allowed[model.loss], strength, "stochastic", margin_codes=codes)
 
 
-_READERS: dict[type, Reader] = {
+for _kind, _read in {
     LinearRegression: _linear_regression,
     Ridge: _ridge,
     RidgeClassifier: _ridge_classifier,
@@ -206,21 +228,28 @@ _READERS: dict[type, Reader] = {
     TweedieRegressor: _tweedie,
     SGDRegressor: _sgd,
     SGDClassifier: _sgd,
-}
+}.items():
+    reader.register(_kind, _read)
 
 
 def supported_names() -> tuple[str, ...]:
     """Return the classes of models that can be measured."""
-    return tuple(kind.__name__ for kind in _READERS)
+    return tuple(kind.__name__ for kind in reader.registry if kind is not object)
+
+
+def _objective(model: Any, total_weight: float, count: int, outputs: int) -> Objective:
+    """Return what the reader of this very class says."""
+    found = reader.registry.get(type(model), reader.registry[object])(model, total_weight, count, outputs)
+    if outputs > 1 and isinstance(found.loss, Loss):
+        # Several outputs that share nothing but the rows.
+        return replace(found, loss=Separate(found.loss, outputs))
+    return found
 
 
 def check_known(model: Any) -> None:
     """Refuse a model that cannot be measured."""
-    if type(model) not in _READERS:
-        known = ", ".join(supported_names())
-        raise UnsupportedError(
-            f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
-        )
+    if type(model) not in reader.registry:
+        reader.registry[object](model, 1.0, 1, 1)
 
 
 def check_supported(model: Any) -> None:
@@ -241,13 +270,14 @@ def labels_of(model: Any) -> Labels:
         return Labels(None, None, outputs)
     if isinstance(model.classes_, list) or getattr(model, "classes_", np.empty(0)).ndim != 1:
         raise UnsupportedError(f"{type(model).__name__} with several labels a row is not supported.")
-    low, high = _READERS[type(model)](model, 1.0, 1, outputs).margin_codes
+    found = _objective(model, 1.0, 1, outputs)
+    low, high = found.margin_codes
     if outputs == 1:
         codes = np.array([[low], [high]])
     else:
         codes = np.where(np.eye(outputs, dtype=bool), high, low)
-        if isinstance(model, LogisticRegression):
-            codes = codes @ Softmax(outputs).basis
+        if isinstance(found.loss, Softmax):
+            codes = codes @ found.loss.basis
     return Labels(np.asarray(model.classes_), codes, codes.shape[1])
 
 
@@ -265,8 +295,7 @@ def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) ->
     if setting is None or counts is None or weighted is None:
         return None
     if isinstance(setting, str):
-        # scikit-learn balances by weight in LogisticRegression and by count elsewhere.
-        base = weighted if isinstance(model, LogisticRegression) else counts
+        base = weighted if _objective(model, 1.0, 1, len(np.atleast_2d(model.coef_))).balanced_by_weight else counts
         return np.asarray(base.sum() / (len(base) * base))
     return np.array([float(setting.get(label, 1.0)) for label in np.asarray(model.classes_).tolist()])
 
@@ -289,7 +318,7 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
     """
     single = np.asarray(model.coef_).dtype == np.float32
     coefficients = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    found = _READERS[type(model)](model, total_weight, count, coefficients.shape[0])
+    found = _objective(model, total_weight, count, coefficients.shape[0])
     parameters = coefficients.T
     penalty = np.broadcast_to(np.asarray(found.penalty, dtype=np.float64), parameters.shape)
     if model.fit_intercept:
@@ -314,11 +343,8 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
         # Single precision loses digits that a direct solver would have kept.
         precision="iterative" if found.precision == "direct" and single else found.precision,
         gradient_promise=found.gradient_promise,
+        residual_promise=found.residual_promise,
     )
-
-
-def _of_outputs(loss: Loss, outputs: int) -> VectorLoss:
-    return loss if outputs == 1 else Separate(loss, outputs)
 
 
 def _refuse_positive(model: Any) -> None:

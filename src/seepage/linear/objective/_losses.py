@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit
 
 Array = NDArray[np.float64]
 
@@ -110,11 +111,11 @@ class Logistic(Loss):
         return np.logaddexp(0.0, m) - y * m
 
     def slope(self, m: Array, y: Array) -> Array:
-        return np.asarray(expit(m) - y)
+        # s(m) - y, where 1 - s(m) = s(-m): far on the right side of a label nothing is left of the difference.
+        return np.asarray((1.0 - y) * expit(m) - y * expit(-m))
 
     def curvature(self, m: Array, y: Array) -> Array:
-        s: Array = expit(m)
-        return s * (1.0 - s)
+        return np.asarray(expit(m) * expit(-m))
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return np.full_like(m, -1.0)
@@ -194,21 +195,105 @@ class Softmax(VectorLoss):
         return np.asarray(null_space(np.ones((1, self.classes))))
 
     def value(self, margins: Array, labels: Array) -> Array:
-        return np.asarray(logsumexp(margins @ self.basis.T, axis=1) - (labels * margins).sum(axis=1))
+        found = np.empty(len(margins))
+        _log_sums(margins @ self.basis.T, found)
+        return np.asarray(found - np.einsum("nc,nc->n", labels, margins))
 
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
-        share = softmax(margins @ self.basis.T, axis=1)
-        mean = share @ self.basis
-        curvature = np.einsum("nc,ca,cb->nab", share, self.basis, self.basis) - mean[:, :, None] * mean[:, None, :]
-        label_slope = np.broadcast_to(-np.eye(self.outputs), curvature.shape)
-        return Derivatives(mean - labels, curvature, label_slope)
+        n = len(margins)
+        slope, curvature = np.empty((n, self.outputs)), np.empty((n, self.outputs, self.outputs))
+        _softmax_derivatives(margins @ self.basis.T, self._own(labels), self.basis, slope, curvature)
+        return Derivatives(slope, curvature, np.broadcast_to(-np.eye(self.outputs), curvature.shape))
 
     def lead(self, margins: Array, labels: Array) -> Array:
-        every, own = margins @ self.basis.T, (labels @ self.basis.T).argmax(axis=1)
-        rows = np.arange(len(every))
-        mine = every[rows, own]
-        every[rows, own] = -np.inf
-        return np.asarray(mine - every.max(axis=1))
+        found = np.empty(len(margins))
+        _leads(margins @ self.basis.T, self._own(labels), found)
+        return found
+
+    def _own(self, labels: Array) -> NDArray[np.intp]:
+        """Return the class that each label stands for."""
+        found = np.empty(len(labels), dtype=np.intp)
+        _nearest(labels @ self.basis.T, found)
+        return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _nearest(values, found):  # type: ignore[no-untyped-def]
+    """Fill `found` with the place of each row's largest value."""
+    for row in range(values.shape[0]):
+        first = 0
+        for c in range(1, values.shape[1]):
+            if values[row, c] > values[row, first]:
+                first = c
+        found[row] = first
+
+
+@numba.njit(cache=True, nogil=True)
+def _leads(margins, own, found):  # type: ignore[no-untyped-def]
+    """Fill `found` with how far each row's own class is ahead of the next."""
+    for row in range(margins.shape[0]):
+        best = -np.inf
+        for c in range(margins.shape[1]):
+            if c != own[row]:
+                best = max(best, margins[row, c])
+        found[row] = margins[row, own[row]] - best
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_sums(margins, found):  # type: ignore[no-untyped-def]
+    """Fill `found` with the logarithm of each row's sum of exponentials."""
+    for row in range(margins.shape[0]):
+        largest = margins[row].max()
+        total = 0.0
+        for c in range(margins.shape[1]):
+            total += np.exp(margins[row, c] - largest)
+        found[row] = largest + np.log(total)
+
+
+@numba.njit(cache=True, nogil=True)
+def _softmax_derivatives(margins, own, basis, slope, curvature):  # type: ignore[no-untyped-def]
+    """Fill slope and curvature of cross entropy in the directions of `basis`."""
+    classes, outputs = basis.shape
+    share, rest, pull = np.empty(classes), np.empty(classes), np.empty(classes)
+    bent = np.empty((classes, outputs))
+    for row in range(margins.shape[0]):
+        first, total = 0, 0.0
+        for c in range(1, classes):
+            if margins[row, c] > margins[row, first]:
+                first = c
+        for c in range(classes):
+            share[c] = np.exp(margins[row, c] - margins[row, first])
+            total += share[c]
+        others = 0.0
+        for c in range(classes):
+            share[c] /= total
+            rest[c] = 1.0 - share[c]
+            if c != first:
+                others += share[c]
+        # One minus the share of the likeliest class is the sum of the others: the difference has no digits of it left.
+        rest[first] = others
+        for c in range(classes):
+            pull[c] = share[c]
+        pull[own[row]] = -rest[own[row]]
+        # diag(share) - share share^T, its diagonal without a difference, times the basis.
+        for c in range(classes):
+            for a in range(outputs):
+                value = rest[c] * basis[c, a]
+                for d in range(classes):
+                    if d != c:
+                        value -= share[d] * basis[d, a]
+                bent[c, a] = share[c] * value
+        for a in range(outputs):
+            value = 0.0
+            for c in range(classes):
+                value += pull[c] * basis[c, a]
+            slope[row, a] = value
+            for b in range(a + 1):
+                value = 0.0
+                for c in range(classes):
+                    value += basis[c, a] * bent[c, b]
+                curvature[row, a, b] = value
+                curvature[row, b, a] = value
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,227 @@
 """The exact minimizer near a fitted model, and whether the two belong together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lapack
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh, lapack
 
 from seepage._errors import MinimizerError
+from seepage.linear.objective._acceptance import Departure, Promise, check_fit
 from seepage.linear.objective._estimators import Problem
-from seepage.linear.rows._sums import NewtonSums
+from seepage.linear.objective._sums import NewtonSums
+from seepage.linear.rows import Frame
 
 Array = NDArray[np.float64]
+Evaluate = Callable[[Array, Frame], NewtonSums]
 
-# How far a model may be from the minimizer, in standard errors of its own parameters, before we say that it was not
-# fitted on this data. A closed-form fit is off by rounding alone; one row too many moves it by 1/sqrt(n).
-_ALLOWED = {"direct": 1e-4, "iterative": 0.05, "stochastic": 0.5}
 _MOST_STEPS = 60
+_MOST_HALVINGS = 40
 _SETTLED = 1e-11
-_SINGULAR = 1e-13
+# Newton's steps shrink by squares until rounding stops them; from here on a step that does not shrink is rounding.
+_NEAR = 1e-6
+# Sums of products lose as many digits as the Hessian's condition has: up to here they are not missed.
+_WELL_CONDITIONED = 1e-7
+_MOST_FRAMES = 4
+# An eigenvalue below this share of the largest is rounding: its direction is looked at again, in a frame of its own.
+_UNCLEAR = 1e-14
+# A combination of columns, next to the columns themselves: below this it is nothing but their rounding.
+_NOTHING = 1e-13
+# What rounding may leave of the numbers, relatively, before it is stated, and before nothing is said at all.
+STATED = 1e-8
+_REFUSED = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Minimizer:
     """The parameters at which the gradient vanishes, and the curvature there."""
 
-    parameters: Array
-    """Shape (p, outputs)."""
-    hessian_inverse: Array
-    """Shape (outputs * p, outputs * p), output by output."""
+    frame: Frame
+    """The coordinates in which it was found."""
+    position: Array
+    """The minimizer in that frame, shape (q, outputs)."""
+    inverse: Array
+    """The inverse of the Hessian in that frame, shape (outputs * q, outputs * q), output by output."""
     distance: float
     """How far the given parameters were, in standard errors (eq. 4.2)."""
     steps: int
+    condition: float
+    """Of the Hessian, its diagonal scaled to one."""
+    rounding: float
+    """The relative error that float64 leaves in what is computed from this."""
+    undecided: Array
+    """Directions in which the objective is constant, shape (p, r); the minimizer of least norm has no part in them."""
+    units: Array
+    """The size of each column, in the root of its curvature, shape (p,)."""
+    names: tuple[str, ...]
+    """What the parameters of one output are called."""
+    estimator: str
+
+    def not_unique(self, direction: Array) -> MinimizerError:
+        """Return the error that names the columns of an undecided direction."""
+        return not_unique(self.units * direction, self.names, self.estimator)
+
+    @cached_property
+    def parameters(self) -> Array:
+        """The published parameters, shape (p, outputs)."""
+        return self.frame.parameters(self.position)
+
+    @cached_property
+    def hessian_inverse(self) -> Array:
+        """H^-1 of the published parameters, shape (outputs * p, outputs * p), output by output."""
+        if self.frame.center is None and self.frame.axes is None:
+            return self.inverse
+        q, outputs = self.position.shape
+        matrix = self.frame.matrix(len(self.names))
+        blocks = self.inverse.reshape(outputs, q, outputs, q)
+        turned = np.einsum("iq,cqds,js->cidj", matrix, blocks, matrix, optimize=True)
+        size = outputs * len(self.names)
+        return np.asarray(turned).reshape(size, size)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """The objective with its two derivatives at a position."""
+
+    sums: NewtonSums
+    value: float
+    gradient: Array
+    hessian: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """The Cholesky factor of the Hessian with unit diagonal (and with a shift, where it is not positive definite)."""
+
+    factor: tuple[Array, bool]
+    scale: Array
+    reciprocal_condition: float
+    shifted: bool
+
+    @classmethod
+    def of(cls, hessian: Array) -> "_Factor | None":
+        """Return the factor, or None where an entry of the diagonal is zero."""
+        diagonal = hessian.diagonal()
+        if not (diagonal > 0).all():
+            return None
+        scale = 1.0 / np.sqrt(diagonal)
+        unit = hessian * scale[:, None] * scale
+        shift = 0.0
+        while True:
+            try:
+                factor = cho_factor(unit + shift * np.eye(len(unit)) if shift else unit, lower=True)
+            except LinAlgError:
+                # Enough to be positive definite: a loss that is not convex bends down on the way.
+                shift = max(1.5 * -float(eigh(unit, subset_by_index=[0, 0], eigvals_only=True)[0]), 1e-12, 10 * shift)
+                continue
+            condition, _ = lapack.dpocon(factor[0], np.abs(unit).sum(axis=0).max(), uplo="L")
+            return cls(factor, scale, 0.0 if shift else float(condition), shift > 1e-6)
+
+    def solve(self, gradient: Array) -> Array:
+        return np.asarray(self.scale * cho_solve(self.factor, self.scale * gradient))
+
+    def inverse(self) -> Array:
+        found = self.scale[:, None] * cho_solve(self.factor, np.diag(self.scale))
+        return np.asarray(0.5 * (found + found.T))
+
+
+class _Objective:
+    """The objective (eq. 2.1) in a frame that changes when sums over the rows would lose their digits in it."""
+
+    def __init__(self, problem: Problem, evaluate: Evaluate, frame: Frame, names: tuple[str, ...]) -> None:
+        self.problem, self.evaluate, self.frame, self.names = problem, evaluate, frame, names
+        self.undecided = np.empty((problem.size, 0))
+        self.position = frame.position(problem.parameters)
+        self.frames = 0
+        self.units = np.ones(problem.size)
+        """The root of the Hessian's diagonal for the columns as they are."""
+
+    def at(self, position: Array) -> _Point:
+        sums = self.evaluate(position, self.frame)
+        penalty, axes = self.problem.penalty, self.frame.axes
+        plain = position if axes is None else axes @ position
+        pull = penalty * plain
+        value = sums.value + 0.5 * float((pull * plain).sum())
+        if axes is None:
+            return _Point(sums, value, sums.gradient + pull, sums.hessian + np.diag(penalty.T.ravel()))
+        blocks = [axes.T @ (column[:, None] * axes) for column in penalty.T]
+        return _Point(sums, value, sums.gradient + axes.T @ pull, sums.hessian + block_diag(*blocks))
+
+    def settle(self, point: _Point) -> tuple[_Point, _Factor]:
+        """Return the point and its factor, in axes in which the Hessian is well conditioned."""
+        while True:
+            factor = _Factor.of(point.hessian)
+            good = factor is not None and (factor.shifted or factor.reciprocal_condition >= _WELL_CONDITIONED)
+            if good or self.frames == _MOST_FRAMES:
+                break
+            self.frames += 1
+            point = self._turn(point)
+        if factor is None:
+            flat = np.flatnonzero(~(point.hessian.diagonal() > 0)) % len(self.position)
+            axes = np.eye(self.problem.size) if self.frame.axes is None else self.frame.axes
+            raise self.not_unique(axes[:, flat[0]])
+        return point, factor
+
+    def _turn(self, point: _Point) -> _Point:
+        """Take the axes of the Hessian, the mean over outputs, as the new ones, each scaled to have unit curvature."""
+        q, outputs = point.gradient.shape
+        mean = np.einsum("cicj->ij", point.hessian.reshape(outputs, q, outputs, q)) / outputs
+        diagonal = np.maximum(mean.diagonal(), 0.0)
+        if not diagonal.any():
+            raise self.not_unique(np.ones(self.problem.size))
+        if self.frame.axes is None:
+            self.units = np.sqrt(diagonal)
+        scale = 1.0 / np.sqrt(np.maximum(diagonal, _UNCLEAR * diagonal.max() + 1e-300))
+        values, vectors = eigh(mean * scale[:, None] * scale)
+        root = np.sqrt(np.maximum(values, _UNCLEAR * values[-1]))
+        self.frame = self.frame.along(scale[:, None] * vectors / root)
+        self.position = root[:, None] * (vectors.T @ (self.position / scale[:, None]))
+        turned = self.at(self.position)
+        # A direction that was unclear has now been looked at by itself: what is nothing, is nothing.
+        mean = np.einsum("cicj->ij", turned.hessian.reshape(outputs, q, outputs, q)) / outputs
+        axes = self.frame.axes
+        assert axes is not None
+        columns = ((self.units[:, None] * axes) ** 2).sum(axis=0)
+        nothing = np.maximum(mean.diagonal(), 0.0) <= _NOTHING**2 * columns
+        return self._without(nothing) if nothing.any() else turned
+
+    def _without(self, nothing: NDArray[np.bool_]) -> _Point:
+        """Leave out the directions in which the objective is constant: of all minimizers, the one of least norm."""
+        axes = self.frame.axes
+        assert axes is not None
+        matrix = self.frame.matrix(self.problem.size)
+        null = matrix[:, nothing]
+        # Least squares centers its columns and leaves the intercept out of the norm; descent from zero does not.
+        counted = np.ones(self.problem.size)
+        if self.problem.intercept and self.problem.loss.quadratic:
+            counted[-1] = 0.0
+        size = np.linalg.norm(counted[:, None] * null, axis=0)
+        null, lost = null / size, axes[:, nothing] / size
+        weighted = counted[:, None] * null
+        share = np.linalg.solve(null.T @ weighted, weighted.T @ matrix[:, ~nothing])
+        self.undecided = null
+        self.frame = Frame(self.frame.center, axes[:, ~nothing] - lost @ share)
+        self.position = self.position[~nothing]
+        return self.at(self.position)
+
+    def weakest(self, inverse: Array) -> Array:
+        """Return the direction that is least decided, in units of the columns."""
+        q, outputs = self.position.shape
+        mean = np.einsum("cicj->ij", inverse.reshape(outputs, q, outputs, q))
+        found = eigh(mean, subset_by_index=[q - 1, q - 1])[1][:, 0]
+        return np.asarray(self.units * (found if self.frame.axes is None else self.frame.axes @ found))
+
+    def not_unique(self, direction: Array) -> MinimizerError:
+        return not_unique(direction, self.names, self.problem.estimator)
 
 
 def minimize(
     problem: Problem,
-    evaluate: Callable[[Array], NewtonSums],
+    evaluate: Evaluate,
     names: tuple[str, ...],
+    frame: Frame,
     *,
     start_is_fit: bool = True,
 ) -> Minimizer:
@@ -48,57 +232,112 @@ def minimize(
     problem : Problem
         The objective, and where to start.
     evaluate : callable
-        Returns the sums over all rows at some parameters.
+        Returns the sums over all rows at a position in a frame.
     names : tuple of str
         What the parameters of one output are called, for messages.
+    frame : Frame
+        Where to look at the rows from.
     start_is_fit : bool, default=True
         Whether the start claims to be the minimizer already, so that being far from it is an error.
     """
-    parameters, penalty = problem.parameters, problem.penalty
-    first: tuple[float, float] | None = None
+    objective = _Objective(problem, evaluate, frame, names)
+    point = objective.at(objective.position)
+    _check_sums(problem, point.sums)
+    gradient = point.gradient.copy()
+    if frame.center is not None:
+        gradient[:-1] += np.outer(frame.center, gradient[-1])
+    kept = Promise.kept(point.gradient, point.hessian, objective.position, point.sums, problem.intercept)
+    promise = replace(kept, gradient=float(np.abs(gradient).max()) / point.sums.weight)
+    point, factor = objective.settle(point)
+    if start_is_fit and objective.undecided.size:
+        _check_least_norm(objective)
+    departure: Departure | None = None
+    began = point.hessian.diagonal()
     previous = np.inf
-    step = np.zeros_like(parameters)
-    shrunk = 0
-    for steps in range(_MOST_STEPS):
-        sums = evaluate(parameters)
-        value = sums.value + 0.5 * float((penalty * parameters**2).sum())
-        if not value <= previous + 1e-9 * abs(previous) + 1e-300 and steps > 0:
-            # The step overshot (or left the loss's domain): go back half of it.
-            shrunk += 1
-            if shrunk > 40:
-                break
-            step = 0.5 * step
-            parameters = parameters - step
-            continue
-        previous = value
-        _check_sums(problem, sums)
-        gradient = sums.gradient + penalty * parameters
-        hessian = sums.hessian + np.diag(penalty.T.ravel())
-        factor, scale = _factor(hessian, names, problem)
-        step = -(scale * cho_solve(factor, scale * gradient.T.ravel())).reshape(parameters.T.shape).T
-        decrement = np.sqrt(max(-float((step * gradient).sum()), 0.0))
-        size = float(parameters.T.ravel() @ hessian @ parameters.T.ravel())
-        noise = sums.slope_squares / sums.curvature * parameters.size if sums.curvature > 0 else 0.0
-        if first is None:
-            diagonal = hessian.diagonal()
-            unit = np.sqrt(noise + 1e-12 * max(size, 0.0))
-            distance = decrement / unit if unit > 0 else (0.0 if decrement == 0 else np.inf)
-            first = distance, float(np.abs(gradient).max()) / sums.weight
-        parameters = parameters + step
-        # Toward infinity the curvature fades and with it the decrement; a step measured at the start does not.
-        strides = float(np.sqrt(diagonal @ step.T.ravel() ** 2))
-        scale_of_all = np.sqrt(max(size, 0.0) + noise)
-        settled = decrement <= _SETTLED * scale_of_all and strides <= 1e3 * _SETTLED * scale_of_all
-        if problem.loss.quadratic or settled:
+    for steps in range(1, _MOST_STEPS + 1):
+        position = objective.position
+        step = -factor.solve(point.gradient.T.ravel()).reshape(position.T.shape).T
+        decrement = np.sqrt(max(-float((step * point.gradient).sum()), 0.0))
+        size = max(float(position.T.ravel() @ point.hessian @ position.T.ravel()), 0.0)
+        if departure is None:
+            departure = Departure.of(decrement, size, position.size, point.sums)
+        noise = point.sums.slope_squares / point.sums.curvature * position.size if point.sums.curvature > 0 else 0.0
+        whole = np.sqrt(size + noise)
+        # Toward infinity the curvature fades and with it the decrement; a step measured where it began does not.
+        stride = float(np.sqrt(began @ step.T.ravel() ** 2))
+        settled = decrement <= _SETTLED * whole and stride <= 1e3 * _SETTLED * whole
+        # Rounding: steps are small, and no longer get smaller.
+        stuck = decrement <= _NEAR * whole and stride <= 1e3 * _NEAR * whole and decrement >= 0.3 * previous
+        if not factor.shifted and (problem.loss.quadratic or settled or stuck):
+            objective.position = position + step
             if start_is_fit:
-                _check_fit(problem, *first)
-            inverse = scale[:, None] * cho_solve(factor, np.diag(scale))
-            return Minimizer(parameters, 0.5 * (inverse + inverse.T), first[0], steps + 1)
+                check_fit(problem, departure, promise)
+            return _found(objective, factor, departure.distance, steps)
+        previous = decrement
+        moved = _descend(objective, point, step)
+        if moved is None:
+            break
+        _check_sums(problem, moved.sums)
+        axes = objective.frame.axes
+        point, factor = objective.settle(moved)
+        if objective.frame.axes is not axes:
+            began, previous = point.hessian.diagonal(), np.inf
     raise MinimizerError(
         f"Newton's method found no minimizer of this {problem.estimator}'s objective on this data within {_MOST_STEPS} "
         "steps. Most often the loss has no finite minimizer (the classes are separable in some direction, or a rare "
         "level has only zeros): add a penalty and fit again."
     )
+
+
+def _descend(objective: _Objective, point: _Point, step: Array) -> _Point | None:
+    """Take as much of a step as lowers the objective, or return None."""
+    start = objective.position
+    for _ in range(_MOST_HALVINGS):
+        objective.position = start + step
+        moved = objective.at(objective.position)
+        if moved.value <= point.value + 1e-9 * abs(point.value) + 1e-300:
+            return moved
+        # The step overshot (or left the loss's domain).
+        step = 0.5 * step
+    return None
+
+
+def _found(objective: _Objective, factor: _Factor, distance: float, steps: int) -> Minimizer:
+    inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
+    rounding = 1.0 / max(factor.reciprocal_condition, 1e-300)
+    condition, size = rounding, len(objective.position)
+    if axes is not None:
+        # The largest variance, in units of the columns. Rows lose the digits of their own condition only, its root.
+        scaled = objective.units[:, None] * axes
+        blocks = (inverse[c * size : (c + 1) * size, c * size : (c + 1) * size] for c in range(outputs))
+        condition = max(float(np.linalg.norm(scaled @ block @ scaled.T, 2)) for block in blocks)
+        rounding = max(rounding, np.sqrt(size * condition))
+    rounding *= float(np.finfo(np.float64).eps)
+    if rounding > _REFUSED:
+        raise objective.not_unique(objective.weakest(inverse))
+    return Minimizer(
+        frame=objective.frame,
+        position=objective.position,
+        inverse=inverse,
+        distance=distance,
+        steps=steps,
+        condition=condition,
+        rounding=rounding,
+        undecided=objective.undecided,
+        units=objective.units,
+        names=objective.names,
+        estimator=objective.problem.estimator,
+    )
+
+
+def _check_least_norm(objective: _Objective) -> None:
+    """Refuse parameters that are one of many minimizers and not the one of least norm."""
+    given, null = objective.problem.parameters, objective.undecided
+    counted = given.copy()
+    if objective.problem.intercept and objective.problem.loss.quadratic:
+        counted[-1] = 0.0
+    if np.abs(null.T @ counted).max() > 1e-5 * np.linalg.norm(counted):
+        raise objective.not_unique(objective.units * np.abs(null).max(axis=1))
 
 
 def _check_sums(problem: Problem, sums: NewtonSums) -> None:
@@ -116,43 +355,13 @@ def _check_sums(problem: Problem, sums: NewtonSums) -> None:
         )
 
 
-def _factor(hessian: Array, names: tuple[str, ...], problem: Problem) -> tuple[tuple[Array, bool], Array]:
-    """Return the Cholesky factor of the Hessian with unit diagonal, and the scale that made it so."""
-    diagonal = hessian.diagonal()
-    flat = np.flatnonzero(~(diagonal > 0))
-    if flat.size:
-        raise _not_unique([names[int(flat[0]) % len(names)]], problem)
-    scale = 1.0 / np.sqrt(diagonal)
-    unit = hessian * scale[:, None] * scale
-    try:
-        factor = cho_factor(unit, lower=True)
-        condition, _ = lapack.dpocon(factor[0], np.abs(unit).sum(axis=0).max(), uplo="L")
-    except LinAlgError:
-        condition = 0.0
-    if condition < _SINGULAR:
-        weakest = eigh(unit, subset_by_index=[0, 0])[1][:, 0]
-        guilty = [names[i % len(names)] for i in np.argsort(-np.abs(weakest)) if abs(weakest[i]) > 0.1]
-        raise _not_unique(list(dict.fromkeys(guilty))[:6], problem)
-    return factor, scale
-
-
-def _not_unique(columns: list[str], problem: Problem) -> MinimizerError:
-    listed = ", ".join(repr(column) for column in columns)
+def not_unique(direction: Array, names: tuple[str, ...], estimator: str) -> MinimizerError:
+    """Return an error that names the columns that make up a direction in which nothing is decided."""
+    size = np.abs(direction) / max(float(np.linalg.norm(direction)), 1e-300)
+    guilty = [names[i] for i in np.argsort(-size) if size[i] > 0.1]
+    listed = ", ".join(repr(column) for column in list(dict.fromkeys(guilty))[:6])
     return MinimizerError(
-        f"The minimizer of this {problem.estimator}'s objective is not unique: the features {listed} are exactly or "
-        "nearly collinear (or constant), and no penalty decides between their coefficients. Drop one of them (a "
-        "one-hot encoder with an intercept needs drop='first'), or fit with a penalty."
-    )
-
-
-def _check_fit(problem: Problem, distance: float, gradient: float) -> None:
-    allowed = _ALLOWED[problem.precision]
-    # A tolerance on the gradient is a promise that a solver keeps even where the objective is flat.
-    if distance <= allowed or gradient <= 2 * problem.gradient_promise:
-        return
-    raise MinimizerError(
-        f"This {problem.estimator} is not the minimizer of its objective on this data: its parameters are "
-        f"{distance:.3g} standard errors away (allowed: {allowed:g}). Either it was fitted on other rows, with other "
-        "weights or another penalty (pass X, y and sample_weight exactly as in fit), or its solver stopped early: fit "
-        "again with a smaller tol and a larger max_iter."
+        f"The minimizer of this {estimator}'s objective is not unique: the features {listed} are exactly or nearly "
+        "collinear (or constant), and no penalty decides between their coefficients. Drop one of them (a one-hot "
+        "encoder with an intercept needs drop='first'), or fit with a penalty."
     )

@@ -1,1 +1,17 @@
-"""Rows as the passes see them."""
+"""Rows as the two passes see them: numbers, a batch at a time."""
+
+from seepage.linear.rows._frame import Frame as Frame
+from seepage.linear.rows._labels import Labels as Labels
+from seepage.linear.rows._rows import Batch as Batch
+from seepage.linear.rows._rows import InMemory as InMemory
+from seepage.linear.rows._rows import Reading as Reading
+from seepage.linear.rows._rows import Rows as Rows
+from seepage.linear.rows._rows import RowsInMemory as RowsInMemory
+from seepage.linear.rows._rows import batch_rows as batch_rows
+from seepage.linear.rows._rows import check_batch as check_batch
+from seepage.linear.rows._rows import check_raw as check_raw
+from seepage.linear.rows._threads import in_threads as in_threads
+from seepage.linear.rows._threads import one_threaded_blas as one_threaded_blas
+from seepage.linear.rows._weights import checked_weights as checked_weights
+from seepage.linear.rows._width import check_width as check_width
+from seepage.linear.rows._width import matrices_bytes as matrices_bytes

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Table
-from seepage.linear.objective._estimators import Labels
+from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
 from seepage.linear.rows._threads import in_threads
 
@@ -131,6 +131,10 @@ class Rows(Protocol):
         """The number of rows."""
         ...
 
+    def few(self) -> Batch:
+        """Return the first few rows, unchecked."""
+        ...
+
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
         """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
@@ -201,6 +205,9 @@ class InMemory:
     @property
     def count(self) -> int:
         return len(self.table)
+
+    def few(self) -> Batch:
+        return self.read(slice(0, min(self.batch_size, self.count)))
 
     def spans(self, *, summed: bool = False) -> list[slice]:
         size = self.batch_size

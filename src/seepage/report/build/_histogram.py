@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.leakage import Distribution
-from seepage.leakage import _histogram as whole
-from seepage.leakage._histogram import Histogram as Histogram
+from seepage.leakage import Distribution, Histogram
+from seepage.leakage import grid as whole_grid
+from seepage.leakage import histogram as whole_histogram
 from seepage.report._edition import Edition
 
 Array = NDArray[np.float64]
@@ -15,14 +15,14 @@ Array = NDArray[np.float64]
 
 def grid(distributions: Sequence[Distribution], edition: Edition) -> Array:
     """Return edges that cover what may be seen of some distributions: their ends come from people of middle rank."""
-    return whole.grid(distributions, edition.smallest_group if edition.is_public else 0)
+    return whole_grid(distributions, edition.smallest_group if edition.is_public else 0)
 
 
 def histogram(known: Distribution, edges: Array, edition: Edition) -> Histogram | None:
     """Count people between edges; None if there are too few to show."""
     if not len(edges):
         return None
-    found = whole.histogram(known, edges)
+    found = whole_histogram(known, edges)
     return _merged(found, edition) if edition.is_public else found
 
 

@@ -1,48 +1,24 @@
 """What the quantities of a report mean, what they take for granted, and where they come from."""
 
+from seepage.meaning import glossary
 from seepage.pages import number
 from seepage.report._document import SCHEMA, Document, Noise
+
+# What the page adds to a term, of which the glossary knows nothing.
+_ROUNDED = " Rounded to the safe side."
+_SEVERAL = " Of several values, such as those of an image, it is the error per value in mean square."
 
 
 def meanings(document: Document) -> list[tuple[str, str]]:
     """Return terms and what they mean in words that need no mathematics, those that the report uses."""
-    several = ""
-    if document.assurance == "estimated":
-        several = " Of several values, such as those of an image, it is the error per value in mean square."
-    found = [
-        (
-            "± (error floor)",
-            "The smallest standard error that any unbiased guess of a person's value can have, made from the release "
-            "by an attacker who already knows everything else: all other people, and all other values of this one. An "
-            f"attacker who knows less does worse. Rounded to the safe side.{several}",
-        ),
-    ]
-    if any(entry.deviation is not None for entry in document.numbers):
-        found.append(
-            (
-                "Left unknown",
-                "What share of an attribute's variance among all people is left to somebody who saw the release. 100%: "
-                "they know no more than before. 0%: they know the value. For a bell-shaped distribution of values, "
-                "with the information at each person's own value.",
-            )
-        )
-    if document.categories:
-        found.append(
-            (
-                "Success rate",
-                "How often the best attacker tells a person's true category from the other one that is easiest to tell "
-                "from it, if both were as likely before. 50% is a coin, 100% is certainty.",
-            )
-        )
-    found.append(
-        (
-            "eta",
-            "One number for all of a person's values: a guess of any combination of them has a standard error of at "
-            "least 1/eta. Twice the eta is half the error. It compares people with each other; its unit is that of the "
-            "values, mixed.",
-        )
-    )
-    return found
+    shown = {
+        "error_floor": _ROUNDED + (_SEVERAL if document.assurance == "estimated" else ""),
+        "variance_left": "" if any(entry.deviation is not None for entry in document.numbers) else None,
+        "success_rate": "" if document.categories else None,
+        "eta": "",
+    }
+    terms = glossary()
+    return [(terms[name].title, terms[name].plain + more) for name, more in shown.items() if more is not None]
 
 
 def assumption_sentences(document: Document) -> list[str]:

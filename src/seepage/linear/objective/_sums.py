@@ -1,15 +1,22 @@
 """The pass that adds: what Newton's method and joint information need of a batch, as sums over its rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from functools import reduce
+from operator import add
+from typing import Any, Self, TypeVar
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.objective._losses import Derivatives, VectorLoss
-from seepage.linear.rows._rows import Batch
+from seepage.linear.rows import Batch, Frame
 
 Array = NDArray[np.float64]
+# Up to this many columns, sums of several outputs are added in one pass over the rows.
+_NARROW = 24
+Sums = TypeVar("Sums", "NewtonSums", "JointSums")
 
 
 class Additive:
@@ -72,9 +79,13 @@ def derivatives(batch: Batch, loss: VectorLoss, margins: Array) -> Derivatives:
     )
 
 
-def newton_sums(batch: Batch, loss: VectorLoss, parameters: Array) -> NewtonSums:
-    """Add up value, gradient and Hessian over a batch."""
-    margins = batch.project(parameters)
+def newton_sums(batch: Batch, loss: VectorLoss, position: Array, frame: Frame) -> NewtonSums:
+    """Add up value, gradient and Hessian over a batch, in the coordinates of a frame."""
+    return _added(frame, batch, lambda part: _newton_sums(part, loss, position))
+
+
+def _newton_sums(batch: Batch, loss: VectorLoss, position: Array) -> NewtonSums:
+    margins = batch.project(position)
     slope, curvature, _ = derivatives(batch, loss, margins)
     values = loss.value(margins, batch.labels)
     weight = batch.weights
@@ -87,16 +98,22 @@ def newton_sums(batch: Batch, loss: VectorLoss, parameters: Array) -> NewtonSums
         gradient=batch.total(slope),
         hessian=_blocks(batch, curvature),
         slope_squares=float((slope**2).sum()),
-        curvature=float(np.abs(np.trace(curvature, axis1=1, axis2=2)).sum()),
+        curvature=float(np.abs(np.einsum("ncc->n", curvature)).sum()),
         weight=float(len(batch) if weight is None else weight.sum()),
         count=len(batch),
         trailing=int((~ahead).sum()),
     )
 
 
-def joint_sums(batch: Batch, loss: VectorLoss, parameters: Array, tau_gram: Array, public_label: bool) -> JointSums:
+def joint_sums(
+    batch: Batch, loss: VectorLoss, position: Array, frame: Frame, tau_gram: Array, public_label: bool
+) -> JointSums:
     """Add up what joint information needs over a batch; `tau_gram` is tau tau^T, shape (outputs, outputs)."""
-    slope, curvature, label_slope = derivatives(batch, loss, batch.project(parameters))
+    return _added(frame, batch, lambda part: _joint_sums(part, loss, position, tau_gram, public_label))
+
+
+def _joint_sums(batch: Batch, loss: VectorLoss, position: Array, tau_gram: Array, public_label: bool) -> JointSums:
+    slope, curvature, label_slope = derivatives(batch, loss, batch.project(position))
     outputs, p = loss.outputs, batch.width
     # Numbers commute; only for several outputs are these matrices.
     spread = curvature * tau_gram * curvature if outputs == 1 else curvature @ tau_gram @ curvature
@@ -107,14 +124,50 @@ def joint_sums(batch: Batch, loss: VectorLoss, parameters: Array, tau_gram: Arra
     return JointSums(slope=slope.T @ slope, cross=cross, spread=_blocks(batch, spread))
 
 
+def _added(frame: Frame, batch: Batch, of: Callable[[Batch], Sums]) -> Sums:
+    """Add a function up over the rows of a batch in the coordinates of a frame; a batch without rows is one part."""
+    return reduce(add, map(of, frame.parts(batch)))
+
+
 def _blocks(batch: Batch, weights: Array) -> Array:
     """Return sum_i weights_i (x) x_i x_i^T for symmetric weights of shape (n, outputs, outputs)."""
     outputs, p = weights.shape[1], batch.width
     if outputs == 1:
         return batch.gram(weights[:, 0, 0])
-    whole = np.empty((outputs, p, outputs, p))
+    whole = np.zeros((outputs, p, outputs, p))
+    if isinstance(batch.features, np.ndarray) and p <= _NARROW:
+        # Reading a few columns once for all pairs of outputs is cheaper than a product for each.
+        _add_blocks(batch.features, np.ascontiguousarray(weights), batch.intercept, whole)
+        return whole.reshape(outputs * p, outputs * p)
     for c in range(outputs):
         for d in range(c + 1):
             whole[c, :, d, :] = batch.gram(weights[:, c, d])
             whole[d, :, c, :] = whole[c, :, d, :].T
     return whole.reshape(outputs * p, outputs * p)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _add_blocks(features, weights, intercept, whole):  # type: ignore[no-untyped-def]
+    n, width = features.shape
+    outputs, p = weights.shape[1], width + intercept
+    x, half = np.ones(p), np.zeros((outputs, outputs, p, p))
+    for row in range(n):
+        for j in range(width):
+            x[j] = features[row, j]
+        for c in range(outputs):
+            for d in range(c + 1):
+                weight = weights[row, c, d]
+                block = half[c, d]
+                for i in range(p):
+                    scaled = weight * x[i]
+                    for j in range(i + 1):
+                        block[i, j] += scaled * x[j]
+    for c in range(outputs):
+        for d in range(c + 1):
+            for i in range(p):
+                for j in range(i + 1):
+                    value = half[c, d, i, j]
+                    whole[c, i, d, j] = value
+                    whole[c, j, d, i] = value
+                    whole[d, i, c, j] = value
+                    whole[d, j, c, i] = value

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from seepage._amounts import clock
 from seepage.engines._engine import Watch
 
 _SECONDS_BETWEEN_LINES = 0.5
@@ -58,13 +59,7 @@ class Progress:
             if now - last >= _SECONDS_BETWEEN_LINES or done == units:
                 last = now
                 left = (now - start) / done * (units - done)
-                print(f"\rseepage: {what}, {done} of {units} {called}, {_clock(left)} left   ", end="", file=sys.stderr)
+                print(f"\rseepage: {what}, {done} of {units} {called}, {clock(left)} left   ", end="", file=sys.stderr)
 
         yield watch
-        print(f"\rseepage: {what}, {units} {called} in {_clock(time.monotonic() - start)}          ", file=sys.stderr)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
+        print(f"\rseepage: {what}, {units} {called} in {clock(time.monotonic() - start)}          ", file=sys.stderr)

@@ -15,7 +15,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnreadableError
 
 # Enough work that starting it costs nothing, little enough that repeating it after a failure costs little.
 _UNIT_BYTES = 2**26
@@ -163,10 +163,7 @@ def naming(path: str) -> Iterator[None]:
         raise InputError(f"{path} is missing. Put it back, or leave it out, and start again.") from error
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(
-            f"{path} cannot be read as Parquet ({reason}). It may be truncated or damaged: write it again and continue "
-            "with resume=True."
-        ) from error
+        raise UnreadableError(path, reason) from error
 
 
 def _expand(filesystem: pa.fs.FileSystem, pattern: str) -> list[str]:

@@ -13,7 +13,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from seepage._errors import InputError
-from seepage.engines._files import Unit, naming, resolve
+from seepage.engines.storage._files import Unit, naming, resolve
 
 # Readers of a folder of Parquet files skip names that begin so.
 _KEPT = "_seepage"

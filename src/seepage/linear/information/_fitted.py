@@ -1,0 +1,304 @@
+"""A fitted model with the rows it was fitted on, in one notation, and what its release is."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage._facts import Assumption, given, personal
+from seepage._noise import GaussianNoise
+from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
+from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, split
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.objective import (
+    STATED,
+    Minimizer,
+    NewtonSums,
+    Problem,
+    check_supported,
+    class_weight_of,
+    labels_of,
+    minimize,
+    newton_sums,
+    read,
+)
+from seepage.linear.rows import Frame, InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
+
+Array = NDArray[np.float64]
+GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weight of all rows, and of each class if there are classes."""
+
+    total: float
+    counts: Array | None = None
+    """The number of rows of each class."""
+    weighted: Array | None = None
+    """The sum of their sample weights."""
+
+
+class Source(ABC, Generic[GivenRows]):
+    """Rows as they were given, before a model says how to read them."""
+
+    @property
+    @abstractmethod
+    def header(self) -> Table:
+        """The raw columns that the model takes; their rows may be elsewhere."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def classes(self) -> Column:
+        """Return the labels that there are, in order."""
+
+    @abstractmethod
+    def outputs(self) -> int:
+        """Return how many labels a row has."""
+
+    @abstractmethod
+    def weights(self, labels: Labels, balanced: bool) -> Weights:
+        """Return what rows weigh; those of each class at least if classes are to be balanced."""
+
+    @abstractmethod
+    def rows(self, reading: Reading, batch_size: int) -> GivenRows:
+        """Return the rows as a model reads them."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceInMemory(Source[InMemory]):
+    """Rows that are in memory."""
+
+    table: Table
+    labels: Column
+    sample_weight: Array | None
+
+    @classmethod
+    def of(cls, X: Data, y: Listed, columns: Sequence[str] | None, sample_weight: Listed = None) -> "SourceInMemory":
+        """Check that there is a label and a weight for each row."""
+        if y is None:
+            raise InputError("y is missing: give the labels that the model was fitted on.")
+        table = Table.of(X, columns)
+        return cls(table, _labels(y, table), checked_weights(sample_weight, len(table)))
+
+    @property
+    def header(self) -> Table:
+        return self.table
+
+    @property
+    def count(self) -> int:
+        return len(self.table)
+
+    def classes(self) -> Column:
+        return np.unique(self.labels)
+
+    def outputs(self) -> int:
+        return 1 if self.labels.ndim == 1 else self.labels.shape[1]
+
+    def weights(self, labels: Labels, balanced: bool) -> Weights:
+        each = self.sample_weight
+        total = float(self.count if each is None else each.sum())
+        if labels.classes is None:
+            return Weights(total)
+        index = labels.positions(self.labels)
+        counts = np.bincount(index, minlength=len(labels.classes)).astype(np.float64)
+        weighted = counts if each is None else np.bincount(index, each, len(counts)).astype(np.float64)
+        return Weights(total, counts, weighted)
+
+    def rows(self, reading: Reading, batch_size: int) -> InMemory:
+        return InMemory(self.table, self.labels, self.sample_weight, reading, batch_size)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What is published about whom, and how it moves with their values."""
+
+    geometry: Geometry
+    attribute_names: tuple[str, ...]
+    categorical: frozenset[str]
+    assumptions: tuple[Assumption, ...]
+
+    @classmethod
+    def of(
+        cls,
+        fit: "Fit[Rows]",
+        minimizer: Minimizer,
+        noise: GaussianNoise,
+        attributes: Sequence[str] | None,
+        label: str,
+        public_label: bool,
+    ) -> "Release":
+        """Return the release of a model's parameters with some noise."""
+        names = fit.table.names
+        columns = fit.private_columns(attributes)
+        geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label)
+        private = [names[column] for column in columns]
+        categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
+        if not public_label:
+            private.append(label if label not in private else f"{label} (label)")
+            if fit.problem.labels.classes is not None:
+                categorical.add(private[-1])
+        assumptions = _assumptions(fit, noise, minimizer, private, public_label)
+        return cls(geometry, tuple(private), frozenset(categorical), assumptions)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(Generic[GivenRows]):
+    """A fitted model with the rows it was fitted on, read into one notation."""
+
+    problem: Problem
+    affine: Affine
+    table: Table
+    rows: GivenRows
+    preprocessed: bool
+
+    @classmethod
+    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed) -> "Fit[InMemory]":
+        """Read a model and its rows in memory."""
+        return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight))
+
+    @classmethod
+    def assembled(cls, model: Model, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
+        """Check that a model and its rows can belong together, and read them.
+
+        Parameters
+        ----------
+        model : estimator or Pipeline
+            Fitted, or filled in as if it were.
+        source : Source
+            Where its rows are.
+        weighed : bool, default=True
+            Whether to look at the weights of rows, which the objective needs and its form does not.
+        """
+        preprocess, estimator = split(model)
+        check_supported(estimator)
+        affine = affine_of(preprocess, estimator, source.header.names)
+        check_width(np.size(estimator.coef_))
+        labels = labels_of(estimator)
+        balanced = getattr(estimator, "class_weight", None) is not None
+        weights = source.weights(labels, balanced) if weighed else Weights(float(source.count))
+        class_weight = class_weight_of(estimator, weights.counts, weights.weighted)
+        total = weights.total
+        if class_weight is not None and weights.weighted is not None:
+            total = float(class_weight @ weights.weighted)
+        reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept))
+        rows = source.rows(reading, batch_rows(affine.features))
+        problem = read(estimator, labels, class_weight, total, source.count)
+        return Fit(problem, affine, source.header, rows, preprocess is not None)
+
+    def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
+        """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
+        features = feature_names(self.affine, self.table.names)
+        names = (*features, "(intercept)") if self.problem.intercept else features
+        checked = False
+
+        def evaluate(position: Array, frame: Frame) -> NewtonSums:
+            nonlocal checked
+            of = partial(newton_sums, loss=self.problem.loss, position=position, frame=frame)
+            sums: NewtonSums = self.rows.total(of, None if checked else features)
+            checked = True
+            return sums
+
+        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit)
+
+    def _frame(self) -> Frame:
+        """Return where to look at the rows from: any place among them will do, so the first few tell it."""
+        problem = self.problem
+        return Frame.around(self.rows.few()) if problem.intercept and not problem.penalty[-1].any() else Frame()
+
+    def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
+        """Return the raw columns that are private."""
+        if attributes is None:
+            return sorted({coordinate.column for coordinate in self.affine.coordinates})
+        if isinstance(attributes, str):
+            raise InputError(f"attributes must be a list of column names; write attributes=[{attributes!r}].")
+        missing = [name for name in attributes if name not in self.table.names]
+        if missing:
+            raise InputError(f"attributes names {missing[0]!r}, which is no column of X: {list(self.table.names)}.")
+        return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
+
+
+def _labels(y: Listed, table: Table) -> Column:
+    labels = plain(column_values(y))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if len(table) == 0:
+        raise InputError("X has no rows: nobody's leakage can be measured.")
+    if labels.ndim not in (1, 2) or len(labels) != len(table):
+        raise InputError(f"X has {len(table)} rows and y has shape {labels.shape}: one label a row is needed.")
+    return labels
+
+
+def _assumptions(
+    fit: Fit[Rows], noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
+) -> tuple[Assumption, ...]:
+    published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
+    estimator = {"estimator": fit.problem.estimator}
+    found = [
+        Assumption("release", f"{published} the given covariance.", names=estimator)
+        if noise.scale is None
+        else Assumption("release", f"{published} scale {{scale}}.", {"scale": given(noise.scale, "g")}, estimator),
+        Assumption(
+            "attacker",
+            "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
+        ),
+        Assumption(
+            "bound",
+            "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
+        ),
+        Assumption(
+            "label",
+            "The label is known to the attacker."
+            if public_label
+            else "The label is private and counts as one of the values.",
+        ),
+    ]
+    if fit.preprocessed:
+        found.append(
+            Assumption(
+                "preprocessing",
+                "Preprocessing is public: its means, scales and levels are not part of what is measured.",
+            )
+        )
+    if fit.problem.class_weight is not None:
+        found.append(Assumption("class weights", "Class weights are public and do not move with a person's label."))
+    public = [name for name in fit.table.names if name not in private]
+    if public:
+        listed = f"{', '.join(public[:8])}{', ...' if len(public) > 8 else ''}"
+        found.append(
+            Assumption("public columns", "Known to the attacker besides: {columns}.", names={"columns": listed})
+        )
+    found.append(
+        Assumption(
+            "minimizer",
+            "The numbers hold at the exact minimizer; the model was {distance} standard errors from it.",
+            {"distance": personal(minimizer.distance, ".1g")},
+        )
+    )
+    if minimizer.rounding > STATED:
+        found.append(
+            Assumption(
+                "rounding",
+                "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
+                "error of up to {rounding} in the numbers.",
+                {"rounding": personal(minimizer.rounding, ".0e")},
+            )
+        )
+    if minimizer.undecided.size:
+        found.append(
+            Assumption(
+                "least norm",
+                "Several parameters fit this data equally well, and the model is the one of least norm among them: "
+                "values move only as the columns can move together, as one level of a category moves to another.",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,49 @@
+"""How labels become numbers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage._tables import Column
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """How labels become the numbers that the loss sees."""
+
+    classes: Column | None
+    """The classes of a classifier; None for a regression."""
+    codes: Array | None
+    """One row of numbers for each class."""
+    outputs: int
+
+    def encode(self, labels: Column) -> Array:
+        """Return labels as numbers, shape (n, outputs)."""
+        if self.classes is None or self.codes is None:
+            try:
+                numbers = np.asarray(labels, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InputError(f"The target of a regression must be numbers, not {labels[:1].tolist()!r}.") from None
+            numbers = numbers.reshape(len(numbers), -1)
+            if numbers.shape[1] != self.outputs:
+                raise InputError(f"y has {numbers.shape[1]} columns; the model was fitted on {self.outputs}.")
+            return numbers
+        return self.codes[self.positions(labels)]
+
+    def positions(self, labels: Column) -> NDArray[np.intp]:
+        """Return the index of each label among the classes."""
+        assert self.classes is not None
+        try:
+            index = np.searchsorted(self.classes, labels).clip(0, len(self.classes) - 1)
+            strange = self.classes[index] != labels
+        except TypeError:
+            strange = np.ones(len(labels), dtype=bool)
+        if np.any(strange):
+            raise InputError(
+                f"y holds {labels[np.argmax(strange)]!r}, which is none of the model's classes {self.classes.tolist()}."
+            )
+        return np.asarray(index)

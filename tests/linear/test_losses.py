@@ -1,0 +1,60 @@
+"""Slopes and curvatures, to the last digits, where one minus a probability is smaller than rounding."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+import seepage
+from seepage.linear.objective._losses import Logistic, Softmax
+
+
+@settings(max_examples=200, deadline=None)
+@given(margin=st.floats(-700, 700), label=st.sampled_from([0.0, 1.0]))
+def test_logistic_derivatives_keep_their_digits_on_both_sides(margin, label):
+    found = Logistic().derivatives(np.array([[margin]]), np.array([[label]]))
+    with mpmath.workdps(400):
+        share = 1 / (1 + mpmath.exp(-mpmath.mpf(margin)))
+        np.testing.assert_allclose(found.slope[0, 0], float(share - label), rtol=1e-14)
+        np.testing.assert_allclose(found.curvature[0, 0, 0], float(share * (1 - share)), rtol=1e-14)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), classes=st.integers(3, 6), reach=st.floats(0, 300))
+def test_softmax_derivatives_keep_their_digits_however_sure_the_model_is(seed, classes, reach):
+    random, loss = np.random.default_rng(seed), Softmax(classes)
+    basis = loss.basis
+    margins = random.normal(size=(1, classes - 1)) * reach
+    for own in range(classes):
+        label = np.eye(classes)[[own]] @ basis
+        found = loss.derivatives(margins, label)
+        with mpmath.workdps(400):
+            rotation = mpmath.matrix(basis.tolist())
+            every = rotation * mpmath.matrix(margins[0].tolist())
+            powers = [mpmath.exp(margin) for margin in every]
+            share = mpmath.matrix([power / mpmath.fsum(powers) for power in powers])
+            slope = rotation.T * (share - mpmath.matrix([float(c == own) for c in range(classes)]))
+            curvature = rotation.T * (mpmath.diag(list(share)) - share * share.T) * rotation
+            size, bend = mpmath.norm(slope), mpmath.mnorm(curvature, "f")
+            slope_error = mpmath.norm(slope - mpmath.matrix(found.slope[0].tolist()))
+            bend_error = mpmath.mnorm(curvature - mpmath.matrix(found.curvature[0].tolist()), "f")
+            # A margin's rounding moves a share by as much as the margin is large.
+            allowed = 1e-14 * (1 + reach)
+            assert slope_error <= allowed * size
+            assert bend_error <= allowed * bend
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_people_far_on_the_right_side_leak_as_much_as_their_mirror_images(classes):
+    x = np.concatenate([-np.arange(1.0, 41), np.arange(1.0, 41)])[:, None]
+    x[0], x[40] = 0.3, -0.3
+    y = np.repeat([0, 1], 40)
+    if classes == 3:
+        x, y = np.append(x, np.zeros((9, 1)), axis=0), np.append(y, np.tile([0, 1, 2], 3))
+    model = LogisticRegression(C=1e3, tol=1e-12, solver="newton-cholesky").fit(x, y)
+    leak = seepage.measure(model, x, y, noise_scale=1e-6, public_label=True)
+    eta = leak.information.examples()["eta"]
+    np.testing.assert_allclose(eta[:40], eta[40:80], rtol=1e-6)
+    assert (eta > 0).all()

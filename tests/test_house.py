@@ -1,0 +1,241 @@
+"""The walls of the house: who may import whom, as CONTRIBUTING draws it.
+
+Every import counts alike: at the top of a module, inside a function, or for the type checker alone. An import that is
+put off still ties one room to another, and so does a type in a signature.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from house import Import, circles, private, room, walk
+from pages import ROOT
+
+IMPORTS = walk(ROOT / "src" / "seepage")
+
+# From the top down. A room stands on the floors below its own, and knows nothing of the rooms beside it.
+FLOORS = (
+    ("cli",),
+    ("report",),
+    ("release", "attacks"),
+    ("display",),
+    ("federated",),
+    ("linear", "network"),
+    ("leakage",),
+    ("meaning", "engines", "datasets", "pages"),
+    # The modules of the root: errors, tables, noise, facts.
+    ("",),
+)
+# Inside a room the same holds, from the top down; what is not named here stands on all the rest.
+STAIRS = {
+    "linear": (("",), ("files",), ("information",), ("objective",), ("rows", "columns")),
+    "report": (("",), ("write", "build"), ("_edition",), ("_document",)),
+    "cli": (("",), ("commands",), ("input",), ("terminal",)),
+}
+# The front door shows every room, and the command line is also reached by `python -m seepage`.
+DOORS = {"seepage", "seepage.__main__"}
+
+# What is still to be mended. An entry may only go: a test fails when one is no longer needed.
+KNOWN_FLOORS: set[str] = set()
+KNOWN_STAIRS: set[str] = set()
+KNOWN_CIRCLES: list[set[str]] = [
+    {
+        "seepage.network._accountant",
+        "seepage.network._assumptions",
+        "seepage.network._opacus",
+        "seepage.network._sketch",
+    },
+]
+KNOWN_PRIVATE: set[str] = {
+    "seepage.cli.commands._plan > seepage.linear._plan",
+    "seepage.federated._mod > seepage.network._layers",
+    "seepage.federated._mod > seepage.network._losses",
+    "seepage.federated._signal > seepage.network._clipping",
+    "seepage.federated._signal > seepage.network._ghost",
+    "seepage.federated._signal > seepage.network._layers",
+    "seepage.federated._signal > seepage.network._losses",
+    "seepage.federated._signal > seepage.network._susceptibility",
+    "seepage.federated._signal > seepage.network._tangents",
+}
+
+
+def _pairs(imports):
+    return {f"{each.importer} > {each.imported}" for each in imports}
+
+
+def _height(floors, name):
+    return next(len(floors) - number for number, rooms in enumerate(floors) if name in rooms)
+
+
+def _upward(imports):
+    """Yield the imports that leave a room for anything but a floor below."""
+    for each in imports:
+        above, below = room(each.importer), room(each.imported)
+        if above != below and each.importer not in DOORS and _height(FLOORS, above) <= _height(FLOORS, below):
+            yield each
+
+
+def _upstairs(imports, name):
+    """Yield the imports inside a room that leave a folder for anything but one below."""
+
+    def folder(module):
+        inner = "".join(module.split(".")[2:3])
+        return inner if any(inner in steps for steps in STAIRS[name]) else ""
+
+    for each in imports:
+        if room(each.importer) == room(each.imported) == name:
+            above, below = folder(each.importer), folder(each.imported)
+            if above != below and _height(STAIRS[name], above) <= _height(STAIRS[name], below):
+                yield each
+
+
+def test_every_room_has_a_floor():
+    rooms = {room(each.importer) for each in IMPORTS} | {room(each.imported) for each in IMPORTS}
+    assert rooms <= {name for floor in FLOORS for name in floor}
+
+
+def test_contributing_draws_the_same_house():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawing = text.partition("## The house")[2].split("```")[1].strip("\n")
+    floors, names = [[]], {name for floor in FLOORS for name in floor}
+    for line in drawing.splitlines():
+        if set(line.strip()) == {"-"}:
+            floors.append([])
+        elif not line.startswith(" "):
+            floors[-1].append(line.split()[0].replace("(root)", ""))
+    assert {name for floor in floors for name in floor} <= names
+    assert [set(floor) for floor in floors] == [set(floor) for floor in FLOORS]
+
+
+def test_imports_point_down():
+    assert _pairs(_upward(IMPORTS)) == KNOWN_FLOORS
+
+
+@pytest.mark.parametrize("name", STAIRS)
+def test_imports_point_down_inside_a_room(name):
+    known = {entry for entry in KNOWN_STAIRS if entry.startswith(f"seepage.{name}.")}
+    assert _pairs(_upstairs(IMPORTS, name)) == known
+
+
+def test_linear_models_and_networks_know_nothing_of_each_other():
+    both = {"linear", "network"}
+    assert not [each for each in IMPORTS if {room(each.importer), room(each.imported)} == both]
+
+
+def test_engines_know_nothing_of_privacy():
+    """They add partial results and map rows; of this library they know its errors and how amounts are written."""
+    below = {each.imported for each in IMPORTS if room(each.importer) == "engines" != room(each.imported)}
+    assert below <= {"seepage._errors", "seepage._amounts"}
+
+
+def test_pictures_stand_on_leakage_and_meaning_alone():
+    known = {each for each in IMPORTS if _pairs([each]) <= KNOWN_FLOORS}
+    below = {room(each.imported) for each in IMPORTS if room(each.importer) == "display" and each not in known}
+    assert below <= {"display", "leakage", "meaning", ""}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    found = [set(circle) for circle in circles([each for each in IMPORTS if each.importer not in DOORS])]
+    assert found == KNOWN_CIRCLES
+
+
+def test_private_modules_stay_private():
+    assert _pairs(each for each in IMPORTS if private(each)) == KNOWN_PRIVATE
+
+
+@pytest.mark.parametrize(
+    ("imported", "absent"),
+    [
+        ("seepage", "torch sklearn matplotlib pandas polars pyarrow ray pyspark numba opendp skops typer rich"),
+        ("seepage.leakage", "torch sklearn matplotlib pandas polars pyarrow numba"),
+        ("seepage.meaning", "torch sklearn matplotlib pandas pyarrow numba"),
+        ("seepage.display", "torch matplotlib sklearn pyarrow numba ray"),
+        ("seepage.engines", "torch matplotlib sklearn ray pyspark"),
+        ("seepage.linear", "torch matplotlib ray pyspark opendp"),
+        ("seepage.release", "torch matplotlib ray pyspark opendp"),
+        ("seepage.report", "torch matplotlib ray sklearn pyarrow"),
+        ("seepage.attacks", "torch matplotlib ray"),
+        ("seepage.network", "matplotlib ray flwr sklearn"),
+        ("seepage.cli._app", "torch matplotlib ray sklearn pandas pyarrow skops opendp"),
+    ],
+)
+def test_what_nobody_asked_for_is_not_imported(imported, absent):
+    code = f"import sys, {imported}; print(*set({absent.split()}) & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Return a function that writes modules of a package called seepage, and walks it."""
+
+    def write(**modules):
+        root = tmp_path / "seepage"
+        for name, text in {"": "", **modules}.items():
+            path = root.joinpath(*name.split("__")) if name else root
+            for folder in [path.parent, *path.parent.parents]:
+                if root in [folder, *folder.parents] and not (folder / "__init__.py").exists():
+                    folder.mkdir(parents=True, exist_ok=True)
+                    (folder / "__init__.py").touch()
+            if name:
+                path.with_suffix(".py").write_text(text)
+        return walk(root)
+
+    return write
+
+
+def test_the_walk_finds_imports_wherever_they_are(tree):
+    found = tree(
+        cli__top="import seepage.leakage.a\nfrom seepage.leakage import a, b\nimport numpy",
+        cli__later="def f():\n    from ..leakage import a\n    from . import top",
+        cli__typed="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from seepage.leakage.a import A",
+        cli__named="from importlib import import_module\nimport_module('seepage.leakage.a')",
+        leakage__a="",
+    )
+    assert {(each.importer, each.imported, each.line) for each in found} == {
+        ("seepage.cli.top", "seepage.leakage.a", 1),
+        ("seepage.cli.top", "seepage.leakage.a", 2),
+        ("seepage.cli.top", "seepage.leakage", 2),
+        ("seepage.cli.later", "seepage.leakage.a", 2),
+        ("seepage.cli.later", "seepage.cli.top", 3),
+        ("seepage.cli.typed", "seepage.leakage.a", 3),
+        ("seepage.cli.named", "seepage.leakage.a", 2),
+    }
+
+
+def test_the_walls_can_be_hit(tree):
+    found = tree(
+        leakage___up="def f():\n    from seepage.report import page",
+        linear___aside="import seepage.network.layers",
+        linear__rows___up="from seepage.linear.files import read",
+        report__page="from seepage.leakage._up import f",
+        network__layers="",
+        linear__files__read="",
+    )
+    assert _pairs(_upward(found)) == {
+        "seepage.leakage._up > seepage.report.page",
+        "seepage.linear._aside > seepage.network.layers",
+    }
+    assert _pairs(_upstairs(found, "linear")) == {"seepage.linear.rows._up > seepage.linear.files.read"}
+    assert circles(found) == [["seepage.leakage._up", "seepage.report.page"]]
+    assert _pairs(filter(private, found)) == {"seepage.report.page > seepage.leakage._up"}
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "is_private"),
+    [
+        ("seepage.a.b._m", "seepage.a.b._n", False),
+        ("seepage.a.b", "seepage.a.b._n", False),
+        ("seepage.a.b.c._m", "seepage.a.b._n", False),
+        ("seepage.a._m", "seepage.a.b._n", False),
+        ("seepage.a", "seepage.a.b._n", False),
+        ("seepage.a.b._m", "seepage._n", False),
+        ("seepage.a.b._m", "seepage.c.n", False),
+        ("seepage.a.c._m", "seepage.a.b._n", True),
+        ("seepage.c._m", "seepage.a.b._n", True),
+        ("seepage.c._m", "seepage.a._n", True),
+        ("seepage.ab._m", "seepage.a._n", True),
+    ],
+)
+def test_a_private_module_is_for_its_package_and_the_one_around_it(importer, imported, is_private):
+    assert private(Import(importer, imported, 1)) is is_private
