@@ -48,7 +48,6 @@ KNOWN_CIRCLES: list[set[str]] = [
 ]
 KNOWN_PRIVATE: set[str] = {
     "seepage.cli.commands._plan > seepage.linear._plan",
-    "seepage.cli.input._models > seepage.linear.objective._estimators",
     "seepage.federated._mod > seepage.network._layers",
     "seepage.federated._mod > seepage.network._losses",
     "seepage.federated._signal > seepage.network._clipping",

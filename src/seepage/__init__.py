@@ -14,9 +14,7 @@ from seepage._errors import SeepageError as SeepageError
 from seepage._errors import UnansweredError as UnansweredError
 from seepage._errors import UnreadableError as UnreadableError
 from seepage._errors import UnsupportedError as UnsupportedError
-from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._version import __version__ as __version__
-from seepage.leakage import Leakage as Leakage
 
 if _TYPE_CHECKING:
     from seepage import attacks as attacks
@@ -24,34 +22,45 @@ if _TYPE_CHECKING:
     from seepage import display as display
     from seepage import engines as engines
     from seepage import federated as federated
+    from seepage import leakage as leakage
     from seepage import network as network
     from seepage import report as report
+    from seepage._noise import GaussianNoise as GaussianNoise
     from seepage.attacks import verify as verify
     from seepage.engines import Job as Job
+    from seepage.leakage import Leakage as Leakage
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
     from seepage.release import Certificate as Certificate
+    from seepage.release import Certification as Certification
+    from seepage.release import Decision as Decision
     from seepage.release import EqualizedLeakage as EqualizedLeakage
     from seepage.release import Frontier as Frontier
     from seepage.release import Policy as Policy
     from seepage.release import Publication as Publication
     from seepage.release import calibrate as calibrate
+    from seepage.release import certify as certify
     from seepage.release import compose as compose
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
     from seepage.report import Report as Report
 
-# What needs scikit-learn is imported when it is first used: `import seepage` stays fast.
+# What needs NumPy or scikit-learn is imported when it is first used: `import seepage` stays fast.
 _LATER = {
     "Certificate": "seepage.release",
+    "Certification": "seepage.release",
+    "Decision": "seepage.release",
     "Job": "seepage.engines",
     "EqualizedLeakage": "seepage.release",
     "Frontier": "seepage.release",
+    "GaussianNoise": "seepage._noise",
+    "Leakage": "seepage.leakage",
     "Policy": "seepage.release",
     "Publication": "seepage.release",
     "Report": "seepage.report",
     "calibrate": "seepage.release",
+    "certify": "seepage.release",
     "compose": "seepage.release",
     "frontier": "seepage.release",
     "publish": "seepage.release",
@@ -66,6 +75,7 @@ _PACKAGES = (
     "display",
     "engines",
     "federated",
+    "leakage",
     "linear",
     "meaning",
     "network",

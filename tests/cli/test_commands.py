@@ -13,6 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from cli.terminal import Terminal
@@ -37,7 +41,7 @@ def _number_of(text: str, name: str) -> list[float]:
 def test_help_starts_within_a_second_and_fits(tmp_path: Path) -> None:
     answer = Terminal(tmp_path, warm=False).run("seepage --help")
     assert answer.code == 0
-    for command in ("measure", "plan", "calibrate", "check", "publish", "show", "explain"):
+    for command in ("measure", "plan", "calibrate", "check", "publish", "key", "certify", "show", "explain"):
         assert f" {command} " in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
     code = "import time, sys; sys.argv = ['seepage', '--help']; from seepage.cli import main\nmain()"
@@ -49,7 +53,7 @@ def test_help_starts_within_a_second_and_fits(tmp_path: Path) -> None:
 
 
 def test_help_of_every_command_fits_80_columns(terminal: Terminal) -> None:
-    for command in ("measure", "plan", "calibrate", "check", "publish", "show", "explain"):
+    for command in ("measure", "plan", "calibrate", "check", "publish", "key new", "certify", "show", "explain"):
         answer = terminal.run(f"seepage {command} --help")
         assert answer.code == 0
         assert max(map(len, answer.out.splitlines())) <= 80
@@ -208,3 +212,19 @@ def test_a_missing_extra_is_named(terminal: Terminal, missing: str) -> None:
     assert done.returncode == 2
     assert 'pip install "seepage[cli]"' in " ".join(done.stderr.replace("│", "").split())
     assert "Traceback" not in done.stderr
+
+
+def test_plan_counts_the_refits_of_a_policy(terminal: Terminal) -> None:
+    people = pd.read_csv(terminal.folder / "people.csv")
+    people["ward"] = np.array(["north", "south", "west"])[np.arange(442) % 3]
+    people.to_csv(terminal.folder / "wards.csv", index=False)
+    step = make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough")
+    model = make_pipeline(step, Ridge()).fit(people[["ward", "age", "bmi"]], people["progression"])
+    skops.io.dump(model, terminal.folder / "wards.skops")
+    (terminal.folder / "wards.toml").write_text("[success_rate]\nward = 0.6\n")
+    answer = terminal.run("seepage plan wards.skops wards.csv -t progression --policy wards.toml")
+    assert answer.code == 0
+    # Each of 442 people could have been in two other wards.
+    assert re.search(r"refits +884,", answer.out)
+    assert "884 for ward" in answer.out
+    assert "refits" not in terminal.run("seepage plan wards.skops wards.csv -t progression").out

@@ -13,6 +13,7 @@ _VARYING = {
     r"memory +\d+ [MG]B": "memory SOME",
     r"on \d+ cores?": "on SOME cores",
     r'"seepage": "[^"]+"': '"seepage": "VERSION"',
+    r"([0-9a-f]{4} ){7}[0-9a-f]{4}": "KEY",
 }
 
 

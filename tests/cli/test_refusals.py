@@ -1,11 +1,14 @@
 """Whatever a new user gets wrong is answered on one screen, with the way out, and without a traceback."""
 
 import pickle
+import zipfile
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
@@ -48,6 +51,27 @@ def folder(terminal: Terminal) -> Path:
     skops.io.dump(squared, folder / "squared.skops")
     skops.io.dump(make_pipeline(FunctionTransformer(joblib.hash), Ridge()), folder / "unknown.skops")
     (folder / "half.skops").write_bytes((folder / "model.skops").read_bytes()[:3000])
+    text = (folder / "people.csv").read_text()
+    (folder / "latin_names.csv").write_bytes(text.replace("age", "âge", 1).encode("latin-1"))
+    (folder / "latin_values.csv").write_bytes(text.replace("P0017", "Pé17").encode("latin-1"))
+    table = pa.Table.from_pandas(people)
+    pq.write_table(table.append_column("visits", pa.array([[1, 2]] * 442)), folder / "lists.parquet")
+    nested = table.set_column(0, "age", pa.array([{"years": age} for age in people["age"]]))
+    pq.write_table(nested, folder / "structs.parquet")
+    pq.write_table(table.set_column(0, "age", pa.array([b"x"] * 442)), folder / "bytes.parquet")
+    (folder / "unlike").mkdir()
+    pq.write_table(table, folder / "unlike" / "a.parquet")
+    words = table.set_column(0, "age", pa.array([str(age) for age in people["age"]]))
+    pq.write_table(words, folder / "unlike" / "b.parquet")
+    for name, depth in (("deep", 100_000), ("deeper_than_models", 300)):
+        with zipfile.ZipFile(folder / f"{name}.skops", "w") as archive:
+            archive.writestr("schema.json", '{"__class__": "Ridge", "content": ' + "[" * depth + "]" * depth + "}")
+    (folder / "report.json").write_text('{"schema": "urn:seepage:report:2"}')
+    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:1", "people": "many"}')
+    (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
+    (folder / "deep.json").write_text("[" * 100_000)
+    (folder / "deep.toml").write_text("a = " + "[" * 20_000)
+    (folder / "latin.toml").write_bytes(b"[error_floor]\n\xe9 = 5\n")
     (folder / "typo.toml").write_text("[error_flor]\nage = 5\n")
     (folder / "word.toml").write_text('[error_floor]\nage = "five"\n')
     (folder / "flat.toml").write_text("error_floor = 5\n")
@@ -123,6 +147,30 @@ CASES = {
         f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --people p.parquet",
         ["nothing about single people"],
     ),
+    "names that are not UTF-8": (f"measure {MODEL} latin_names.csv -t progression -n 1", ["Save it as UTF-8"]),
+    "values that are not UTF-8": (
+        f"measure {MODEL} latin_values.csv -t progression -n 1 --ids patient",
+        ["'patient'", "as UTF-8"],
+    ),
+    "lists": (
+        f"measure {MODEL} lists.parquet -t progression -n 1 --groups visits",
+        ["'visits'", "list<element: int64>"],
+    ),
+    "structs": (f"measure {MODEL} structs.parquet -t progression -n 1", ["'age'", "a column of its own"]),
+    "streamed structs": (f"measure {MODEL} structs.parquet -t progression -n 1 --stream", ["'age'", "struct<years"]),
+    "bytes": (f"measure {MODEL} bytes.parquet -t progression -n 1", ["'age'", "holds bytes"]),
+    "files that differ in a type": (f"measure {MODEL} unlike -t progression -n 1", ["age has incompatible types"]),
+    "a deep model": (f"measure deep.skops {DATA} -t progression -n 1", ["nested more than 200 levels"]),
+    "another deep model": (f"measure deeper_than_models.skops {DATA} -t progression -n 1", ["more than 200 levels"]),
+    "an incomplete report": ("show report.json", ["is no report", "edition"]),
+    "an incomplete certificate": ("show certificate.json", ["is no certificate", "'created' is missing"]),
+    "a document that is not UTF-8": ("show latin.json", ["not JSON"]),
+    "a deep document": ("show deep.json", ["nested too deeply"]),
+    "a deep policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy deep.toml", ["is not TOML"]),
+    "a policy that is not UTF-8": (f"check {MODEL} {DATA} -t progression -n 1 --policy latin.toml", ["is not TOML"]),
+    "a folder for a policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy parts", ["Is a directory"]),
+    "no certificate": (f"certify {MODEL} {DATA}", ["is no certificate"]),
+    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:2'"]),
     "streamed text": (f"measure {MODEL} {DATA} -t progression -n 1 --stream", ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),
     "not a document": (f"show {DATA}", ["not JSON"]),
@@ -161,7 +209,7 @@ def test_a_type_that_is_vouched_for_is_read(terminal: Terminal) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_error_that_nobody_foresaw_fits_a_screen_too(terminal: Terminal) -> None:
+def test_rows_that_a_step_of_the_model_will_not_take_are_named(terminal: Terminal) -> None:
     people = pd.read_csv(terminal.folder / DATA)
     from sklearn.compose import make_column_transformer
     from sklearn.preprocessing import OneHotEncoder
@@ -175,3 +223,4 @@ def test_an_error_that_nobody_foresaw_fits_a_screen_too(terminal: Terminal) -> N
     assert "Traceback" not in answer.text
     assert len(answer.text.splitlines()) < 24
     assert "unknown categories" in _plain(answer)
+    assert "cannot be applied to the rows of third.csv" in _plain(answer)

@@ -1,6 +1,7 @@
 """Reports from the command line: written for the right eyes, and shown again."""
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -66,3 +67,29 @@ def test_escape_sequences_in_a_report_do_not_reach_the_terminal(terminal: Termin
     assert shown.code == 0
     assert "\x1b" not in shown.out
     assert "\x07" not in shown.out
+
+
+def test_what_everybody_may_read_is_all_that_the_screen_shows(terminal: Terminal) -> None:
+    command = f"seepage measure model.skops people.csv {ASK} --ids patient --edition publishable"
+    answer = terminal.run(command)
+    assert (answer.code, answer.err) == (0, "")
+    people = pd.read_csv(terminal.folder / "people.csv")
+    assert not any(name in answer.out for name in people["patient"])
+    for words in ("Most exposed", "95th pct", "row "):
+        assert words not in answer.out
+    written = terminal.run(f"{command} --json everybody.json")
+    shown = terminal.run("seepage show everybody.json")
+    steady = [re.sub(r"\d\d:\d\d:\d\d", "", text) for text in (answer.out, shown.out)]
+    assert steady[0] == steady[1]
+    assert "Written: everybody.json (publishable edition)" in written.out
+    assert terminal.run(f"{command} --quiet").text == ""
+
+
+def test_check_writes_a_report_whatever_its_verdict(terminal: Terminal) -> None:
+    for scale, code in ((0.01, 1), (50, 0)):
+        ask = f"model.skops people.csv --target progression --noise-scale {scale} --policy policy.toml"
+        answer = terminal.run(f"seepage check {ask} --report checked-{code}.html")
+        assert answer.code == code
+        page = terminal.folder / f"checked-{code}.html"
+        assert page.read_text().startswith("<!DOCTYPE html>")
+        assert _mode(page) == 0o600

@@ -1,7 +1,9 @@
 """The commands, and what becomes of everything that goes wrong in them."""
 
+import errno
 import os
 import sys
+import traceback
 import warnings
 from typing import Annotated, Any
 
@@ -11,20 +13,21 @@ from typer.core import TyperArgument, TyperGroup
 from seepage._errors import PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
 from seepage.cli.commands._calibrate import calibrate
+from seepage.cli.commands._certify import certify
 from seepage.cli.commands._check import check
+from seepage.cli.commands._endings import WORDS, Ending, ending_of
 from seepage.cli.commands._explain import explain
+from seepage.cli.commands._key import key
 from seepage.cli.commands._measure import measure
 from seepage.cli.commands._options import ARGUMENTS
 from seepage.cli.commands._plan import plan
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
-from seepage.cli.terminal import aside, note, refuse
-
-_MISSED, _UNUSABLE, _STOPPED = 1, 2, 130
+from seepage.cli.terminal import note, refuse
 
 
 class _Commands(TyperGroup):
-    """The commands in their order; a command that was stopped is no missed policy."""
+    """The commands in their order."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
@@ -37,13 +40,6 @@ class _Commands(TyperGroup):
                 parameter.help = ARGUMENTS.get(parameter.name or "")
         return command
 
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            aside().print("Stopped.")
-            raise typer.Exit(_STOPPED) from None
-
 
 app = typer.Typer(
     cls=_Commands,
@@ -53,7 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit code: 0 done, 1 a policy is missed, 2 the input cannot be used.",
+    epilog=WORDS,
 )
 _BEFORE, _DECIDE, _UNDERSTAND = "Measure", "Decide", "Understand"
 app.command(rich_help_panel=_BEFORE)(measure)
@@ -61,6 +57,8 @@ app.command(rich_help_panel=_BEFORE)(plan)
 app.command(rich_help_panel=_DECIDE)(calibrate)
 app.command(rich_help_panel=_DECIDE)(check)
 app.command(rich_help_panel=_DECIDE)(publish)
+app.add_typer(key, name="key", rich_help_panel=_DECIDE)
+app.command(rich_help_panel=_UNDERSTAND)(certify)
 app.command(rich_help_panel=_UNDERSTAND)(show)
 app.command(rich_help_panel=_UNDERSTAND)(explain)
 
@@ -83,37 +81,56 @@ def _seepage(
     """
 
 
-def run() -> None:
-    """Run a command; whatever goes wrong is said in a few lines, without a traceback."""
+def run() -> int:
+    """Run a command and return its exit code; whatever goes wrong is said in a few lines, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a letter shows a question mark.
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+        if stream is not None:
+            # A terminal that cannot show a letter shows a question mark.
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     warnings.showwarning = lambda message, *_, **__: note(str(message))
     # Rows are given with their names also to models that were fitted without.
     warnings.filterwarnings("ignore", message="X has feature names")
     # Workers that are stopped in the middle leave semaphores behind, which are cleaned up without a word.
     others = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [others, "ignore:resource_tracker:UserWarning"]))
-    if os.environ.get("SEEPAGE_DEBUG"):
-        app(prog_name="seepage")
     try:
         app(prog_name="seepage")
-    except PolicyError as reason:
-        refuse(str(reason), title="The policy is missed")
-        sys.exit(_MISSED)
-    except UnansweredError as reason:
-        refuse(f"{reason}\n\nRows that are streamed cannot answer everything: --in-memory reads them at once.")
-        sys.exit(_UNUSABLE)
-    except SeepageError as reason:
-        refuse(str(reason))
-        sys.exit(_UNUSABLE)
-    except MemoryError:
-        refuse("There is not enough memory for these rows. See what they take with: seepage plan")
-        sys.exit(_UNUSABLE)
+    except SystemExit as end:
+        return ending_of(end)
     except Exception as reason:
-        refuse(
-            f"{type(reason).__name__}: {reason}\n\nThis was not foreseen. If it is no mistake in the input, please "
-            "report it with what SEEPAGE_DEBUG=1 before the command prints.",
-            title="Unforeseen error",
-        )
-        sys.exit(_UNUSABLE)
+        if os.environ.get("SEEPAGE_DEBUG"):
+            traceback.print_exc()
+        return _refused(reason)
+    return Ending.DONE
+
+
+def _refused(reason: Exception) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    if isinstance(reason, PolicyError):
+        refuse(str(reason), title="The policy is missed")
+        return Ending.MISSED
+    if isinstance(reason, UnansweredError):
+        refuse(f"{reason}\n\nRows that are streamed cannot answer everything: --in-memory reads them at once.")
+        return Ending.UNUSABLE
+    if isinstance(reason, SeepageError):
+        refuse(str(reason))
+        return Ending.UNUSABLE
+    if isinstance(reason, MemoryError):
+        refuse("There is not enough memory for these rows. See what they take with: seepage plan")
+        return Ending.UNUSABLE
+    if isinstance(reason, OSError):
+        refuse(_about_files(reason), title="Not finished")
+        return Ending.UNFINISHED
+    refuse(
+        f"{type(reason).__name__}: {reason}\n\nThis was not foreseen. If it is no mistake in the input, please "
+        "report it with what SEEPAGE_DEBUG=1 before the command prints.",
+        title="Unforeseen error",
+    )
+    return Ending.UNFINISHED
+
+
+def _about_files(reason: OSError) -> str:
+    where = f" ({reason.filename})" if reason.filename else ""
+    if reason.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"There is no space left to write to{where}. Make room, or write somewhere else, and start again."
+    return f"{reason.strerror or reason}{where}. Files could not be read or written; nothing else is wrong with them."

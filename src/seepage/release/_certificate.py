@@ -8,7 +8,7 @@ import hmac
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,14 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from seepage._errors import InputError
+from seepage._schema import read_document
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
 from seepage.linear.information import Fit
 from seepage.linear.rows import InMemory
 from seepage.release._copy import last_step
+from seepage.release._seal import hash_of_file
+from seepage.release._signing import is_signed, public_key_of, signature_of
 
 SCHEMA = "urn:seepage:certificate:1"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
@@ -52,14 +55,22 @@ class Certificate:
         The attributes that were protected, and whether the label was.
     targets : tuple of str
         The targets that are met, in sentences.
+    qualifications : tuple of str
+        What each target means and does not mean, in sentences, in the order of the targets.
     policy : mapping or None
         The same for a machine; None when no target was set.
+    decision : mapping or None
+        Who decided, by which rule and when, as they said it; None when nobody said.
     assumptions : tuple of str
         What all of this takes for granted, in sentences.
     versions : mapping
         Of the software.
     fingerprints : mapping
         HMAC-SHA256 of the data and of the exact model, under the owner's key.
+    seal : mapping
+        SHA-256 of the noisy parameters, and of the file that holds them if there is one.
+    signature : mapping or None
+        An Ed25519 signature of all of the above; None when nobody signed.
     """
 
     schema: str
@@ -69,35 +80,77 @@ class Certificate:
     noise: Mapping[str, Any]
     private: Mapping[str, Any]
     targets: tuple[str, ...]
+    qualifications: tuple[str, ...]
     policy: Mapping[str, Any] | None
+    decision: Mapping[str, str] | None
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
     fingerprints: Mapping[str, str]
+    seal: Mapping[str, str | None]
+    signature: Mapping[str, str] | None = None
 
     def json(self) -> str:
         """Return the certificate as JSON."""
-        return json.dumps({field.name: getattr(self, field.name) for field in fields(self)}, indent=2, allow_nan=False)
+        return json.dumps({**self.entries(), "signature": self.signature}, indent=2, allow_nan=False)
+
+    def entries(self) -> dict[str, Any]:
+        """Return everything that a signature covers: all entries but the signature itself."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "signature"}
+
+    def text(self) -> str:
+        """Return what a file of this certificate holds, to the last byte."""
+        return self.json() + "\n"
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a JSON file."""
-        write_file(path, self.json() + "\n")
+        write_file(path, self.text())
+
+    def bound_to(self, file: str | os.PathLike[str]) -> "Certificate":
+        """Return this certificate with the hash of the file that holds the published estimator.
+
+        Parameters
+        ----------
+        file : path
+            What will be passed on, in any format; `Publication.write` does this for the files that it writes.
+        """
+        return self.bound_to_hash(hash_of_file(Path(file)))
+
+    def bound_to_hash(self, digits: str) -> "Certificate":
+        """Return this certificate with the SHA-256 of a file, in hexadecimal digits."""
+        if self.signature is not None:
+            raise InputError("This certificate is signed, and binding it to a file would change it. Sign it afterward.")
+        return replace(self, seal={**self.seal, "file": digits})
+
+    def signed(self, key: str | os.PathLike[str]) -> "Certificate":
+        """Return this certificate with a signature.
+
+        The signature covers every entry, as canonical JSON: names in order, no white space. So a certificate that was
+        only laid out anew keeps a good signature (`is_signed_by`), although `seepage.certify` tells that apart too.
+
+        Parameters
+        ----------
+        key : path
+            The secret key, made by `seepage.release.new_key`; only its owner may be able to read the file.
+        """
+        return replace(self, signature=signature_of(self.entries(), key))
+
+    def is_signed_by(self, public_key: str | os.PathLike[str]) -> bool:
+        """Return whether this certificate is exactly as the owner of a key signed it.
+
+        Parameters
+        ----------
+        public_key : path
+            The public key.
+        """
+        wanted, signature = public_key_of(public_key), self.signature
+        if signature is None or signature["public_key"] != wanted:
+            return False
+        return is_signed(self.entries(), signature)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Certificate":
         """Read a certificate from a JSON file."""
-        try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError:
-            raise InputError(f"{os.fspath(path)!r} is not JSON, so it is no certificate.") from None
-        schema = found.get("schema") if isinstance(found, dict) else None
-        if schema != SCHEMA:
-            raise InputError(
-                f"{os.fspath(path)!r} has the schema {schema!r}; this version of seepage reads {SCHEMA!r}."
-            )
-        names = {field.name for field in fields(cls)}
-        if set(found) != names:
-            wrong = sorted(set(found) ^ names)
-            raise InputError(f"{os.fspath(path)!r} is no certificate: the entries {wrong} are missing or unknown.")
+        found = read_document(path, SCHEMA_FILE, "certificate")
         entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
         return cls(**entries)
 

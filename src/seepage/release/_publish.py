@@ -1,23 +1,26 @@
 """A copy of a model that may leave the house, and a certificate that goes with it."""
 
+import hashlib
 import math
+import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 
 from seepage._amounts import rounded
-from seepage._errors import InputError, PolicyError, UnsupportedError
+from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
+from seepage._writing import NewFile, write_together
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import feature_names
@@ -25,8 +28,11 @@ from seepage.linear.information import Fit, LinearInformation
 from seepage.linear.rows import InMemory
 from seepage.release._certificate import SCHEMA, Certificate, fingerprints
 from seepage.release._copy import copy_with, last_step
+from seepage.release._decision import Decision
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
+from seepage.release._seal import seal_of
+from seepage.release._steps import real_steps
 
 Array = NDArray[np.float64]
 
@@ -68,15 +74,82 @@ class Publication:
     certificate: Certificate
     key: bytes
 
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
+        sign: str | os.PathLike[str] | None = None,
+    ) -> Certificate:
+        """Write the estimator with skops, and the certificate that belongs to exactly this file: both, or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Where to write the estimator, such as "model.skops".
+        certificate : path, optional
+            Where to write the certificate; "model.certificate.json" by default.
+        key : path, optional
+            Where to keep the owner's key, in a file that nobody else can read (mode 0600); nowhere by default.
+        sign : path, optional
+            The secret key to sign the certificate with, made by `seepage.release.new_key`.
+
+        Returns
+        -------
+        Certificate
+            As it was written: bound to the file, and signed.
+        """
+        content = _as_skops(self.estimator)
+        bound = self.certificate.bound_to_hash(hashlib.sha256(content).hexdigest())
+        if sign is not None:
+            bound = bound.signed(sign)
+        place = Path(path)
+        beside = place.with_suffix(".certificate.json") if certificate is None else Path(certificate)
+        files = [] if key is None else [NewFile(key, self.key, private=True)]
+        # The model comes last: it must not be there without its certificate.
+        write_together([*files, NewFile(beside, bound.text()), NewFile(place, content)])
+        return bound
+
     def __repr__(self) -> str:
         name = self.certificate.published["estimator"]
         return f"Publication({name} with noise, certificate; its key stays with the owner)"
 
     def __reduce__(self) -> Any:
         raise UnsupportedError(
-            "A publication holds the owner's key, which must not travel with it. Pickle publication.estimator, write "
-            "publication.certificate.write(path), and keep publication.key to yourself."
+            "A publication holds the owner's key, which must not travel with it. Write what may leave with "
+            "publication.write(path), and keep publication.key to yourself."
         )
+
+
+def _as_skops(estimator: Any) -> bytes:
+    try:
+        from skops import io
+    except ImportError:
+        raise MissingExtraError(
+            'Models are written with skops, which is not installed. Install it with: pip install "seepage[cli]"'
+        ) from None
+    content: bytes = io.dumps(estimator)
+    return content
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A release that was measured and meets its policy, before any noise is drawn."""
+
+    model: Any
+    exact: Array
+    noise: GaussianNoise
+    entries: Mapping[str, Any]
+    """What the certificate will say, but for its time and its seal."""
+    key: bytes
+
+    def draw(self) -> Publication:
+        """Draw the noise; each draw that anybody sees is a release of its own."""
+        estimator = copy_with(self.model, drawn(self.exact, self.noise))
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        certificate = Certificate(schema=SCHEMA, created=now, **self.entries, seal=seal_of(estimator))
+        return Publication(estimator, certificate, self.key)
 
 
 def publish(
@@ -89,6 +162,7 @@ def publish(
     sample_weight: ArrayLike | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
+    decision: Decision | Mapping[str, Any] | None = None,
 ) -> Publication:
     """Return a copy of a fitted linear model that carries noise, if the noise is enough.
 
@@ -114,6 +188,8 @@ def publish(
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default.
+    decision : Decision or mapping, optional
+        Who decided, by which rule and when; it stands in the certificate.
 
     Returns
     -------
@@ -140,8 +216,35 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
+    return ready(
+        model,
+        X,
+        y,
+        noise_scale=noise_scale,
+        accept=accept,
+        sample_weight=sample_weight,
+        public_label=public_label,
+        attributes=attributes,
+        decision=decision,
+    ).draw()
+
+
+def ready(
+    model: Model,
+    X: Data,
+    y: Listed,
+    *,
+    noise_scale: float | GaussianNoise,
+    accept: Policy | Mapping[str, Any] | None,
+    sample_weight: ArrayLike | None = None,
+    public_label: bool = False,
+    attributes: Sequence[str] | None = None,
+    decision: Decision | Mapping[str, Any] | None = None,
+) -> Ready:
+    """Measure a release and hold it against its policy, without drawing any noise; `publish` says the rest."""
     noise = as_noise(noise_scale)
     policy = None if accept is None else Policy.of(accept)
+    decision = None if decision is None else Decision.of(decision)
     if policy is not None and policy.is_empty:
         raise InputError("The policy sets no target. Pass accept=None to publish without any.")
     # A missing OpenDP should be known before anything is measured.
@@ -160,23 +263,23 @@ def publish(
     fit = Fit.of(model, X, y, sample_weight)
     exact = exact_parameters(fit, leak)
     key = secrets.token_bytes(32)
-    certificate = Certificate(
-        schema=SCHEMA,
-        created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        people=leak.information.count,
-        published=_published(model, fit, exact),
-        noise=_noise(noise),
-        private={
+    entries = {
+        "people": leak.information.count,
+        "published": _published(model, fit, exact),
+        "noise": _noise(noise),
+        "private": {
             "attributes": list(leak.information.attribute_names),
             "label": "public" if public_label else "private",
         },
-        targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
-        policy=None if policy is None else _machine_readable(policy),
-        assumptions=_assumptions(model, leak),
-        versions=_versions(),
-        fingerprints=fingerprints(key, model, fit),
-    )
-    return Publication(copy_with(model, drawn(exact, noise)), certificate, key)
+        "targets": ("No target was set.",) if policy is None else tuple(policy.sentences()),
+        "qualifications": _qualifications(policy),
+        "policy": None if policy is None else _machine_readable(policy),
+        "decision": None if decision is None else decision.entries(),
+        "assumptions": _assumptions(model, leak),
+        "versions": _versions(),
+        "fingerprints": fingerprints(key, model, fit),
+    }
+    return Ready(model, exact, noise, entries, key)
 
 
 def exact_parameters(fit: Fit[InMemory], leak: Leakage) -> Array:
@@ -211,7 +314,7 @@ def _published(model: Model, fit: Fit[InMemory], exact: Array) -> dict[str, Any]
         "hyperparameters": {name: _plain(settings[name]) for name in _OBJECTIVE if name in settings},
         "parameters": _parameter_names(fit, len(exact)),
         "count": int(exact.size),
-        "exact_steps": _steps(model),
+        "exact_steps": real_steps(model),
     }
 
 
@@ -222,12 +325,6 @@ def _parameter_names(fit: Fit[InMemory], outputs: int) -> list[str]:
     classes = fit.problem.labels.classes
     heads = [f"output {i}" for i in range(outputs)] if classes is None else [f"class {label}" for label in classes]
     return [f"{head}: {name}" for head in heads for name in each]
-
-
-def _steps(model: Model) -> list[str]:
-    if not isinstance(model, Pipeline):
-        return []
-    return [f"{name} ({type(step).__name__})" for name, step in model.steps[:-1] if step not in (None, "passthrough")]
 
 
 def _plain(value: Any) -> Any:
@@ -259,14 +356,32 @@ def _machine_readable(policy: Policy) -> dict[str, Any]:
     }
 
 
+# What a target of each kind does and does not mean: no target is stated without it.
+_MEANING = {
+    "error_floor": "This is about unbiased guesses from this release alone, by an attacker who knows everything else; "
+    "one who has a prior can be nearer by leaning on it.",
+    "success_rate": "This is about attackers who see this release alone, know everything else and hold both values for "
+    "equally likely beforehand; one who knows better beforehand is right more often.",
+    "eta": "This is about unbiased guesses from this release alone, by an attacker who knows everybody else's values: "
+    "no guess of any combination of a person's values has a standard error below 1/eta.",
+}
+
+
+def _qualifications(policy: Policy | None) -> tuple[str, ...]:
+    if policy is None:
+        return ("Nothing is promised.",)
+    return tuple(_MEANING[target.kind] for target in policy.targets())
+
+
 def _assumptions(model: Model, leak: Leakage) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
     sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
-    if _steps(model):
+    steps = real_steps(model)
+    if steps:
         sentences.append(
-            f"Published as they are, without noise: {', '.join(_steps(model))}. What they took from the data, such as "
-            "a smallest and a largest value, is there to read."
+            f"Published as they are, without noise: {', '.join(steps)}. What they took from the data, such as a "
+            "smallest and a largest value, is there to read."
         )
     # The smallest scale that meets a target for everyone tells how exposed the most exposed person is.
     sentences.append("The noise is public, and taken to be rounded so that its scale tells nothing about one person.")

@@ -29,6 +29,9 @@ def check(
             "--output", "-o", metavar="FILE", help="A file instead of standard output.", rich_help_panel=options.OUT
         ),
     ] = None,
+    report: options.Report = None,
+    edition: options.EditionOption = options.Edition.internal,
+    force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Hold a release against a policy: exit code 0 if it is met, 1 if not.
@@ -37,12 +40,15 @@ def check(
     output or the file given. What is told of missed targets is rounded, and nothing names a person.
     """
     from seepage._writing import write_file
+    from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import WRITERS, Waiting, aside, check_new, screen, show_verdict
+    from seepage.cli.terminal import WRITERS, Waiting, aside, check_outputs, data_inputs, screen, show_verdict
+    from seepage.report import Report
 
     if output is not None and format is Format.text:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
-    check_new(output, force=True)
+    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy}
+    check_outputs({"--output": output, "--report": report}, inputs=inputs, force=force)
     with Waiting(quiet=quiet).shown() as waiting:
         file = PolicyFile.read(policy)
         question = Question.of(
@@ -56,7 +62,11 @@ def check(
             weight=sample_weight,
             stream=stream,
         )
-        verdict = file.judge(question.measured(noise_scale), noise_scale, model)
+        leak = question.measured(noise_scale)
+        verdict = file.judge(leak, noise_scale, model)
+        if report is not None:
+            with waiting.doing("writing the report"):
+                Report.of(leak, edition.value, policy=file.policy).write_html(report)
     if format is not Format.text:
         document = WRITERS[format](verdict)
         if output is None:
@@ -65,4 +75,4 @@ def check(
             write_file(output, document + "\n")
     if not quiet:
         show_verdict(screen() if format is Format.text else aside(), verdict)
-    raise typer.Exit(0 if verdict.passed else 1)
+    raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)

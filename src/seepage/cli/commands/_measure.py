@@ -1,19 +1,11 @@
 """`seepage measure`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from seepage.cli.commands import _options as options
-
-
-class Edition(StrEnum):
-    """Who may read a report."""
-
-    internal = "internal"
-    publishable = "publishable"
 
 
 def measure(
@@ -29,20 +21,14 @@ def measure(
     policy: options.PolicyOption = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", "-r", metavar="FILE", help="Write a report as HTML.", rich_help_panel=options.OUT),
-    ] = None,
+    report: options.Report = None,
     json: Annotated[
         Path | None,
         typer.Option(
             "--json", metavar="FILE", help="Write the report as JSON; see it with show.", rich_help_panel=options.OUT
         ),
     ] = None,
-    edition: Annotated[
-        Edition,
-        typer.Option(help="Whether reports may hold values about single people.", rich_help_panel=options.OUT),
-    ] = Edition.internal,
+    edition: options.EditionOption = options.Edition.internal,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -52,20 +38,26 @@ def measure(
             rich_help_panel=options.OUT,
         ),
     ] = None,
+    force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure what publishing a model gives away about each person.
 
-    Parquet is read at once when it holds at most 500 MB (uncompressed), and a batch at a time by all cores otherwise;
-    what needs every row at once, such as the success rate of categories, is answered only in memory.
+    Parquet is read at once when it takes at most 500 MB in memory, and a batch at a time by all cores otherwise; what
+    needs every row at once, such as the success rate of categories, is answered only in memory.
     """
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import Waiting, check_new, screen, show_summary
+    from seepage.cli.terminal import Waiting, check_outputs, data_inputs, screen, show_report, show_summary
     from seepage.leakage import Summary
     from seepage.report import Report
 
-    check_new(report, json, force=True)
-    if people is not None and edition is Edition.publishable:
+    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy}
+    check_outputs({"--report": report, "--json": json}, inputs=inputs, force=force)
+    check_outputs(
+        {"--people": people}, inputs={**inputs, "--report": report, "--json": json}, force=force, folders=True
+    )
+    is_publishable = edition is options.Edition.publishable
+    if people is not None and is_publishable:
         raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
     with Waiting(quiet=quiet).shown() as waiting:
         file = None if policy is None else PolicyFile.read(policy)
@@ -84,7 +76,7 @@ def measure(
         )
         leak = question.measured(noise_scale, output=people)
         verdict = None if file is None else file.judge(leak, noise_scale, model)
-        if report is not None or json is not None or people is not None:
+        if is_publishable or report is not None or json is not None or people is not None:
             with waiting.doing("writing the report"):
                 found = Report.of(
                     leak,
@@ -98,11 +90,17 @@ def measure(
                     found.write_json(json)
                 if people is not None and not question.source.stream:
                     found.write_people(people)
-        compared = None if quiet or groups is None else leak.by_group(question.grouping)
-        summary = None if quiet else Summary.of(leak.information, groups=compared, named=ids is not None)
-    if summary is not None:
+        summary = None
+        if not quiet and not is_publishable:
+            compared = None if groups is None else leak.by_group(question.grouping)
+            summary = Summary.of(leak.information, groups=compared, named=ids is not None)
+    if not quiet:
         console = screen()
-        show_summary(console, summary, verdict, grouped_by=groups)
+        if summary is not None:
+            show_summary(console, summary, verdict, grouped_by=groups)
+        else:
+            # What everybody may read is on the screen as it is on the page, and nothing else.
+            show_report(console, found)
         for written in (report, json):
             if written is not None:
                 console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)

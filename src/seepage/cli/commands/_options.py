@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,8 @@ ARGUMENTS = {
     "data": "The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.",
     "quantity": "For example eta, error_floor, success_rate, epsilon; all names if left out.",
     "file": "A report or a certificate, as JSON.",
+    "published": "The published model, in a file of any kind.",
+    "certificate": "The certificate that came with it.",
 }
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help=ARGUMENTS["model"], show_default=False)]
@@ -107,6 +110,23 @@ Stream = Annotated[
 Trust = Annotated[
     list[str] | None,
     typer.Option("--trust", metavar="TYPE", help="Read this type in the model file too.", rich_help_panel=READ),
+]
+
+
+class Edition(StrEnum):
+    """Who may read a report."""
+
+    internal = "internal"
+    publishable = "publishable"
+
+
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", "-r", metavar="FILE", help="Write a report as HTML.", rich_help_panel=OUT),
+]
+EditionOption = Annotated[
+    Edition,
+    typer.Option("--edition", help="Whether reports may hold values about single people.", rich_help_panel=OUT),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUT)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.", rich_help_panel=OUT)]

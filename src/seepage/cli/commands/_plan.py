@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
-    from seepage.cli.input import Question
+    from seepage.cli.input import PolicyFile, Question
     from seepage.linear._plan import Plan
 
 
@@ -15,19 +15,24 @@ def plan(
     target: options.Target,
     private: options.Private = None,
     sample_weight: options.SampleWeight = None,
+    policy: options.PolicyOption = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
 ) -> None:
-    """Say how many rows there are, and what measuring them takes, without doing it."""
+    """Say how many rows there are, and what measuring them takes, without doing it.
+
+    With a policy, also how many exact refits its success rates take.
+    """
     from seepage._amounts import size
-    from seepage.cli.input import Question
-    from seepage.cli.terminal import Waiting, item, screen
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.terminal import Waiting, item, screen, shortened
 
     with Waiting(quiet=False).shown() as waiting:
         question = Question.of(
             waiting, model, data, target, private=private, trust=trust, weight=sample_weight, stream=stream
         )
-        found, exact = _planned(question)
+        file = None if policy is None else PolicyFile.read(policy)
+        found, exact, refits = _planned(question, file)
     minutes = 60 * found.core_hours / max(min(found.workers, found.units), 1)
     about = "" if exact else "about "
     how = "a batch at a time, by processes" if question.source.stream else "at once, into memory"
@@ -38,12 +43,16 @@ def plan(
         "memory": f"{size(found.memory_per_worker)}{' for each worker' if question.source.stream else ''}",
         "time": f"{_lasting(60 * minutes)} on {found.workers} cores, after the start of Python",
     }
+    if refits:
+        listed = ", ".join(f"{count:,} for {shortened(name)}" for name, count in refits.items())
+        lines["refits"] = f"{about}{sum(refits.values()):,}, which take their time besides: {listed}"
     console = screen()
     for name, words in lines.items():
         console.print(item(f"{name:<10}", words))
 
 
-def _planned(question: "Question") -> "tuple[Plan, bool]":
+def _planned(question: "Question", file: "PolicyFile | None") -> "tuple[Plan, bool, dict[str, int]]":
+    from seepage.cli.input import exact_refits
     from seepage.linear import plan as plan_files
     from seepage.linear._plan import plan_in_memory
 
@@ -51,14 +60,14 @@ def _planned(question: "Question") -> "tuple[Plan, bool]":
     if source.stream:
         question.features  # noqa: B018  Refuses columns that are missing, with a suggestion.
         paths = list(source.paths)
-        return plan_files(question.model, paths, target=question.target, sample_weight=question.weight), True
+        return plan_files(question.model, paths, target=question.target, sample_weight=question.weight), True, {}
     columns = [*question.features, *question.target]
     base = _resident()
     with question.waiting.doing(f"reading {source.name}"):
         head = source.head(columns)
     rows = question.in_memory(head.table)
     attributes = None if question.attributes is None else len(question.attributes) + 1
-    return plan_in_memory(
+    found = plan_in_memory(
         question.model,
         rows.X,
         rows.y,
@@ -66,7 +75,8 @@ def _planned(question: "Question") -> "tuple[Plan, bool]":
         data_bytes=head.bytes,
         attributes=attributes,
         base_bytes=base,
-    ), head.exact
+    )
+    return found, head.exact, {} if file is None else exact_refits(file, question, head)
 
 
 def _resident() -> int:

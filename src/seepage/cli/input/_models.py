@@ -1,6 +1,5 @@
 """Fitted models from skops files, which run no code when they are read."""
 
-import json
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -8,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from seepage._errors import InputError, MissingExtraError, UnsupportedError
-from seepage._writing import write_file
 from seepage.cli.terminal import listing, note, shortened
+from seepage.release.sealing import SkopsFile
 
 # What supported models hold besides the types that skops trusts by itself: losses, selectors and plain functions of
 # scikit-learn and numpy, none of which does anything when it is made.
@@ -62,13 +61,6 @@ def read_model(path: Path, trust: Sequence[str] = ()) -> Any:
     return model
 
 
-def write_model(model: Any, path: Path) -> None:
-    """Write a model as a skops file."""
-    from skops import io
-
-    write_file(path, io.dumps(model))
-
-
 def _refuse_others(path: Path) -> None:
     if not path.exists():
         raise InputError(f"There is no file {path}. The first argument is the fitted model, written by {_HOW_TO_WRITE}")
@@ -76,8 +68,11 @@ def _refuse_others(path: Path) -> None:
         raise InputError(f"{path} is a folder. The first argument is the fitted model, written by {_HOW_TO_WRITE}")
     if zipfile.is_zipfile(path):
         return
-    with path.open("rb") as file:
-        start = file.read(2)
+    try:
+        with path.open("rb") as file:
+            start = file.read(2)
+    except OSError as reason:
+        raise InputError(f"{path} cannot be read: {reason.strerror}.") from None
     if path.suffix.lower() in _PICKLES or start[:1] == b"\x80":
         raise UnsupportedError(
             f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Where the "
@@ -91,11 +86,9 @@ def _check_known(path: Path) -> None:
     from seepage.linear.objective import supported_names
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            outermost = json.loads(archive.read("schema.json"))
-        name = str(outermost["__class__"])
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as reason:
-        raise _damaged(path, reason) from None
+        name = SkopsFile.of(path).class_name
+    except InputError as reason:
+        raise InputError(f"{reason} Models are written with: {_HOW_TO_WRITE}") from None
     if name not in (*supported_names(), "Pipeline"):
         raise UnsupportedError(
             f"{path} holds a {shortened(name)}, which cannot be measured exactly. What can: "

@@ -12,10 +12,11 @@ from seepage.cli.terminal import Judged, Verdict, did_you_mean
 if TYPE_CHECKING:
     from seepage.leakage import Leakage
     from seepage.meaning import Target
-    from seepage.release import Policy
+    from seepage.release import Decision, Policy
 
 _TABLES = ("error_floor", "success_rate")
 _NUMBERS = ("eta", "quantile")
+_DECISION = "decision"
 EXAMPLE = """\
 quantile = 1.0    # the share of people for whom each target must hold
 
@@ -24,6 +25,12 @@ age = 5
 
 [success_rate]    # no attacker may tell two categories apart more often
 diagnosis = 0.6
+
+[decision]        # who decided, for the certificate; may be left out
+policy = "Release of models"
+version = "1.0"
+approver = "Data access committee"
+date = 2026-11-12
 """
 
 
@@ -34,11 +41,13 @@ class PolicyFile:
     path: Path
     policy: "Policy"
     text: str
+    decision: "Decision | None"
+    """Who decided, if the file says so."""
 
     @classmethod
     def read(cls, path: Path) -> "PolicyFile":
         """Read a policy, refusing whatever it could not mean."""
-        from seepage.release import Policy
+        from seepage.release import Decision, Policy
 
         try:
             text = path.read_text(encoding="utf-8")
@@ -47,19 +56,21 @@ class PolicyFile:
             raise InputError(f"There is no policy file {path}. A policy looks like this:\n\n{EXAMPLE}") from None
         except OSError as reason:
             raise InputError(f"The policy {path} cannot be read: {reason.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as reason:
             raise InputError(
                 f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
             ) from None
+        said = found.pop(_DECISION, None)
         for name, value in found.items():
             _check(path, name, value)
         try:
+            decision = None if said is None else Decision.of(said)
             policy = Policy(**found)
         except InputError as reason:
             raise InputError(f"The policy {path} cannot be used: {reason}") from None
         if policy.is_empty:
             raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
-        return cls(path, policy, text)
+        return cls(path, policy, text, decision)
 
     def judge(self, leak: "Leakage", noise_scale: float, model: Path) -> Verdict:
         """Hold a release against the policy.
@@ -89,11 +100,11 @@ class PolicyFile:
 
 
 def _check(path: Path, name: str, value: object) -> None:
-    known = (*_TABLES, *_NUMBERS)
+    known = (*_TABLES, *_NUMBERS, _DECISION)
     if name not in known:
         raise InputError(
             f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
-            "error_floor, success_rate, eta and quantile."
+            "error_floor, success_rate, eta, quantile and decision."
         )
     if name in _NUMBERS:
         if not _is_number(value):

@@ -1,7 +1,8 @@
 """What is asked about: a model, the rows it was fitted on, and what their columns are for."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seepage._errors import InputError
+from seepage._errors import InputError, SeepageError
 from seepage.cli.input._models import read_model
 from seepage.cli.input._sources import Source
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
@@ -142,7 +143,8 @@ class Question:
         }
         if not self.source.stream:
             rows = self.rows
-            return measure(self.model, rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, **common)
+            with self.applying():
+                return measure(self.model, rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, **common)
         if output is not None:
             output.mkdir(mode=0o700, exist_ok=True)
         return measure(
@@ -156,6 +158,16 @@ class Question:
             job=Job(output=output),
             **common,
         )
+
+    @contextmanager
+    def applying(self) -> Iterator[None]:
+        """Say of which rows it was that a step of the model would not take them."""
+        try:
+            yield
+        except SeepageError:
+            raise
+        except ValueError as reason:
+            raise InputError(f"The model cannot be applied to the rows of {self.source.name}: {reason}") from reason
 
     @property
     def grouping(self) -> Any:

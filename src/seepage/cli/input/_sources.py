@@ -14,12 +14,13 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from seepage._errors import InputError, UnreadableError
+from seepage.cli.input._decoded import decoded_bytes
 from seepage.cli.terminal import shortened
 from seepage.engines.storage import Files, naming, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 
-# Parquet files beyond this many bytes, uncompressed, are read a batch at a time by all cores.
+# Parquet files that take more than this in memory are read a batch at a time by all cores.
 MOST_IN_MEMORY = 500_000_000
 _SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".arrow": "arrow", ".feather": "arrow"}
 _SUFFIXES |= {".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet"}
@@ -71,8 +72,10 @@ class Source:
                 raise InputError(f"{source.name} is {_called(source.kind)}; only Parquet files can be streamed.")
             source.names  # noqa: B018  A file that is not there should be known before a model is read.
             return source
-        held = sum(unit.bytes for unit in source.files.units)
-        return replace(source, stream=held > MOST_IN_MEMORY if stream is None else stream)
+        if stream is None:
+            stored = sum(unit.bytes for unit in source.files.units)
+            stream = stored > MOST_IN_MEMORY or decoded_bytes(source.files) > MOST_IN_MEMORY
+        return replace(source, stream=stream)
 
     @property
     def name(self) -> str:
@@ -113,17 +116,25 @@ class Source:
         listed = list(dict.fromkeys(columns))
         if self.kind == "parquet":
             files = self.files
+            self._check_types(files.schema, listed)
             parts = []
             for path in files.paths:
                 with naming(path), files.filesystem.open_input_file(path) as file:
                     parts.append(pq.ParquetFile(file, pre_buffer=False).read(columns=listed))
-            found = pa.concat_tables(parts, promote_options="permissive")
+            try:
+                found = pa.concat_tables(parts, promote_options="permissive")
+            except pa.ArrowException as reason:
+                raise InputError(
+                    f"The files of {self.name} do not fit together: {str(reason).partition('Field ')[2] or reason}. "
+                    "Write this column with the same type in each of them."
+                ) from None
         elif self.kind == "csv":
             with self._opened() as (file, _):
                 found = pa.csv.read_csv(file, **self._options(listed))
         else:
             with self._opened() as (file, _):
                 found = _arrow(file).read_all().select(listed)
+        self._check_types(found.schema, listed)
         if found.num_rows == 0:
             raise InputError(f"{self.name} has no rows: nobody's leakage can be measured.")
         return found.select(listed)
@@ -143,6 +154,20 @@ class Source:
         times = size / _HEAD_BYTES * (4 if self._is_compressed else 1)
         return Head(table, round(times * table.num_rows), round(times * table.nbytes), False)
 
+    def _check_types(self, schema: pa.Schema, columns: Sequence[str]) -> None:
+        """Refuse columns that hold no single number or word for each person."""
+        for name in columns:
+            kind = schema.field(name).type
+            if pa.types.is_nested(kind):
+                raise InputError(
+                    f"The column {shortened(name)!r} of {self.name} holds {shortened(str(kind))}: several values for "
+                    "each person. Give each of them a column of its own."
+                )
+            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+                why = "text that is not UTF-8. Save the file" if self.kind == "csv" else "bytes. Write it"
+                way_out = "as UTF-8" if self.kind == "csv" else "as text or as numbers"
+                raise InputError(f"The column {shortened(name)!r} of {self.name} holds {why} {way_out}.")
+
     @property
     def _is_compressed(self) -> bool:
         return self.paths[0].lower().endswith(_COMPRESSED)
@@ -155,6 +180,10 @@ class Source:
                 yield file, filesystem.get_file_info(path).size
         except FileNotFoundError:
             raise InputError(f"There is no file {self.paths[0]}.") from None
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{self.paths[0]} is not text in UTF-8: the names of its columns cannot be read. Save it as UTF-8."
+            ) from None
         except (pa.ArrowException, OSError) as reason:
             words = str(reason).partition("\n")[0]
             raise InputError(

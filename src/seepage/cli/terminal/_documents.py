@@ -1,7 +1,9 @@
 """Documents that were written earlier: which they are, and how they look on a screen."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -9,6 +11,10 @@ from rich.text import Text
 from seepage._errors import InputError
 from seepage.cli.terminal._console import printable, screen
 from seepage.cli.terminal._screen import item
+
+if TYPE_CHECKING:
+    from seepage.release import Certificate
+    from seepage.report import Report
 
 _CERTIFICATE = "urn:seepage:certificate:"
 _REPORT = "urn:seepage:report:"
@@ -22,15 +28,20 @@ def show_document(path: Path) -> None:
         _show_certificate(screen(), path)
         return
     if schema.startswith(_REPORT):
-        from rich.markdown import Markdown
-
         from seepage.report import Report
 
-        screen().print(Markdown(printable(Report.read(path).markdown()), hyperlinks=False))
+        show_report(screen(), Report.read(path))
         return
     raise InputError(
         f"{path} is JSON, but neither a report (seepage measure --json) nor a certificate (seepage publish)."
     )
+
+
+def show_report(console: Console, report: "Report") -> None:
+    """Print a report."""
+    from rich.markdown import Markdown
+
+    console.print(Markdown(printable(report.markdown()), hyperlinks=False))
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -40,6 +51,8 @@ def _read(path: Path) -> dict[str, object]:
         raise InputError(f"There is no file {path}.") from None
     except OSError as reason:
         raise InputError(f"{path} cannot be read: {reason.strerror}.") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply: it is neither a report nor a certificate.") from None
     except ValueError:
         way_out = " Open it with a browser." if path.suffix == ".html" else ""
         raise InputError(f"{path} is not JSON.{way_out} Reports are written by: seepage measure --json FILE") from None
@@ -52,18 +65,47 @@ def _show_certificate(console: Console, path: Path) -> None:
     certificate = Certificate.read(path)
     published, noise = certificate.published, certificate.noise
     console.print(Text(f"Certificate of a {published['estimator']}", style="bold"))
-    amount = f"scale {noise['scale']:g}" if "scale" in noise else "the covariance in the file"
     rows = {
         "published": f"{certificate.created}, {published['count']} parameters",
         "fitted on": f"{certificate.people:,} people",
-        "noise": f"{noise['distribution']}, {amount} ({noise['mechanism']})",
+        "noise": f"{noise['distribution']}, {amount_of(noise)} ({noise['mechanism']})",
         "private": ", ".join(certificate.private["attributes"]),
         "label": certificate.private["label"],
+        "signed": _signer(certificate),
     }
     for name, words in rows.items():
         console.print(item(f"{name:<10}", words))
-    for title, sentences in (("Targets that are met", certificate.targets), ("Assumptions", certificate.assumptions)):
-        console.print()
-        console.print(Text(title, style="bold"))
-        for sentence in sentences:
-            console.print(item("-", sentence))
+    console.print()
+    console.print(Text("Targets that are met", style="bold"))
+    show_promises(console, certificate)
+    console.print()
+    console.print(Text("Assumptions", style="bold"))
+    for sentence in certificate.assumptions:
+        console.print(item("-", sentence))
+
+
+def _signer(certificate: "Certificate") -> str:
+    if certificate.signature is None:
+        return "no"
+    from seepage.release.sealing import called
+
+    return f"with the key {called(certificate.signature['public_key'])}; check it with: seepage certify"
+
+
+def show_promises(console: Console, certificate: "Certificate") -> None:
+    """Print the targets of a certificate, each kind with what it does and does not mean, and who decided."""
+    promises = list(zip(certificate.targets, certificate.qualifications, strict=False))
+    for meaning in dict.fromkeys(certificate.qualifications):
+        for target in (target for target, own in promises if own == meaning):
+            console.print(item("-", target))
+        console.print(item(" ", meaning))
+    if certificate.decision is not None:
+        from seepage.release import Decision
+
+        decision = Decision.of(certificate.decision)
+        console.print(item("-", " ".join(filter(None, [decision.sentence(), decision.note]))))
+
+
+def amount_of(noise: Mapping[str, Any]) -> str:
+    """Return how much noise there is, in words."""
+    return f"scale {noise['scale']:g}" if "scale" in noise else "the covariance in the file"

@@ -1,0 +1,48 @@
+"""`seepage certify`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seepage.cli.commands import _options as options
+from seepage.cli.commands._options import ARGUMENTS
+
+
+def certify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help=ARGUMENTS["published"], show_default=False)],
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help=ARGUMENTS["certificate"], show_default=False)
+    ],
+    signer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The public key of whoever should have signed.", rich_help_panel=options.MEASURED
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say whether a file is the one that a certificate is about, and what it promises.
+
+    Nothing in the file is run. Exit code 3 if the file is another one, or the certificate was edited.
+    """
+    from rich.text import Text
+
+    from seepage.cli.commands._endings import Ending
+    from seepage.cli.terminal import amount_of, item, printable, screen, show_promises
+    from seepage.release import certify as compared
+
+    found = compared(file, certificate, signer=signer)
+    if not quiet:
+        console = screen()
+        verdict = "File and certificate belong together." if found.holds else "Do not rely on this certificate."
+        console.print(Text(verdict, style="bold green" if found.holds else "bold red"))
+        console.print(item("file       ", found.about_file()))
+        console.print(item("certificate", found.about_certificate()))
+        if found.holds:
+            console.print()
+            noise = found.certificate.noise
+            title = f"What it promises, with {noise['distribution']} noise of {amount_of(noise)}"
+            console.print(Text(printable(title), style="bold"))
+            show_promises(console, found.certificate)
+    raise typer.Exit(Ending.DONE if found.holds else Ending.MISMATCH)

@@ -1,0 +1,71 @@
+"""A note beside a publication that noise is about to be drawn for it: it stays if the run does not finish.
+
+Two draws of one model add up: whoever has both knows more than the certificate of either says. A run that was cut off
+may have drawn, and may have been read; the next one for the same file cannot know, and so asks.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from seepage._errors import InputError
+
+AGAIN = (
+    "An earlier run for the same file did not finish, and may have drawn noise as well: two draws together tell more."
+)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The note beside an output."""
+
+    path: Path
+    request: str
+    """What tells one request from another."""
+
+    @classmethod
+    def beside(cls, out: Path, *, files: Sequence[str | Path | None], words: Sequence[object]) -> "Journal":
+        """Name the note of a request: its files by size and time of change, all else by its words."""
+        found = hashlib.sha256(repr([str(word) for word in words]).encode())
+        for file in files:
+            place = None if file is None else Path(file)
+            state = place.stat() if place is not None and place.exists() else None
+            found.update(repr((str(file), state and (state.st_size, state.st_mtime_ns))).encode())
+        return cls(out.with_name(f"{out.name}.publishing"), found.hexdigest())
+
+    def was_left(self, *, again: bool) -> bool:
+        """Return whether an earlier run left its note; refuse to go on then unless told to draw again."""
+        if not self.path.exists():
+            return False
+        if again:
+            return True
+        which = "another request"
+        try:
+            earlier = json.loads(self.path.read_text(encoding="utf-8"))
+            which = "this request" if earlier["request"] == self.request else which
+            since = f"{earlier['started']}, process {earlier['process']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            since = "at a time that cannot be read"
+        raise InputError(
+            f"An earlier run ({since}) was about to draw noise for {which}, and has not finished: it left {self.path}. "
+            "If it still runs, wait for it. Otherwise it may have drawn, and two draws that anybody has seen add up: "
+            "--again draws once more, and the certificate says so."
+        )
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Leave the note for as long as something is being drawn and written, and longer if that fails."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        note = json.dumps({"request": self.request, "started": now, "process": os.getpid()})
+        # It tells a little about the exact model, and stays with the owner.
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(note)
+            file.flush()
+            os.fsync(file.fileno())
+        yield
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,412 @@
+"""A certificate belongs to one file, and whoever edits either is noticed."""
+
+import hashlib
+import json
+import os
+import pickle
+import random
+import stat
+import string
+import struct
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from release.ed25519 import verifies
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import seepage
+from seepage.release import new_key
+from seepage.release._certificate import SCHEMA_FILE
+from seepage.release._certify import FileState, SignatureState
+from seepage.release._seal import hash_of_parameters
+from seepage.release._steps import real_steps
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+DECISION = {
+    "policy": "Release of models",
+    "version": "3.1",
+    "approver": "Data access committee, Dr. Søndergård",
+    "date": "2026-11-12",
+    "note": "Second reading.",
+}
+TARGETS = {"error_floor": {"age": 5.0, "bmi": 1.0}}
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """A folder with a signed release, its keys, and another pair of keys."""
+    folder = tmp_path_factory.mktemp("release")
+    for name in ("alice", "bob"):
+        new_key(folder / f"{name}.key")
+    publication = seepage.publish(
+        Ridge().fit(X, Y), X, Y, noise_scale=2.0, accept=TARGETS, decision=seepage.Decision(**DECISION)
+    )
+    publication.write(folder / "model.skops", key=folder / "owner.key", sign=folder / "alice.key")
+    return folder
+
+
+def _certified(folder, file="model.skops", certificate="model.certificate.json", signer="alice.pub"):
+    return seepage.certify(folder / file, folder / certificate, signer=None if signer is None else folder / signer)
+
+
+def test_a_release_is_what_its_certificate_says(release):
+    found = _certified(release)
+    assert found.holds
+    assert (found.file, found.signature) == (FileState.CERTIFIED, SignatureState.SIGNED)
+    certificate = found.certificate
+    jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(json.loads(certificate.json()))
+    assert certificate.decision == DECISION
+    assert certificate.is_signed_by(release / "alice.pub")
+    assert not certificate.is_signed_by(release / "bob.pub")
+
+
+def test_the_hashes_are_those_of_the_bytes_and_of_the_numbers(release):
+    certificate = seepage.Certificate.read(release / "model.certificate.json")
+    assert certificate.seal["file"] == hashlib.sha256((release / "model.skops").read_bytes()).hexdigest()
+    model = skops.io.load(release / "model.skops")
+    content = struct.pack("<q5sqq10d", 5, b"coef_", 1, 10, *model.coef_)
+    content += struct.pack("<q10sqd", 10, b"intercept_", 0, model.intercept_)
+    assert certificate.seal["parameters"] == hashlib.sha256(content).hexdigest()
+
+
+def test_the_signature_is_one_of_ed25519_over_canonical_json(release):
+    entries = json.loads((release / "model.certificate.json").read_text())
+    signature = entries.pop("signature")
+    value, public = bytes.fromhex(signature.pop("value")), bytes.fromhex(signature["public_key"])
+    words = json.dumps({**entries, "signature": signature}, sort_keys=True, separators=(",", ":"))
+    message = b"seepage certificate\n" + words.encode()
+    assert verifies(public, message, value)
+    assert not verifies(public, message + b" ", value)
+    assert not verifies(public, message, value[:-1] + bytes([value[-1] ^ 1]))
+
+
+# 1,000 edits each, of one character: replaced, left out, or put in.
+
+
+def _edited(content, letters, draw):
+    at, how = draw.randrange(len(content)), draw.randrange(3)
+    if how == 0:
+        return content[:at] + content[at + 1 :]
+    letter = letters[draw.randrange(len(letters)) :][:1]
+    if how == 1:
+        return content[:at] + letter + content[at:]
+    return content[:at] + letter + content[at + 1 :]
+
+
+def _is_noticed(file, certificate, signer):
+    try:
+        return not seepage.certify(file, certificate, signer=signer).holds
+    except seepage.InputError:
+        return True
+
+
+@pytest.mark.parametrize("signer", ["alice.pub", None])
+def test_every_edit_of_a_signed_certificate_is_noticed(release, tmp_path, signer):
+    draw = random.Random(14)
+    text = (release / "model.certificate.json").read_text()
+    letters = string.digits + string.ascii_letters + ' \n\t",:.{}[]-+\\'
+    path, made = tmp_path / "edited.json", 0
+    while made < 1000:
+        edited = _edited(text, letters, draw)
+        if edited == text:
+            continue
+        made += 1
+        path.write_text(edited)
+        assert _is_noticed(release / "model.skops", path, signer and release / signer), edited
+
+
+def test_every_edit_of_the_file_is_noticed(release, tmp_path):
+    draw = random.Random(15)
+    content = (release / "model.skops").read_bytes()
+    letters = bytes(range(256))
+    path, made = tmp_path / "edited.skops", 0
+    while made < 1000:
+        edited = _edited(content, letters, draw)
+        if edited == content:
+            continue
+        made += 1
+        path.write_bytes(edited)
+        assert _is_noticed(path, release / "model.certificate.json", release / "alice.pub")
+
+
+def test_a_target_and_a_scale_that_were_edited_and_signed_by_another_are_noticed(release, tmp_path):
+    honest = seepage.Certificate.read(release / "model.certificate.json")
+    for forged in (
+        replace(honest, noise={**honest.noise, "scale": 200.0}, signature=None),
+        replace(honest, targets=(honest.targets[0].replace("5", "50"), *honest.targets[1:]), signature=None),
+        replace(honest, decision={**honest.decision, "date": "2026-11-13"}, signature=None),
+    ):
+        forged.signed(release / "bob.key").write(tmp_path / "forged.json")
+        found = seepage.certify(release / "model.skops", tmp_path / "forged.json", signer=release / "alice.pub")
+        assert not found.holds
+        assert found.signature is SignatureState.OTHER_SIGNER
+        forged.write(tmp_path / "unsigned.json")
+        found = seepage.certify(release / "model.skops", tmp_path / "unsigned.json", signer=release / "alice.pub")
+        assert not found.holds
+        assert "not signed" in found.about_certificate()
+        replace(forged, signature=honest.signature).write(tmp_path / "kept.json")
+        found = seepage.certify(release / "model.skops", tmp_path / "kept.json")
+        assert not found.holds
+        assert found.signature is SignatureState.BROKEN
+
+
+def test_a_certificate_that_was_only_laid_out_anew_keeps_its_signature_and_is_told_apart(release, tmp_path):
+    (tmp_path / "flat.json").write_text(json.dumps(json.loads((release / "model.certificate.json").read_text())))
+    assert seepage.Certificate.read(tmp_path / "flat.json").is_signed_by(release / "alice.pub")
+    found = seepage.certify(release / "model.skops", tmp_path / "flat.json", signer=release / "alice.pub")
+    assert found.signature is SignatureState.SIGNED
+    assert not found.holds
+    assert "edited" in found.about_certificate()
+
+
+def test_an_entry_that_is_there_twice_is_refused(release, tmp_path):
+    text = (release / "model.certificate.json").read_text()
+    (tmp_path / "twice.json").write_text(text.replace('"people": 442', '"people": 9, "people": 442'))
+    with pytest.raises(seepage.InputError, match="two entries 'people'"):
+        seepage.Certificate.read(tmp_path / "twice.json")
+
+
+# Which file it is.
+
+
+def test_the_same_parameters_in_another_file_are_not_the_certified_file(release, tmp_path):
+    model = skops.io.load(release / "model.skops")
+    model.alpha = 2.0
+    skops.io.dump(model, tmp_path / "altered.skops")
+    found = _certified(release, tmp_path / "altered.skops")
+    assert not found.holds
+    assert found.file is FileState.ALTERED
+    model.coef_ = model.coef_ + 1e-9
+    skops.io.dump(model, tmp_path / "other.skops")
+    assert _certified(release, tmp_path / "other.skops").file is FileState.OTHER
+
+
+def test_a_certificate_without_a_file_is_held_against_the_parameters(tmp_path):
+    frame = X.assign(ward=np.where(X["age"] > 50, "north", "south"))
+    columns = make_column_transformer((StandardScaler(), ["age", "bmi"]), (OneHotEncoder(), ["ward"]))
+    labels = Y > 140
+    for model in (
+        make_pipeline(columns, LogisticRegression(tol=1e-10, max_iter=9999)).fit(frame, labels),
+        Ridge(fit_intercept=False).fit(X, Y),
+        Ridge().fit(X, np.column_stack([Y, Y])),
+    ):
+        features = frame if isinstance(model, Pipeline) else X
+        targets = {Pipeline: labels}.get(type(model), Y)
+        if getattr(model, "coef_", np.zeros(1)).ndim == 2:
+            targets = np.column_stack([Y, Y])
+        publication = seepage.publish(model, features, targets, noise_scale=1.0, accept=None)
+        publication.certificate.write(tmp_path / "certificate.json")
+        skops.io.dump(publication.estimator, tmp_path / "model.skops")
+        found = seepage.certify(tmp_path / "model.skops", tmp_path / "certificate.json")
+        assert found.holds
+        assert (found.file, found.signature) == (FileState.PARAMETERS, SignatureState.NONE)
+        assert "names no file" in found.about_file()
+        assert "not signed" in found.about_certificate()
+        skops.io.dump(model, tmp_path / "exact.skops")
+        assert seepage.certify(tmp_path / "exact.skops", tmp_path / "certificate.json").file is FileState.OTHER
+
+
+class _Trap:
+    def __reduce__(self):
+        return Path.touch, (Path("trapped"),)
+
+
+def test_no_code_in_the_file_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
+    Path("model.pkl").write_bytes(pickle.dumps(_Trap()))
+    publication.certificate.write("free.json")
+    with pytest.raises(seepage.InputError, match="could run code"):
+        seepage.certify("model.pkl", "free.json")
+    publication.certificate.bound_to("model.pkl").write("bound.json")
+    assert seepage.certify("model.pkl", "bound.json").file is FileState.CERTIFIED
+    with zipfile.ZipFile("trap.skops", "w") as archive:
+        node = {"__class__": "touch", "__module__": "pathlib.Path", "__loader__": "ObjectNode", "content": 0}
+        archive.writestr("schema.json", json.dumps(node))
+    assert seepage.certify("trap.skops", "bound.json").file is FileState.OTHER
+    assert not Path("trapped").exists()
+
+
+def test_shapes_and_names_are_part_of_the_hash():
+    one = np.arange(6.0)
+    hashes = {
+        hash_of_parameters(parameters)
+        for parameters in (
+            {"coef_": one},
+            {"coef_": one.reshape(2, 3)},
+            {"coef_": one.reshape(3, 2)},
+            {"intercept_": one},
+            {"coef_": one[:3], "intercept_": one[3:]},
+            {"coef_": np.nextafter(one, 7)},
+        )
+    }
+    assert len(hashes) == 6
+    assert hash_of_parameters({"a": one[:2], "b": one}) == hash_of_parameters({"b": one.astype(">f8"), "a": one[:2]})
+
+
+# Keys.
+
+
+def test_the_secret_key_is_for_its_owner_alone(release, tmp_path):
+    assert stat.S_IMODE((release / "alice.key").stat().st_mode) == 0o600
+    assert b"BEGIN PRIVATE KEY" in (release / "alice.key").read_bytes()
+    assert b"BEGIN PUBLIC KEY" in (release / "alice.pub").read_bytes()
+    open_key = tmp_path / "open.key"
+    open_key.write_bytes((release / "alice.key").read_bytes())
+    certificate = seepage.Certificate.read(release / "model.certificate.json")
+    for mode in (0o640, 0o604, 0o620, 0o610):
+        open_key.chmod(mode)
+        with pytest.raises(seepage.InputError, match=f"mode {mode:04o}.*chmod 600"):
+            certificate.signed(open_key)
+    open_key.chmod(0o400)
+    assert certificate.signed(open_key) == certificate
+
+
+def test_keys_are_never_replaced(release):
+    for name in ("alice.key", "alice.other"):
+        with pytest.raises(seepage.InputError, match="never replaced"):
+            new_key(release / name)
+    with pytest.raises(seepage.InputError, match="another ending"):
+        new_key(release / "carol.pub")
+
+
+HARD_KEYS = {
+    "no key": ("nowhere.key", "There is no key"),
+    "a public key": ("alice.pub", "no secret key"),
+    "no PEM": ("model.skops", "no secret key"),
+}
+
+
+@pytest.mark.parametrize("what", HARD_KEYS)
+def test_what_is_no_secret_key_is_refused(release, what, tmp_path):
+    name, words = HARD_KEYS[what]
+    path = release / name
+    if path.exists():
+        path = tmp_path / "copy"
+        path.write_bytes((release / name).read_bytes())
+        path.chmod(0o600)
+    with pytest.raises(seepage.InputError, match=words):
+        seepage.Certificate.read(release / "model.certificate.json").signed(path)
+
+
+def test_what_is_no_public_key_is_refused(release):
+    with pytest.raises(seepage.InputError, match="secret key"):
+        _certified(release, signer="alice.key")
+    with pytest.raises(seepage.InputError, match="no public key"):
+        _certified(release, signer="model.skops")
+    with pytest.raises(seepage.InputError, match="no key"):
+        _certified(release, signer="nobody.pub")
+
+
+def test_a_missing_library_names_its_extra(release, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
+        _certified(release, signer=None)
+    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
+        new_key(release / "carol.key")
+
+
+def test_a_signed_certificate_cannot_be_bound_to_another_file(release):
+    with pytest.raises(seepage.InputError, match="Sign it afterward"):
+        seepage.Certificate.read(release / "model.certificate.json").bound_to(release / "model.skops")
+
+
+# Who decided, and what is said.
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"approver": " "}, "needs its approver"),
+        ({"date": "12.11.2026"}, "YEAR-MONTH-DAY"),
+        ({"date": "20261112"}, "YEAR-MONTH-DAY"),
+        ({"version": 3}, "is text"),
+        ({"note": "x" * 3000}, "at most 2,000"),
+        ({"who": "me"}, "A decision has policy"),
+    ],
+)
+def test_a_decision_that_says_nothing_is_refused(change, words):
+    with pytest.raises(seepage.InputError, match=words):
+        seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None, decision={**DECISION, **change})
+
+
+def test_a_date_may_be_a_date():
+    assert seepage.Decision(**{**DECISION, "date": pd.Timestamp("2026-11-12").date()}).date == "2026-11-12"
+
+
+def test_no_target_stands_without_its_qualification():
+    policy = {"error_floor": {"age": 1e-6}, "eta": 1e9, "quantile": 0.9}
+    certificate = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=policy).certificate
+    assert len(certificate.qualifications) == len(certificate.targets) == 2
+    assert "prior" in certificate.qualifications[0]
+    assert "1/eta" in certificate.qualifications[1]
+    assert seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None).certificate.qualifications == (
+        "Nothing is promised.",
+    )
+
+
+def test_nested_steps_are_named_by_the_way_to_each():
+    inner = make_pipeline(SimpleImputer(), StandardScaler())
+    union = FeatureUnion([("as it is", "passthrough"), ("scaled", StandardScaler())])
+    columns = make_column_transformer((inner, ["age", "bmi"]), ("drop", ["sex"]), remainder="passthrough")
+    model = Pipeline([("columns", columns), ("none", "passthrough"), ("both", union), ("ridge", Ridge())]).fit(X, Y)
+    assert real_steps(model) == [
+        "columns / pipeline / simpleimputer (SimpleImputer)",
+        "columns / pipeline / standardscaler (StandardScaler)",
+        "both / scaled (StandardScaler)",
+    ]
+    assert real_steps(Ridge()) == []
+
+
+# All files, or none.
+
+
+@pytest.mark.parametrize("fault", range(3))
+def test_files_are_written_together_or_not_at_all(tmp_path, monkeypatch, fault):
+    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
+    before = {"model.certificate.json": "before", "model.skops": "exact"}
+    for name, text in before.items():
+        (tmp_path / name).write_text(text)
+    moves, replace_file = [], os.replace
+
+    def failing(source, target):
+        # The place of a file fails once; taking the others back works.
+        moves.append(target)
+        if len(moves) == fault + 1:
+            raise OSError(5, "Input/output error", str(target))
+        replace_file(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="Input/output"):
+        publication.write(tmp_path / "model.skops", key=tmp_path / "owner.key")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+def test_what_is_replaced_is_replaced_whole(tmp_path):
+    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
+    (tmp_path / "model.certificate.json").write_text("before")
+    publication.write(tmp_path / "model.skops")
+    assert sorted(os.listdir(tmp_path)) == ["model.certificate.json", "model.skops"]
+    assert seepage.certify(tmp_path / "model.skops", tmp_path / "model.certificate.json").holds
+
+
+def test_one_file_is_not_two(tmp_path):
+    publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(seepage.InputError, match="written twice"):
+        publication.write(tmp_path / "one", certificate=tmp_path / "two", key=tmp_path / "link" / "one")
+    with pytest.raises(seepage.InputError, match="is a folder"):
+        publication.write(tmp_path / "link")
+    assert os.listdir(tmp_path) == ["link"]
