@@ -115,7 +115,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.count, len(values)))
-        spans = self.rows.spans()
+        spans = self.refit.spans
         with followed(f"refitting with other values of {attribute}", len(values) * self.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:
