@@ -47,12 +47,15 @@ def _compare(
     )
 
 
-def _by_renewed_gradients(X: np.ndarray, y: np.ndarray, penalty: np.ndarray, theta: np.ndarray, other: np.ndarray):
+def _by_renewed_gradients(
+    read: Callable[[], np.ndarray], y: np.ndarray, penalty: np.ndarray, theta: np.ndarray, other: np.ndarray
+) -> np.ndarray:
     """Return how far the minimizer moves when each of the first rows becomes that of `other`: as dd007db did it.
 
-    The Hessian with the row exchanged is kept, and the gradient over all rows is renewed, until a step is 1e-10 of the
-    move.
+    The Hessian with the row exchanged is kept, and the gradient over all rows, which are read again for it, is renewed
+    until a step is 1e-10 of the move.
     """
+    X = read()
     s = expit(X @ theta)
     inverse = np.linalg.inv((X * (s * (1 - s))[:, None]).T @ X + np.diag(penalty))
     count = len(other)
@@ -65,7 +68,7 @@ def _by_renewed_gradients(X: np.ndarray, y: np.ndarray, penalty: np.ndarray, the
     moved = -np.einsum("npk,nkl,nl->np", lifted, small, slopes)
     active = np.arange(count)
     while len(active):
-        now = theta + moved[active]
+        X, now = read(), theta + moved[active]
         gradient = (X.T @ (expit(X @ now.T) - y[:, None])).T + penalty * now
         own = expit(np.einsum("npk,np->nk", sides[active], now)) - y[active, None]
         gradient += np.einsum("npk,nk->np", sides[active], own * [-1.0, 1.0])
@@ -90,11 +93,14 @@ def _categories(people: int = 5000, values: int = 200, sample: int = 1000) -> No
     start, work = time.perf_counter(), time.process_time()
     found = information.distances("city", None).distance
     seconds, work = time.perf_counter() - start, time.process_time() - work
-    rows = np.column_stack([encode.transform(X), np.ones(people)])
-    other = np.column_stack([encode.transform(X.assign(city=names[1])), np.ones(people)])[:sample]
+
+    def read(rows: pd.DataFrame = X) -> np.ndarray:
+        return np.column_stack([encode.transform(rows), np.ones(len(rows))])
+
+    other = read(X[:sample].assign(city=names[1]))
     theta, penalty = information.geometry.parameters[:, 0], information.penalty[:, 0]
     start = time.process_time()
-    one_by_one = _by_renewed_gradients(rows, y, penalty, theta, other)
+    one_by_one = _by_renewed_gradients(read, y, penalty, theta, other)
     before = (time.process_time() - start) / sample * people * values
     changed = X["city"].to_numpy()[:sample] != names[1]
     error = np.abs(found[:sample, 1] / one_by_one - 1)[changed].max()

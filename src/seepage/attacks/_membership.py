@@ -40,7 +40,7 @@ class MembershipScore:
         """Learn what the attacker knows: the model, everyone's record, and the noise."""
         information = attackable(leak)
         self._moves = np.empty((information.count, information.geometry.hessian_inverse.shape[0]))
-        for span in information.rows.spans():
+        for span in information.refit.spans:
             self._moves[span] = information.geometry.in_noise_units(information.refit.without(span))
         missing = int(np.isnan(self._moves).any(axis=1).sum())
         if missing:

@@ -168,7 +168,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
-        spans = self.rows.spans()
+        spans = self.refit.spans
         with followed(f"refitting with other values of {attribute}", len(values) * self.rows.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:

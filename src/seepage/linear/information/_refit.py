@@ -43,7 +43,7 @@ from seepage.linear.rows import Batch, Frame, RowsInMemory, in_threads
 Array = NDArray[np.float64]
 
 # What is left of a move when it counts as found, as a share of it.
-_SETTLED = 1e-8
+_SETTLED = 4e-9
 # Where rounding keeps a move from settling further, this much is still an answer.
 _GOOD = 1e-7
 # A step of this share of the parameters themselves is rounding.
@@ -58,6 +58,7 @@ _SINGULAR = 1e10
 _PEOPLE = 256
 # Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
 _KEPT = 2**27
+_ROWS, _MOST_ROWS, _NUMBERS = 1024, 8192, 2**20
 # Features with a smaller share of numbers that are not zero are faster to multiply as sparse ones.
 _SPARSE = 0.2
 # A product with p^3 numbers costs less than a pass over the rows if p^3 is below so many times their number.
@@ -231,15 +232,20 @@ class Refit:
         return reduce(add, map(part, self._items))
 
     @cached_property
+    def spans(self) -> list[slice]:
+        """Rows that are read at once: more than in other passes, as preprocessing few takes as long as many."""
+        size = min(max(_ROWS, _NUMBERS // self.geometry.parameters.shape[0]), _MOST_ROWS)
+        return [slice(at, min(at + size, self.rows.count)) for at in range(0, self.rows.count, size)]
+
+    @cached_property
     def _items(self) -> "Sequence[_Known | slice]":
-        spans = self.rows.spans()
+        spans = self.spans
         if self.rows.count * self.geometry.parameters.shape[0] > _KEPT:
             return spans
         return list(in_threads(self._known_of, spans))
 
     def _read(self, span: slice) -> Batch:
-        spans = self.rows.spans()
-        return self._known_of(self._items[spans.index(span)] if span in spans else span).batch
+        return self._known_of(self._items[self.spans.index(span)] if span in self.spans else span).batch
 
     def _known_of(self, item: "_Known | slice") -> "_Known":
         if isinstance(item, _Known):
@@ -290,9 +296,12 @@ class _Known:
         """Add what these rows contribute to R of logistic loss; moves and total have shape (p, m)."""
         features, (share, rest, weights) = self.batch.features, self.logistic
         if isinstance(features, np.ndarray):
-            moved = self.batch.project(moves)
-            dense_beyond(moved, share, rest, weights)
-            total += self.batch.total(moved)
+            for start in range(0, len(features), _ROWS):
+                at = slice(start, start + _ROWS)
+                batch = self.batch.take(at)
+                moved = batch.project(moves)
+                dense_beyond(moved, share[at], rest[at], weights[at])
+                total += batch.total(moved)
             return
         where = features.indptr, features.indices, features.data
         sparse_beyond(*where, self.batch.intercept, moves, share, rest, weights, total)
@@ -407,7 +416,7 @@ class _Change:
         here = self._foreseen(first)
         # How much of a step the next one leaves is at first guessed from how far the records' own margins move.
         own = (np.einsum("na,nca->nc", side.records, shape(first)) for side in (self.before, self.after))
-        slowest = np.minimum(np.abs(np.concatenate([*own], axis=1)).max(axis=1), 0.5)
+        slowest = np.minimum(np.abs(np.concatenate([*own], axis=1)).max(axis=1) / 4, 0.5)
         rounding = _ROUNDING * lengths(self.refit.geometry.parameters.T.reshape(1, -1))
         for number in range(_MOST_PASSES):
             own = (side.beyond(shape(here), loss) for side in (change.before, change.after))
