@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
 import seepage
-from benchmarks.people import people
+from benchmarks._people import people
 from seepage.engines import Engine
 from seepage.engines._engine import one_thread
 

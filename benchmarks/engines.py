@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from sklearn.linear_model import Ridge
 
 import seepage
-from benchmarks.people import FEATURES, people
+from benchmarks._people import FEATURES, people
 from seepage.engines import Engine
 from seepage.engines.storage import Files, Unit, read
 from seepage.linear.information import in_runs

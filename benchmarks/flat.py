@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._people import people
 from benchmarks.engines import fitted, ours
-from benchmarks.people import people
 from seepage.engines import Local
 
 _MILLION = 1_000_000

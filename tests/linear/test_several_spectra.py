@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
 from seepage.linear.information._small_spectrum import tops_of_all
-from seepage.linear.information._wide_spectrum import Wide, _search
+from seepage.linear.information._wide_spectrum import Information, Wide, products_of_pairs, search
 
 
 def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):
@@ -33,11 +33,10 @@ def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):
     jacobian = np.einsum("nfo,nov->nfv", lift, s)
     jacobian[:, :, :k] += slope
     first, second = np.triu_indices(outputs)
-    pairs = rho[:, first] * rho[:, second]
     within = np.array(
         [blocks[c, :, d] if c == d else blocks[c, :, d] + blocks[c, :, d].T for c, d in zip(first, second, strict=True)]
     )
-    return pairs, np.ascontiguousarray(within), s, e, q, jacobian
+    return rho, np.ascontiguousarray(within), s, e, q, jacobian
 
 
 @settings(max_examples=200, deadline=None)
@@ -55,7 +54,8 @@ def test_small_matrices(seed, k, outputs, label, sizes, flaw):
     if not k and not label:
         return
     random = np.random.default_rng(seed)
-    pairs, within, s, e, q, jacobian = _drawn(random, 5, k, outputs, label, sizes, flaw)
+    rho, within, s, e, q, jacobian = _drawn(random, 5, k, outputs, label, sizes, flaw)
+    pairs = products_of_pairs(rho)
     top, trace = np.empty(5), np.empty(5)
     tops_of_all(pairs, within, s, e, q, top, trace)
     singular = np.linalg.svd(jacobian, compute_uv=False)
@@ -76,24 +76,24 @@ def test_small_matrices(seed, k, outputs, label, sizes, flaw):
 )
 def test_wide_matrices_whichever_part_is_larger(seed, k, outputs, label, balance, flaw):
     random = np.random.default_rng(seed)
-    pairs, within, s, e, q, jacobian = _drawn(random, 4, k, outputs, label, (0.5, 0.0, 0.0), flaw, 10**balance)
+    rho, within, s, e, q, jacobian = _drawn(random, 4, k, outputs, label, (0.5, 0.0, 0.0), flaw, 10**balance)
     wide = Wide.of(within, outputs)
-    top, trace = wide.tops(pairs, s, e, q)
+    top, trace = wide.tops(rho, s, e, q)
     singular = np.linalg.svd(jacobian, compute_uv=False)
     np.testing.assert_allclose(top, singular[:, 0] ** 2, rtol=2e-10)
     np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-9)
-    if balance > 0 and flaw in ("none", "tied"):
-        # Where the few directions are most of it, no matrix is decomposed.
-        blocks = np.tensordot(pairs, within, 1)
-        for row in range(4):
-            cap = wide.kappa * _length(pairs[row], outputs)
-            assert np.linalg.eigvalsh(blocks[row])[-1] <= cap
-            assert _search(blocks[row], s[row].T, e[row], q[row], cap) == top[row]
-
-
-def _length(pairs, outputs):
-    first, second = np.triu_indices(outputs)
-    return pairs[first == second].sum()
+    blocks = np.tensordot(products_of_pairs(rho), within, 1)
+    for row in range(4):
+        matrix = Information([(slice(0, k), slice(0, k), blocks[row])], s[row].T, e[row], q[row])
+        leading, cap = np.einsum("c,jck->jk", rho[row], wide.leading), wide.kappa * (rho[row] @ rho[row])
+        basis = matrix.few(leading)
+        # Outside of the few directions no more is left than the cap.
+        outside = np.eye(len(basis)) - basis @ basis.T
+        left = np.linalg.eigvalsh(outside @ (jacobian[row].T @ jacobian[row]) @ outside)[-1]
+        assert left <= cap * (1 + 1e-9) + 1e-13 * singular[row, 0] ** 2
+        if balance > 0 and flaw in ("none", "tied"):
+            # Where the few directions are most of it, nothing is decomposed.
+            np.testing.assert_allclose(search(matrix, leading, cap), top[row], rtol=1e-10)
 
 
 @pytest.mark.parametrize("public", [True, False])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._small_spectrum import tops_of_all
-from seepage.linear.information._wide_spectrum import Wide
+from seepage.linear.information._wide_spectrum import Wide, products_of_pairs
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch
 
@@ -80,6 +80,12 @@ class SeveralMargins:
     def _wide(self) -> Wide:
         return Wide.of(self._within, self.geometry.outputs)
 
+    @cached_property
+    def _wide_blocks(self) -> dict[int, Wide]:
+        """For each attribute of very many coordinates, what finds its largest eigenvalues."""
+        wide = {i: block for i, block in enumerate(self.geometry.blocks) if len(block) > _SMALL}
+        return {i: Wide.of(self._within[:, at[:, None], at], self.geometry.outputs) for i, at in wide.items()}
+
     def examples(self, batch: Batch) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
         values = self.geometry.values
@@ -88,9 +94,10 @@ class SeveralMargins:
             return top, trace
         for rows, pieces in self._pieces(batch):
             if values <= _SMALL:
-                tops_of_all(_pairs(pieces.rho), self._within, pieces.s, pieces.e, pieces.q, top[rows], trace[rows])
+                pairs = products_of_pairs(pieces.rho)
+                tops_of_all(pairs, self._within, pieces.s, pieces.e, pieces.q, top[rows], trace[rows])
             else:
-                top[rows], trace[rows] = self._wide.tops(_pairs(pieces.rho), pieces.s, pieces.e, pieces.q)
+                top[rows], trace[rows] = self._wide.tops(pieces.rho, pieces.s, pieces.e, pieces.q)
         return np.maximum(top, 0.0), np.maximum(trace, 0.0)
 
     def attributes(self, batch: Batch) -> Array:
@@ -104,7 +111,7 @@ class SeveralMargins:
             found[rows, single] = self._diagonal(pieces, at)
             for i, block in enumerate(geometry.blocks):
                 if len(block) > 1:
-                    found[rows, i] = self._block(pieces, block)
+                    found[rows, i] = self._block(pieces, i)
             if not geometry.public_label:
                 found[rows, -1] = self._label(pieces, k)
         return np.maximum(found, 0.0)
@@ -130,20 +137,21 @@ class SeveralMargins:
             quadratic = _row_products(part, products.reshape(len(part), -1, q)).reshape(len(part), outputs, outputs)
             yield rows, Pieces(slope[rows], s[rows], e, quadratic)
 
-    def _block(self, pieces: Pieces, at: NDArray[np.intp]) -> Array:
-        """Return the largest eigenvalue of the information about the coordinates `at`."""
-        within = np.ascontiguousarray(self._within[:, at[:, None], at])
+    def _block(self, pieces: Pieces, attribute: int) -> Array:
+        """Return the largest eigenvalue of the information about one attribute."""
+        at = self.geometry.blocks[attribute]
         s, e = np.ascontiguousarray(pieces.s[:, :, at]), np.ascontiguousarray(pieces.e[:, :, at])
         if len(at) > _SMALL:
-            return Wide.of(within, self.geometry.outputs).tops(_pairs(pieces.rho), s, e, pieces.q)[0]
+            return self._wide_blocks[attribute].tops(pieces.rho, s, e, pieces.q)[0]
+        within = np.ascontiguousarray(self._within[:, at[:, None], at])
         top, trace = np.empty(len(s)), np.empty(len(s))
-        tops_of_all(_pairs(pieces.rho), within, s, e, pieces.q, top, trace)
+        tops_of_all(products_of_pairs(pieces.rho), within, s, e, pieces.q, top, trace)
         return top
 
     def _diagonal(self, pieces: Pieces, at: NDArray[np.intp]) -> Array:
         """Return the diagonal entries of the coordinates `at`, shape (n, len(at))."""
         s, e = pieces.s[:, :, at], pieces.e[:, :, at]
-        own = _pairs(pieces.rho) @ self._within[:, at, at]
+        own = products_of_pairs(pieces.rho) @ self._within[:, at, at]
         return np.asarray(own + (s * (2.0 * e + pieces.q @ s)).sum(axis=1))
 
     def _label(self, pieces: Pieces, k: int) -> Array:
@@ -152,14 +160,8 @@ class SeveralMargins:
         outputs = self.geometry.outputs
         none, blocks = np.empty((len(top), outputs, 0)), np.empty((len(self._within), 0, 0))
         label = np.ascontiguousarray(pieces.s[:, :, k:])
-        tops_of_all(_pairs(pieces.rho), blocks, label, none, pieces.q, top, trace)
+        tops_of_all(products_of_pairs(pieces.rho), blocks, label, none, pieces.q, top, trace)
         return top
-
-
-def _pairs(rho: Array) -> Array:
-    """Return rho_c rho_d for c <= d, shape (n, pairs)."""
-    first, second = np.triu_indices(rho.shape[1])
-    return np.asarray(rho[:, first] * rho[:, second])
 
 
 def _row_products(batch: Batch, vectors: Array) -> Array:

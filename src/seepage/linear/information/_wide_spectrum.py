@@ -1,16 +1,22 @@
 """The largest eigenvalue of wide matrices that are a small one and a few large directions.
 
-The information of a row with several outputs is N + U C U^T: N = sum_cd rho_c rho_d T^T A_cd T is as wide as the row
-has values, and U = [s, E^T] has two columns an output. Most of eta comes from U. In a subspace Z that holds U, with
-T = Z^T I Z and B = (1 - Z Z^T) I Z, all that is left outside is N, whose eigenvalues are at most
+The information of a row with several outputs is (eq. 2.13)
 
-    cap = |rho|^2 kappa,     kappa = the largest eigenvalue of [T^T A_cd T]_cd.
+    I = N + s E + E^T s^T + s Q s^T = V V^T + (N - E^T Q^-1 E),     Q = L L^T,     V = s L + E^T L^-T,
 
-So, where theta, the largest eigenvalue of T, exceeds the cap (eq. 3.5),
+where N = sum_cd rho_c rho_d T^T A_cd T is as wide as the row has values and V has one column an output. What is in
+brackets is N without its part along x: not negative, and at most N. Let f_j be the first few eigenvectors of the matrix
+of all blocks T^T A_cd T, and kappa the largest eigenvalue of what is left of it without them. Where a vector is
+orthogonal to V and to each f_j^T rho, all of I that is left is at most
 
-    theta <= largest eigenvalue <= largest eigenvalue of T + B^T B / (theta - cap),
+    cap = |rho|^2 kappa.
 
-and Z grows by what is left over of its top vectors until the two agree: three or four products with N instead of a
+In a subspace Z that holds these few directions, with T = Z^T I Z, B = (1 - Z Z^T) I Z and theta the largest eigenvalue
+of T (eq. 3.5),
+
+    theta <= largest eigenvalue <= largest eigenvalue of T + B^T B / (theta - cap)     if theta > cap,
+
+and Z grows by what is left over of its top vectors until the two agree: two or three products with N instead of a
 decomposition. Rows whose theta does not exceed the cap are decomposed.
 """
 
@@ -22,63 +28,130 @@ from scipy.linalg import LinAlgError, cho_factor
 from scipy.sparse.linalg import eigsh
 
 Array = NDArray[np.float64]
+Tiles = list[tuple[slice, slice, Array]]
 
 # The certified relative width between the two bounds of an eigenvalue.
 TOLERANCE = 1e-10
 # Beyond this share of theta the cap leaves too little room to converge quickly.
 _ROOM = 0.9
 _MOST_ROUNDS = 12
-# Numbers in the matrices N of a few rows: enough rows to be worth reading all blocks for.
+# The matrices N of a few rows at once, in tiles of one triangle: enough rows to be worth reading all blocks for.
 _MOST_NUMBERS = 2**24
+_TILE = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Wide:
     """Finds largest eigenvalues of rows with many values."""
 
-    within: Array
-    """T^T A_cd T for c <= d, those with c < d added to their mirror images, shape (pairs, k * k)."""
+    tiles: Tiles
+    """T^T A_cd T for c <= d, added to their mirror images for c < d; each tile of shape (pairs, rows * columns)."""
+    traces: Array
+    """Of each block, shape (pairs,)."""
+    leading: Array
+    """f_j, shape (count, outputs, k)."""
     kappa: float
 
     @classmethod
     def of(cls, within: Array, outputs: int) -> "Wide":
         """Prepare for rows with these blocks, shape (pairs, k, k)."""
-        return cls(within.reshape(len(within), -1), _largest(within, outputs))
+        k = within.shape[1]
+        cuts = [slice(start, min(start + _TILE, k)) for start in range(0, k, _TILE)]
+        tiles = [
+            (rows, columns, np.ascontiguousarray(within[:, rows, columns]).reshape(len(within), -1))
+            for i, rows in enumerate(cuts)
+            for columns in cuts[: i + 1]
+        ]
+        return cls(tiles, np.trace(within, axis1=1, axis2=2), *_leading(within, outputs))
 
-    def tops(self, pairs: Array, s: Array, e: Array, q: Array) -> tuple[Array, Array]:
+    def tops(self, rho: Array, s: Array, e: Array, q: Array) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information.
 
         Parameters
         ----------
-        pairs : ndarray of shape (n, pairs)
-            rho_c rho_d for c <= d.
+        rho : ndarray of shape (n, outputs)
         s : ndarray of shape (n, outputs, values)
         e : ndarray of shape (n, outputs, k)
         q : ndarray of shape (n, outputs, outputs)
         """
-        count, k, outputs = len(pairs), e.shape[2], s.shape[1]
-        first, second = np.triu_indices(outputs)
-        cap = self.kappa * pairs[:, first == second].sum(axis=1)
-        top, trace = np.empty(count), np.empty(count)
-        trace[:] = ((q @ s) * s).sum(axis=(1, 2)) + 2.0 * (s[:, :, :k] * e).sum(axis=(1, 2))
-        trace += pairs @ np.trace(self.within.reshape(-1, k, k), axis1=1, axis2=2)
-        step = max(_MOST_NUMBERS // k**2, 1)
+        count, k = len(rho), e.shape[2]
+        pairs = products_of_pairs(rho)
+        cap = self.kappa * (rho**2).sum(axis=1)
+        trace = ((q @ s) * s).sum(axis=(1, 2)) + 2.0 * (s[:, :, :k] * e).sum(axis=(1, 2)) + pairs @ self.traces
+        leading = np.tensordot(rho, self.leading, ([1], [1]))
+        top = np.empty(count)
+        step = min(max(_MOST_NUMBERS // k**2, 1), count)
+        # The same memory for all: a fresh piece would have to be handed out and cleared each time.
+        room = [np.empty((step, tile.shape[1])) for _, _, tile in self.tiles]
         for start in range(0, count, step):
-            inner = (pairs[start : start + step] @ self.within).reshape(-1, k, k)
-            for i, row in enumerate(range(start, min(start + step, count))):
-                found = _search(inner[i], s[row].T, e[row], q[row], cap[row])
-                top[row] = _decomposed(inner[i], s[row].T, e[row], q[row]) if found is None else found
+            some = pairs[start : start + step]
+            for product, (_, _, tile) in zip(room, self.tiles, strict=True):
+                np.matmul(some, tile, out=product[: len(some)])
+            for i, row in enumerate(range(start, start + len(some))):
+                inner = [
+                    (rows, columns, product[i].reshape(rows.stop - rows.start, columns.stop - columns.start))
+                    for product, (rows, columns, _) in zip(room, self.tiles, strict=True)
+                ]
+                matrix = Information(inner, s[row].T, e[row], q[row])
+                found = search(matrix, leading[row], cap[row])
+                top[row] = matrix.decomposed() if found is None else found
         return top, trace
 
 
-def _search(inner: Array, s: Array, e: Array, q: Array, cap: float) -> float | None:
+def products_of_pairs(rho: Array) -> Array:
+    """Return rho_c rho_d for c <= d, shape (n, pairs)."""
+    first, second = np.triu_indices(rho.shape[1])
+    return np.asarray(rho[:, first] * rho[:, second])
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """The information of one row: N in tiles of its lower triangle, and the few directions."""
+
+    inner: Tiles
+    s: Array
+    """Shape (values, outputs)."""
+    e: Array
+    """Shape (outputs, k)."""
+    q: Array
+    """Shape (outputs, outputs)."""
+
+    def few(self, leading: Array) -> Array | None:
+        """Return an orthonormal basis that holds V and `leading`, or None where x is too small to tell V."""
+        (values, outputs), k = self.s.shape, self.e.shape[1]
+        try:
+            factor = np.linalg.cholesky(self.q)
+        except np.linalg.LinAlgError:
+            return None
+        large = np.zeros((values, outputs + len(leading)))
+        np.matmul(self.s, factor, out=large[:, :outputs])
+        large[:k, :outputs] += np.linalg.solve(factor, self.e).T
+        large[:k, outputs:] = leading.T
+        return np.asarray(np.linalg.qr(large)[0])
+
+    def times(self, vectors: Array) -> Array:
+        """Return the information times some vectors."""
+        k = self.e.shape[1]
+        seen = self.s.T @ vectors
+        found = self.s @ (self.q @ seen + self.e @ vectors[:k])
+        found[:k] += self.e.T @ seen
+        for rows, columns, tile in self.inner:
+            found[rows] += tile @ vectors[columns]
+            if rows != columns:
+                found[columns] += tile.T @ vectors[rows]
+        return np.asarray(found)
+
+    def decomposed(self) -> float:
+        """Return the largest eigenvalue from a decomposition."""
+        return float(np.linalg.eigvalsh(self.times(np.eye(len(self.s))))[-1])
+
+
+def search(matrix: Information, leading: Array, cap: float) -> float | None:
     """Return the largest eigenvalue within its two bounds, or None where they do not meet."""
-    k = len(inner)
-    basis = np.zeros((len(s), 2 * s.shape[1]))
-    basis[:, : s.shape[1]] = s
-    basis[:k, s.shape[1] :] = e.T
-    basis = np.linalg.qr(basis)[0]
-    image = _times(inner, s, e, q, basis)
+    basis = matrix.few(leading)
+    if basis is None:
+        return None
+    image = matrix.times(basis)
     for _ in range(_MOST_ROUNDS):
         small = basis.T @ image
         small = 0.5 * (small + small.T)
@@ -90,56 +163,38 @@ def _search(inner: Array, s: Array, e: Array, q: Array, cap: float) -> float | N
         bound = np.linalg.eigvalsh(small + left.T @ left / (theta - cap))[-1]
         if bound - theta <= TOLERANCE * theta:
             return float(0.5 * (bound + theta))
-        # What is left over of the vectors that could still be the largest.
-        near = left @ vectors[:, values > 0.5 * theta][:, -4:]
-        near = near / np.maximum(np.linalg.norm(near, axis=0), 1e-300)
-        near -= basis @ (basis.T @ near)
-        added = np.linalg.qr(near)[0]
-        added -= basis @ (basis.T @ added)
+        # What is left over of the vectors that could still be the largest, made orthogonal twice.
+        added = left @ vectors[:, values > 0.5 * theta][:, -4:]
+        for _ in range(2):
+            added = np.linalg.qr(added)[0]
+            added -= basis @ (basis.T @ added)
         added = np.linalg.qr(added)[0]
         basis = np.column_stack([basis, added])
-        image = np.column_stack([image, _times(inner, s, e, q, added)])
+        image = np.column_stack([image, matrix.times(added)])
     return None
 
 
-def _times(inner: Array, s: Array, e: Array, q: Array, vectors: Array) -> Array:
-    """Return the information times some vectors."""
-    k = len(inner)
-    seen = s.T @ vectors
-    found = s @ (q @ seen + e @ vectors[:k])
-    found[:k] += inner @ vectors[:k] + e.T @ seen
-    return np.asarray(found)
-
-
-def _decomposed(inner: Array, s: Array, e: Array, q: Array) -> float:
-    k = len(inner)
-    whole = s @ q @ s.T
-    whole[:k, :k] += inner
-    mixed = s @ e
-    whole[:, :k] += mixed
-    whole[:k] += mixed.T
-    return float(np.linalg.eigvalsh(whole)[-1])
-
-
-def _largest(within: Array, outputs: int) -> float:
-    """Return a number that no eigenvalue of [T^T A_cd T]_cd exceeds."""
+def _leading(within: Array, outputs: int) -> tuple[Array, float]:
+    """Return the first eigenvectors of [T^T A_cd T]_cd, and a number that no eigenvalue exceeds without them."""
     k = within.shape[1]
     whole = np.empty((outputs, k, outputs, k))
-    pair = 0
-    for c in range(outputs):
-        for d in range(c, outputs):
-            # The two triangles of the sum are all that is known of A_cd: as a quadratic form they are all there is.
-            block = within[pair] if c == d else 0.5 * within[pair]
-            whole[c, :, d, :], whole[d, :, c, :] = block, block.T
-            pair += 1
+    for pair, (c, d) in enumerate(zip(*np.triu_indices(outputs), strict=True)):
+        # Of a block and its mirror image only the sum counts, for vectors rho (x) v as these are.
+        block = within[pair] if c == d else 0.5 * within[pair]
+        whole[c, :, d, :] = whole[d, :, c, :] = block
     matrix = whole.reshape(outputs * k, outputs * k)
     start = np.random.default_rng(0).normal(size=len(matrix))
-    bound = float(eigsh(matrix, k=1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
+    values, vectors = eigsh(matrix, k=outputs + 1, which="LA", v0=start, tol=1e-4)
+    order = np.argsort(-values)
+    bound, found = float(values[order[-1]]), np.linalg.qr(vectors[:, order[:-1]])[0]
+    # That what is left nowhere exceeds the bound is what a Cholesky factor proves, however the iterations went.
+    rest = (found * values[order[:-1]]) @ found.T - matrix
+    diagonal = rest.diagonal().copy()
     while True:
-        # Iterations come from below; that the matrix nowhere exceeds the bound is what a Cholesky factor proves.
         bound *= 1.01
+        np.fill_diagonal(rest, diagonal + bound)
         try:
-            cho_factor(bound * np.eye(len(matrix)) - matrix, lower=True, overwrite_a=True, check_finite=False)
+            cho_factor(rest, lower=True, check_finite=False)
         except LinAlgError:
             continue
-        return bound
+        return np.ascontiguousarray(found.T).reshape(outputs, outputs, k), bound
