@@ -162,7 +162,7 @@ CASES = {
     "files that differ in a type": (f"measure {MODEL} unlike -t progression -n 1", ["age has incompatible types"]),
     "a deep model": (f"measure deep.skops {DATA} -t progression -n 1", ["nested more than 200 levels"]),
     "another deep model": (f"measure deeper_than_models.skops {DATA} -t progression -n 1", ["more than 200 levels"]),
-    "an incomplete report": ("show report.json", ["is no report", "edition"]),
+    "an incomplete report": ("show report.json", ["is no report", "must have the entry"]),
     "an incomplete certificate": ("show certificate.json", ["is no certificate", "'created' is missing"]),
     "a document that is not UTF-8": ("show latin.json", ["not JSON"]),
     "a deep document": ("show deep.json", ["nested too deeply"]),
