@@ -129,7 +129,8 @@ def _classes(rows: int) -> None:
     now = _seconds(lambda: information.scorer.examples(few)) / len(few)
     then = _seconds(lambda: _Decomposed(information.scorer).tops(few)) / len(few)
     print(
-        f"3 classes, {rows:,} x 10: {three:.1f} s for eta, attributes and joint, {ratio:.1f} x two classes ({two:.1f} s), "
+        f"3 classes, {rows:,} x 10: {three:.1f} s for eta, attributes and joint, {ratio:.1f} x two classes "
+        f"({two:.1f} s), "
         f"goal 3 ({_BEFORE['3 classes']:.0f} s and {_BEFORE['2 classes']:.0f} s at dd007db); eta of a person "
         f"{then / now:.0f} times faster than a decomposition each"
     )
