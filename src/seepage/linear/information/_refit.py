@@ -51,7 +51,8 @@ _SINGULAR = 1e10
 _PEOPLE = 256
 # Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
 _KEPT = 2**27
-_ROWS, _MOST_ROWS, _NUMBERS = 1024, 8192, 2**20
+# Rows at a time: so many numbers of them, within these limits.
+_NUMBERS, _ROWS, _MOST_ROWS = 2**20, 1024, 8192
 # Features with a smaller share of numbers that are not zero are faster to multiply as sparse ones.
 _SPARSE = 0.2
 # A product with p^3 numbers costs less than a pass over the rows if p^3 is below so many times their number.
@@ -122,7 +123,8 @@ class Refit:
             with np.errstate(all="ignore"):
                 return change.found()
 
-        assert self._items is not None
+        # Made here, once, and not by each of the threads that ask for them.
+        _ = self._items, self.cubic
         chunks = [slice(start, start + _PEOPLE) for start in range(0, len(before), _PEOPLE)]
         found = list(in_threads(part, chunks))
         return np.concatenate(found) if found else np.empty((0, self.geometry.hessian_inverse.shape[0]))
@@ -227,7 +229,8 @@ class Refit:
     @cached_property
     def spans(self) -> list[slice]:
         """Rows that are read at once: more than in other passes, as preprocessing few takes as long as many."""
-        size = min(max(_ROWS, _NUMBERS // self.geometry.parameters.shape[0]), _MOST_ROWS)
+        p, outputs = self.geometry.parameters.shape
+        size = max(_ROWS, min(_NUMBERS // p, _MOST_ROWS // outputs))
         return [slice(at, min(at + size, self.rows.count)) for at in range(0, self.rows.count, size)]
 
     @cached_property
