@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -16,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage.attacks import MembershipScore
+from seepage.linear.information._logistic import dense_beyond
 
 NEWTON = {"solver": "newton-cholesky", "tol": 1e-13, "max_iter": 1000}
 
@@ -140,6 +142,40 @@ def test_a_record_that_moves_the_model_far_is_refitted_with_damped_steps(penalty
             changed.loc[person, "kind"] = value
             again = clone(model[-1]).fit(encode.fit(X).transform(changed), y)
             assert found.distance[person, j] == pytest.approx(_distance(again, model[-1], 0.1), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "levels"), [(150, 12), (4000, 12), (600, 3)])
+def test_many_people_at_once_are_refitted_as_one_by_one(rows: int, levels: int) -> None:
+    # Few values that are not zero, and features few and many beside the rows: each way to add up the rows is taken.
+    random = np.random.default_rng(levels)
+    X = pd.DataFrame({"age": random.normal(size=rows), "city": random.choice([f"c{i}" for i in range(levels)], rows)})
+    y = (random.random(rows) < 1 / (1 + np.exp(-2 * X["age"]))).to_numpy().astype(int)
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough", sparse_threshold=0)
+    weights = random.uniform(0.1, 3, rows)
+    model = make_pipeline(encode, LogisticRegression(C=3.0, **NEWTON)).fit(
+        X, y, logisticregression__sample_weight=weights
+    )
+    leak = seepage.measure(model, X, y, noise_scale=0.1, sample_weight=weights)
+    found = leak.information.distances("city", None)
+    for person in random.choice(rows, 5, replace=False):
+        for j in random.choice(levels, 2, replace=False):
+            changed = X.copy()
+            changed.loc[person, "city"] = found.values[j]
+            again = clone(model[-1]).fit(encode.fit(X).transform(changed), y, weights)
+            assert found.distance[person, j] == pytest.approx(_distance(again, model[-1], 0.1), rel=1e-7, abs=1e-8)
+
+
+def test_what_slopes_have_beyond_their_linear_part_keeps_its_digits() -> None:
+    margins = np.array([-30.0, -4.0, -0.3, 0.0, 0.7, 3.0, 25.0])
+    change = np.concatenate([sign * np.geomspace(1e-6, 40, 60) for sign in (1.0, -1.0)])
+    found = np.tile(change, (len(margins), 1))
+    dense_beyond(found, expit(margins), expit(-margins), np.full(len(margins), 1.5))
+    # 80 bits, without the cancellation of s(m + d) - s(m).
+    m, d = margins.astype(np.longdouble)[:, None], change.astype(np.longdouble)
+    s, t = 1 / (1 + np.exp(-m)), 1 / (1 + np.exp(m))
+    exact = 1.5 * s * t * (np.expm1(d) / (t + s * np.exp(d)) - d)
+    square = 1.5 * s * t * d**2
+    assert (np.abs(found - exact) <= 3e-9 * np.maximum(square, np.abs(exact))).all()
 
 
 def test_who_alone_decides_a_coefficient_is_unanswered_and_nobody_else() -> None:

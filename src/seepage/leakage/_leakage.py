@@ -124,7 +124,8 @@ class Leakage:
         -------
         data frame
             One row for each person and other value: `value` (the true one), `other`, `distance` (of the two releases,
-            in units of the noise) and `success_rate`.
+            in units of the noise) and `success_rate`; both are missing where the changed data has no minimizer that
+            could be found.
         """
         check_names(self.information, {attribute: None})
         found = self.information.distances(attribute, values)

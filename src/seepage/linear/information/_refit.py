@@ -43,7 +43,7 @@ from seepage.linear.rows import Batch, Frame, RowsInMemory, in_threads
 Array = NDArray[np.float64]
 
 # What is left of a move when it counts as found, as a share of it.
-_SETTLED = 4e-9
+_SETTLED = 2e-9
 # Where rounding keeps a move from settling further, this much is still an answer.
 _GOOD = 1e-7
 # A step of this share of the parameters themselves is rounding.
@@ -58,7 +58,8 @@ _SINGULAR = 1e10
 _PEOPLE = 256
 # Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
 _KEPT = 2**27
-_ROWS, _MOST_ROWS, _NUMBERS = 1024, 8192, 2**20
+# Rows at a time: so many numbers of them, within these limits.
+_NUMBERS, _ROWS, _MOST_ROWS = 2**20, 1024, 8192
 # Features with a smaller share of numbers that are not zero are faster to multiply as sparse ones.
 _SPARSE = 0.2
 # A product with p^3 numbers costs less than a pass over the rows if p^3 is below so many times their number.
@@ -129,7 +130,8 @@ class Refit:
             with np.errstate(all="ignore"):
                 return change.found()
 
-        assert self._items is not None
+        # Made here, once, and not by each of the threads that ask for them.
+        _ = self._items, self.cubic
         chunks = [slice(start, start + _PEOPLE) for start in range(0, len(before), _PEOPLE)]
         found = list(in_threads(part, chunks))
         return np.concatenate(found) if found else np.empty((0, self.geometry.hessian_inverse.shape[0]))
@@ -157,7 +159,7 @@ class Refit:
             return known.weighted(_slopes(self.geometry.loss, margins, known.batch.labels))
 
         m, outputs, p = theta.shape
-        total = self._total(part, theta)
+        total = self._total(part, theta, in_threads)
         return np.asarray(total + (self.penalty.T * theta).reshape(m, outputs * p))
 
     def beyond(self, moves: Array, factors: Array | None) -> Array:
@@ -210,7 +212,7 @@ class Refit:
 
         return np.asarray(self._sum(of))
 
-    def _total(self, part: Any, theta: Array) -> Array:
+    def _total(self, part: Any, theta: Array, each: Callable[[Any, Any], Any] = map) -> Array:
         """Return the sum over all rows of part(row, margins) (x) row, shape (m, outputs * p)."""
         m, outputs, p = theta.shape
         columns = np.ascontiguousarray(theta.reshape(m * outputs, p).T)
@@ -221,20 +223,21 @@ class Refit:
                 values = part(known, known.batch.project(columns).reshape(size, m, outputs))
                 return known.batch.total(values.reshape(size, m * outputs))
 
-        return np.asarray(self._sum(of).T.reshape(m, outputs * p))
+        return np.asarray(self._sum(of, each).T.reshape(m, outputs * p))
 
-    def _sum(self, of: Callable[["_Known"], Any]) -> Any:
-        """Return the sum of a function of all rows."""
+    def _sum(self, of: Callable[["_Known"], Any], each: Callable[[Any, Any], Any] = map) -> Any:
+        """Return the sum of a function of all rows; not in threads where people are in threads already."""
 
         def part(item: "_Known | slice") -> Any:
             return of(self._known_of(item))
 
-        return reduce(add, map(part, self._items))
+        return reduce(add, each(part, self._items))
 
     @cached_property
     def spans(self) -> list[slice]:
         """Rows that are read at once: more than in other passes, as preprocessing few takes as long as many."""
-        size = min(max(_ROWS, _NUMBERS // self.geometry.parameters.shape[0]), _MOST_ROWS)
+        p, outputs = self.geometry.parameters.shape
+        size = max(_ROWS, min(_NUMBERS // p, _MOST_ROWS // outputs))
         return [slice(at, min(at + size, self.rows.count)) for at in range(0, self.rows.count, size)]
 
     @cached_property
@@ -377,8 +380,7 @@ class _Change:
 
     def found(self) -> Array:
         """Return each person's move."""
-        nothing = np.zeros((len(self.lifted), self.lifted.shape[2]))
-        first = self._next(nothing, np.zeros_like(self.before.slope), np.zeros_like(self.after.slope))
+        first = self._next(None, np.zeros_like(self.before.slope), np.zeros_like(self.after.slope))
         if self.factors is None and self.refit.geometry.loss.quadratic:
             return first
         moved, unsettled = self._settle(first)
@@ -386,18 +388,21 @@ class _Change:
             moved[person] = self._newton(int(person))
         return moved
 
-    def _next(self, beyond: Array, before: Array, after: Array) -> Array:
+    def _next(self, beyond: Array | None, before: Array, after: Array) -> Array:
         """Return -(H + V E V^T)^-1 (R + V f + V e), where R is of the unchanged rows and f that of the exchanged ones.
 
         With z = H^-1 R it is H^-1 V (I + E N)^-1 (E V^T z - f - e) - z.
         """
-        outputs = before.shape[1]
+        added = np.concatenate([before + self.before.slope, -after - self.after.slope], axis=1)
+        if beyond is None:
+            return np.asarray(np.einsum("ni,nip->np", np.einsum("nij,nj->ni", self.inner, added), self.lifted))
         z = beyond @ self.refit.geometry.hessian_inverse
-        shaped, sides = z.reshape(len(z), outputs, -1), (self.before, self.after)
+        shaped, sides = z.reshape(len(z), before.shape[1], -1), (self.before, self.after)
         seen = np.concatenate([np.einsum("na,nca->nc", side.records, shaped) for side in sides], axis=1)
-        added = np.concatenate([-before - self.before.slope, after + self.after.slope], axis=1)
-        inner = np.einsum("nij,nj->ni", self.inner, _weighted(sides, seen[:, :, None])[:, :, 0] - added)
-        return np.asarray(np.einsum("ni,nip->np", inner, self.lifted) - z)
+        inner = np.einsum("nij,nj->ni", self.inner, _weighted(sides, seen[:, :, None])[:, :, 0] + added)
+        moved: Array = np.einsum("ni,nip->np", inner, self.lifted)
+        moved -= z
+        return moved
 
     def _settle(self, first: Array) -> tuple[Array, NDArray[np.intp]]:
         """Iterate until each person's move is settled; return the moves, and who is not.
@@ -424,9 +429,10 @@ class _Change:
             step_taken = now - here
             step = lengths(step_taken)
             rate = step / previous
-            # A lucky mix shrinks one step by much; what is left shrinks as slowly as any did.
             slowest = np.maximum(slowest, rate)
-            settled = (step <= rounding) | ((slowest < _SLOW) & (step * slowest <= _SETTLED * (1 - slowest) * reach))
+            # Mixing lets a step shrink by more than the one before it did, or by less.
+            left = step * np.sqrt(slowest * rate) if number > 1 else step * slowest
+            settled = (step <= rounding) | ((slowest < _SLOW) & (left <= _SETTLED * (1 - slowest) * reach))
             stuck = ~settled & ~(rate < (_SLOW if number else 1.0))
             if number > 0:
                 # Rounding ends the contraction where the step is as small as it can be.
