@@ -64,6 +64,19 @@ def test_resampled_statistics_are_distributed_as_those_of_resamples(count, kind)
             assert low - 0.03 <= share <= high + 0.03
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 9, 10])
+def test_medians_and_maxima_without_resamples_are_those_of_all_resamples(count, monkeypatch):
+    # So few that every resample can be listed, or very many drawn: the shares of each value must agree.
+    monkeypatch.setattr("seepage.leakage._distribution._DRAWN_ONE_BY_ONE", 0)
+    values = np.random.default_rng(count).exponential(size=count)
+    found = Values.of(values).resampled(np.random.default_rng(1), 200_000)
+    samples = values[np.random.default_rng(2).integers(count, size=(200_000, count))]
+    for name, statistic in {"median": np.median, "max": np.max}.items():
+        for value in values:
+            share = (statistic(samples, axis=1) <= value * (1 + 1e-12)).mean()
+            assert (found[name] <= value * (1 + 1e-12)).mean() == pytest.approx(share, abs=0.006)
+
+
 def test_groups_of_a_million_people_take_seconds():
     values = np.random.default_rng(0).exponential(size=10**6)
     labels = np.random.default_rng(1).choice(np.array(["f", "m", "x"], dtype=object), 10**6)

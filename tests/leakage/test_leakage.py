@@ -188,7 +188,9 @@ def test_groups_given_to_measure_are_those_that_are_compared():
             seepage.measure(MODEL, X, Y, noise_scale=0.1, groups=wrong)
 
 
-@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame], ids=str)
+@pytest.mark.parametrize(
+    "convert", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame], ids=["polars", "arrow", "pandas"]
+)
 def test_a_column_that_does_not_reach_the_model_groups_people(convert):
     frame = convert(X.assign(ward=np.where(X["age"] > 0, "north", "south")))
     leak = seepage.measure(MODEL, frame, Y, noise_scale=0.1)

@@ -3,10 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge, SGDClassifier
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    TweedieRegressor,
+)
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 
@@ -128,3 +140,119 @@ def test_rows_in_another_order_are_the_same_data(diabetes):
     first = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0).examples
     other = seepage.measure(Ridge().fit(X, y), X.iloc[order], y.iloc[order], noise_scale=1.0).examples
     pd.testing.assert_frame_equal(first, other.sort_index())
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(-6, -3.5), strength=st.sampled_from([1.0, 1e6, 1e12]))
+def test_a_tolerance_that_small_columns_fulfill_by_themselves_is_no_excuse(seed, scale, strength):
+    random = np.random.default_rng(seed)
+    plain = random.normal(size=(300, 2))
+    X = plain * 10**scale
+    y = np.where(random.random(300) < 0.2, plain[:, 0] < 0, plain[:, 0] > 0).astype(int)
+    model = LogisticRegression(C=strength * 100**-scale).fit(X, y)
+    # The solver stops where it starts: the gradient is small there, whatever the labels are.
+    for labels in (y, random.permutation(y)):
+        usual = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky").fit(plain, labels)
+        # Labels in any order may by chance have little to do with the columns.
+        if usual.decision_function(plain).std() > 0.15:
+            with pytest.raises(seepage.MinimizerError, match=r"standard errors away.*StandardScaler"):
+                seepage.measure(model, X, labels, noise_scale=1.0)
+    usual = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky").fit(plain, y)
+    # In small units the minimizer is the usual one in other units, and it is taken.
+    model.coef_, model.intercept_ = usual.coef_ / 10**scale, usual.intercept_
+    found = seepage.measure(model, X, y, noise_scale=1.0, public_label=True).information.attributes()["x0"]
+    slope = LogisticRegression(C=strength, tol=1e-12, solver="newton-cholesky")
+
+    def moved(step):
+        changed = plain.copy()
+        changed[0, 0] += step
+        again = slope.fit(changed, y)
+        return np.append(again.coef_ / 10**scale, again.intercept_)
+
+    expected = np.linalg.norm(moved(1e-4) - moved(-1e-4)) / 2e-4 / 10**scale
+    np.testing.assert_allclose(found[0], expected, rtol=1e-3)
+
+
+DEFAULTS = {
+    "logistic": (LogisticRegression(), "binary"),
+    "softmax": (LogisticRegression(), "three"),
+    "newton": (LogisticRegression(solver="newton-cholesky"), "binary"),
+    "liblinear": (LogisticRegression(solver="liblinear"), "binary"),
+    "ridge": (Ridge(), "real"),
+    "conjugate gradients": (Ridge(solver="sparse_cg"), "real"),
+    "lsqr": (Ridge(solver="lsqr"), "real"),
+    "ridge classifier": (RidgeClassifier(), "three"),
+    "least squares": (LinearRegression(), "real"),
+    "poisson": (PoissonRegressor(), "count"),
+    "gamma": (GammaRegressor(), "positive"),
+    "tweedie": (TweedieRegressor(power=1.5), "positive"),
+}
+
+
+@pytest.mark.parametrize("rows", [200, 5_000, 60_000])
+@pytest.mark.parametrize("unit", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_ordinary_fits_of_ordinary_columns_are_taken(name, unit, rows):
+    estimator, kind = DEFAULTS[name]
+    random = np.random.default_rng(rows)
+    plain = random.normal(size=(rows, 8))
+    signal = plain @ random.normal(size=8) / 3
+    y = {
+        "real": signal + random.normal(size=rows),
+        "binary": (signal + random.logistic(size=rows) > 0).astype(int),
+        "three": np.digitize(signal + random.logistic(size=rows), [-1, 1]),
+        "count": random.poisson(np.exp(0.5 * signal)),
+        "positive": np.exp(0.5 * signal) * random.gamma(2.0, size=rows),
+    }[kind]
+    X = plain * unit + random.normal(size=8) * unit
+    seepage.measure(estimator.fit(X, y), X, y, noise_scale=1.0)
+
+
+@pytest.mark.parametrize("rows", [200, 1_000, 20_000])
+@pytest.mark.parametrize(
+    "estimator", [Ridge(), Ridge(0.01), RidgeClassifier(), LinearRegression(), LogisticRegression()], ids=str
+)
+def test_the_most_ordinary_pipeline_is_taken(estimator, rows):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": random.normal(50, 10, rows),
+            "city": random.choice([f"c{i}" for i in range(30)], rows),
+            "job": random.choice([f"j{i}" for i in range(12)], rows),
+        }
+    )
+    y = 0.1 * table["age"] + random.normal(size=rows) + (table["city"] == "c3")
+    if isinstance(estimator, RidgeClassifier | LogisticRegression):
+        y = y > y.median()
+    # Sparse, as encoders are unless they are told otherwise: solvers of their own, with tolerances of their own.
+    steps = [("n", StandardScaler(), ["age"]), ("c", OneHotEncoder(), ["city", "job"])]
+    model = make_pipeline(ColumnTransformer(steps), estimator).fit(table, y)
+    leak = seepage.measure(model, table, y, noise_scale=1.0)
+    assert np.isfinite(leak.information.examples()["eta"]).all()
+
+
+def test_directions_that_least_squares_left_out_are_named():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50, 2)) * [1e-7, 1.0]
+    y = X @ [1e7, 1.0] + random.normal(size=50)
+    with pytest.raises(seepage.MinimizerError, match=r"rank_ is 1\).*StandardScaler"):
+        seepage.measure(LinearRegression().fit(X, y), X, y, noise_scale=1.0)
+    seepage.measure(LinearRegression(tol=1e-12).fit(X, y), X, y, noise_scale=1.0)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "logistic"])
+def test_steps_from_afar_are_damped_until_they_settle_at_rounding(loss):
+    random = np.random.default_rng(4)
+    X = random.normal(size=(300, 4)) * [1.0, 100.0, 0.01, 1.0]
+    signal = X @ [1.0, 0.02, 50.0, -1.0]
+    y, model = {
+        "poisson": (random.poisson(np.exp(signal)), PoissonRegressor(alpha=1e-9)),
+        "gamma": (np.exp(signal) * random.gamma(3.0, size=300), GammaRegressor(alpha=1e-9)),
+        "logistic": ((4 * signal + random.logistic(size=300) > 0).astype(int), LogisticRegression(C=1e9)),
+    }[loss]
+    # From all parameters zero, where the first full step of an exponential leads nowhere.
+    fitted = seepage.fit(model, X, y)
+    leak = seepage.measure(fitted, X, y, noise_scale=1.0)
+    minimizer = leak.information.geometry.minimizer
+    assert minimizer.distance < 1e-9
+    assert minimizer.steps <= 3

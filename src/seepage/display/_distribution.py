@@ -1,13 +1,14 @@
 """How exposure is distributed, by group."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from seepage.display import _drawing
 from seepage.display._display import Display
 from seepage.leakage import Distribution, Leakage, grid, groupings, histogram
+from seepage.leakage.types import By
 
 
 @dataclass(eq=False)
@@ -26,11 +27,11 @@ class DistributionDisplay(Display):
     'log'
     """
 
-    groups: dict[Any, Distribution]
+    groups: dict[Hashable, Distribution]
     title: str | None
 
     @classmethod
-    def from_leakage(cls, leak: Leakage, *, groups: Any = None) -> "DistributionDisplay":
+    def from_leakage(cls, leak: Leakage, *, groups: By = None) -> "DistributionDisplay":
         """Take the distribution of eta from a leakage.
 
         Parameters

@@ -1,7 +1,7 @@
 """How pictures look: for print at half a page, in gray, and for readers who do not see all colors."""
 
 from math import log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from seepage._errors import MissingExtraError
 
@@ -49,7 +49,7 @@ def pyplot() -> Any:
     return pyplot
 
 
-def guided(ax: "Axes", axis: Any = "both") -> None:
+def guided(ax: "Axes", axis: Literal["both", "x", "y"] = "both") -> None:
     """Draw faint lines to read values by, behind everything else."""
     ax.grid(axis=axis, color="0.91", linewidth=0.6)
     ax.set_axisbelow(True)

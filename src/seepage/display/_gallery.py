@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError
 from seepage.display import _drawing
@@ -33,7 +33,9 @@ class GalleryDisplay(Display):
     quantity: str
 
     @classmethod
-    def from_leakage(cls, leak: Leakage, images: Any, *, count: int = 8, quantity: str = "eta") -> "GalleryDisplay":
+    def from_leakage(
+        cls, leak: Leakage, images: ArrayLike, *, count: int = 8, quantity: str = "eta"
+    ) -> "GalleryDisplay":
         """Choose the images.
 
         Parameters

@@ -1,7 +1,7 @@
 """Groups of people compared."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -11,6 +11,9 @@ from seepage._errors import InputError
 from seepage.display import _drawing
 from seepage.display._display import Display
 from seepage.leakage import GroupLeakage, Leakage
+from seepage.leakage.types import By
+
+Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)
@@ -29,17 +32,17 @@ class GroupDisplay(Display):
     [1.0, 2.0]
     """
 
-    names: list[Any]
-    counts: NDArray[Any]
-    values: NDArray[Any]
-    low: NDArray[Any]
-    high: NDArray[Any]
+    names: list[Hashable]
+    counts: NDArray[np.int64]
+    values: Array
+    low: Array
+    high: Array
     statistic: str
     confidence: float
 
     @classmethod
     def from_leakage(
-        cls, leak: Leakage, groups: Any = None, *, statistic: str = "mean", confidence: float = 0.95
+        cls, leak: Leakage, groups: By = None, *, statistic: str = "mean", confidence: float = 0.95
     ) -> "GroupDisplay":
         """Compare groups of people.
 

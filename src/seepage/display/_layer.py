@@ -1,11 +1,10 @@
 """The layers of a network side by side: sensitivity, usable information, and what an attack makes of them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError
 from seepage._tables import Frame
@@ -102,11 +101,11 @@ _TITLES = {
 }
 
 
-def _panel(key: str, found: Any, names: list[str]) -> _Panel:
+def _panel(key: str, found: nw.DataFrame[Frame], names: list[str]) -> _Panel:
     own = [str(name) for name in found["name"].to_list()]
     places = [names.index(name) for name in own]
 
-    def spread(values: Any) -> Array:
+    def spread(values: ArrayLike) -> Array:
         whole = np.full(len(names), np.nan)
         whole[places] = np.asarray(values, dtype=np.float64)
         return whole

@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seepage._amounts import rounded
 from seepage._errors import InputError
@@ -99,7 +99,7 @@ class PolicyFile:
         return 1
 
 
-def _check(path: Path, name: str, value: Any) -> None:
+def _check(path: Path, name: str, value: object) -> None:
     known = (*_TABLES, *_NUMBERS, _DECISION)
     if name not in known:
         raise InputError(
@@ -117,5 +117,5 @@ def _check(path: Path, name: str, value: Any) -> None:
             raise InputError(f"{name} of {column!r} in the policy {path} must be a number, not {number!r}.")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -44,7 +44,7 @@ def show_report(console: Console, report: "Report") -> None:
     console.print(Markdown(printable(report.markdown()), hyperlinks=False))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

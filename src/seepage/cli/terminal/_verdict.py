@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from seepage._version import __version__
 from seepage.meaning import Target
@@ -67,7 +66,7 @@ class Verdict:
             return f"This release meets its policy ({count} of {count} targets)."
         return f"This release misses its policy ({len(self.missed)} of {count} targets)."
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return what a program reads."""
         return {
             "schema": SCHEMA,

@@ -30,6 +30,8 @@ from seepage.linear.objective import (
 from seepage.linear.rows import Frame, InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
 
 Array = NDArray[np.float64]
+# Residuals smaller than this share of the labels have lost half of their digits to the difference.
+_NO_SCATTER = 1e-7
 GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
 
 
@@ -291,6 +293,16 @@ def _assumptions(
                 "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
                 "error of up to {rounding} in the numbers.",
                 {"rounding": personal(minimizer.rounding, ".0e")},
+            )
+        )
+    if 0 < minimizer.scatter < _NO_SCATTER:
+        digits = np.finfo(np.float64).eps / minimizer.scatter
+        found.append(
+            Assumption(
+                "scatter",
+                "The model comes as near to the labels as {scatter} of their size: what is left, of which the numbers "
+                "are partly made, is known to a relative {digits} only.",
+                {"scatter": personal(minimizer.scatter, ".0e"), "digits": personal(float(digits), ".0e")},
             )
         )
     if minimizer.undecided.size:

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigh, null_space
+from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from seepage._noise import GaussianNoise
@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 
 # Joint information loses the digits of the Hessian's condition squared: up to here they are not missed.
 _SQUARED = 1e3
+# A cosine between a column and an undecided direction that is more than rounding.
+_TIED = 1e-9
 # Below this size a dense decomposition is cheaper than an iterative one.
 _DENSE = 64
 
@@ -234,19 +236,19 @@ def _decided(
     A value that breaks such a tie would decide them, and the minimizer of least norm would jump: only moves along the
     ties, such as from one level to another, have a derivative.
     """
-    undecided = minimizer.undecided
+    undecided = minimizer.undecided / np.linalg.norm(minimizer.undecided, axis=0)
     found, kept, start = [], [], 0
     for block in blocks:
         columns = reading[:, block].toarray()
         length = np.linalg.norm(columns, axis=0)
         length[length == 0] = 1.0
-        # Directions d with N^T T d = 0.
-        broken = undecided.T @ columns / length
-        free = null_space(broken, rcond=1e-9) if len(block) else np.empty((0, 0))
+        # Directions d with N^T T d = 0, for unit vectors N and columns of unit length.
+        broken = undecided.T @ (columns / length)
+        _, sizes, directions = np.linalg.svd(broken)
+        free = directions[int((sizes > _TIED).sum()) :].T
         if len(block) and not free.shape[1]:
             raise minimizer.not_unique(np.abs(undecided @ broken).max(axis=1))
-        scaled = free / length[:, None]
-        axes = np.linalg.qr(scaled)[0] if len(block) else scaled
+        axes = np.linalg.qr(free / length[:, None])[0]
         found.append(columns @ axes)
         kept.append(np.arange(start, start + axes.shape[1]))
         start += axes.shape[1]

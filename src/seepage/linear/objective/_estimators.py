@@ -62,6 +62,8 @@ class Problem:
     """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
     residual_promise: float
     """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
+    hint: str | None
+    """What this estimator is known to do instead of minimizing, and the way out."""
 
     @property
     def size(self) -> int:
@@ -99,6 +101,7 @@ class Objective:
     gradient_promise: float = 0.0
     balanced_by_weight: bool = False
     residual_promise: float = 0.0
+    hint: str | None = None
 
 
 @singledispatch
@@ -139,7 +142,13 @@ def _linear_regression(model: Any, total: float, count: int, outputs: int) -> Ob
     # Only the direct solver for dense features tells a rank.
     direct = hasattr(model, "rank_") or not hasattr(model, "tol")
     promise = 0.0 if direct else float(model.tol)
-    return Objective(Squared(), 0.0, "direct" if direct else "iterative", residual_promise=promise)
+    hint = None
+    if getattr(model, "rank_", np.inf) < np.atleast_2d(model.coef_).shape[1]:
+        hint = (
+            f"it left out directions of the columns that are less than tol={model.tol:g} of the largest (its rank_ is "
+            f"{model.rank_}): scale the columns (StandardScaler), or fit with a smaller tol"
+        )
+    return Objective(Squared(), 0.0, "direct" if direct else "iterative", residual_promise=promise, hint=hint)
 
 
 def _ridge(model: Any, total: float, count: int, outputs: int) -> Objective:
@@ -344,6 +353,7 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
         precision="iterative" if found.precision == "direct" and single else found.precision,
         gradient_promise=found.gradient_promise,
         residual_promise=found.residual_promise,
+        hint=found.hint,
     )
 
 

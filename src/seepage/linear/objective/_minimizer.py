@@ -31,7 +31,9 @@ _UNCLEAR = 1e-14
 _NOTHING = 1e-13
 # What rounding may leave of the numbers, relatively, before it is stated, and before nothing is said at all.
 STATED = 1e-8
-_REFUSED = 1e-4
+_REFUSED = 1e-3
+# Of many people, the one with the most rounding: a few times what one product leaves.
+_A_FEW_TIMES = 32.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ class Minimizer:
     """Of the Hessian, its diagonal scaled to one."""
     rounding: float
     """The relative error that float64 leaves in what is computed from this."""
+    scatter: float
+    """How large slopes are next to the margins and labels whose differences they are; 1 for slopes that are none."""
     undecided: Array
     """Directions in which the objective is constant, shape (p, r); the minimizer of least norm has no part in them."""
     units: Array
@@ -272,7 +276,10 @@ def minimize(
             objective.position = position + step
             if start_is_fit:
                 check_fit(problem, departure, promise)
-            return _found(objective, factor, departure.distance, steps)
+            scatter = 1.0
+            if problem.loss.quadratic:
+                scatter = float(np.sqrt(point.sums.slope_squares / max(point.sums.slope_squares + size, 1e-300)))
+            return _found(objective, factor, departure.distance, scatter, steps)
         previous = decrement
         moved = _descend(objective, point, step)
         if moved is None:
@@ -302,7 +309,7 @@ def _descend(objective: _Objective, point: _Point, step: Array) -> _Point | None
     return None
 
 
-def _found(objective: _Objective, factor: _Factor, distance: float, steps: int) -> Minimizer:
+def _found(objective: _Objective, factor: _Factor, distance: float, scatter: float, steps: int) -> Minimizer:
     inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
     rounding = 1.0 / max(factor.reciprocal_condition, 1e-300)
     condition, size = rounding, len(objective.position)
@@ -311,7 +318,7 @@ def _found(objective: _Objective, factor: _Factor, distance: float, steps: int) 
         scaled = objective.units[:, None] * axes
         blocks = (inverse[c * size : (c + 1) * size, c * size : (c + 1) * size] for c in range(outputs))
         condition = max(float(np.linalg.norm(scaled @ block @ scaled.T, 2)) for block in blocks)
-        rounding = max(rounding, np.sqrt(size * condition))
+        rounding = max(rounding, _A_FEW_TIMES * np.sqrt(size * condition))
     rounding *= float(np.finfo(np.float64).eps)
     if rounding > _REFUSED:
         raise objective.not_unique(objective.weakest(inverse))
@@ -323,6 +330,7 @@ def _found(objective: _Objective, factor: _Factor, distance: float, steps: int) 
         steps=steps,
         condition=condition,
         rounding=rounding,
+        scatter=scatter,
         undecided=objective.undecided,
         units=objective.units,
         names=objective.names,

@@ -1,0 +1,135 @@
+"""Largest eigenvalues for several outputs against dense decompositions."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+from seepage.linear.information._small_spectrum import tops_of_all
+from seepage.linear.information._wide_spectrum import Wide, _search
+
+
+def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):
+    """Return pieces of information, and the Jacobians that they belong to."""
+    values = k + (outputs if label else 0)
+    factor = random.normal(size=(outputs * k + 3, outputs * k)) * np.exp(sizes[0] * random.normal(size=outputs * k))
+    if flaw == "tied":
+        factor = np.linalg.qr(factor)[0]
+    blocks = (factor.T @ factor).reshape(outputs, k, outputs, k)
+    rho = random.normal(size=(rows, outputs)) * np.exp(sizes[1] * random.normal(size=(rows, 1)))
+    s = random.normal(size=(rows, outputs, values)) * np.exp(sizes[2] * random.normal(size=(rows, 1, 1))) * balance
+    lift = random.normal(size=(rows, len(factor), outputs))
+    if flaw == "perfect fit":
+        rho[:] = 0.0
+    if flaw == "no curvature":
+        s[:] = 0.0
+    if flaw == "one direction":
+        s[:] = s[:, :1]
+    slope = np.einsum("nc,fck->nfk", rho, factor.reshape(len(factor), outputs, k))
+    e = np.einsum("nfo,nfk->nok", lift, slope)
+    q = np.einsum("nfo,nfp->nop", lift, lift)
+    jacobian = np.einsum("nfo,nov->nfv", lift, s)
+    jacobian[:, :, :k] += slope
+    first, second = np.triu_indices(outputs)
+    pairs = rho[:, first] * rho[:, second]
+    within = np.array(
+        [blocks[c, :, d] if c == d else blocks[c, :, d] + blocks[c, :, d].T for c, d in zip(first, second, strict=True)]
+    )
+    return pairs, np.ascontiguousarray(within), s, e, q, jacobian
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    k=st.integers(0, 12),
+    outputs=st.integers(2, 4),
+    label=st.booleans(),
+    sizes=st.tuples(*[st.sampled_from([0.0, 1.0, 4.0])] * 3),
+    flaw=st.sampled_from(["none", "tied", "perfect fit", "no curvature", "one direction"]),
+)
+@example(seed=0, k=1, outputs=2, label=False, sizes=(0.0, 0.0, 0.0), flaw="none")
+@example(seed=0, k=0, outputs=2, label=True, sizes=(0.0, 0.0, 0.0), flaw="none")
+def test_small_matrices(seed, k, outputs, label, sizes, flaw):
+    if not k and not label:
+        return
+    random = np.random.default_rng(seed)
+    pairs, within, s, e, q, jacobian = _drawn(random, 5, k, outputs, label, sizes, flaw)
+    top, trace = np.empty(5), np.empty(5)
+    tops_of_all(pairs, within, s, e, q, top, trace)
+    singular = np.linalg.svd(jacobian, compute_uv=False)
+    # The terms of the Jacobian may cancel; their own size is the honest unit.
+    size = (np.abs(pairs).max() * np.abs(within).max(initial=0.0) + np.abs(s).max() ** 2 * np.abs(q).max()) * (k + 2)
+    np.testing.assert_allclose(top, singular[:, 0] ** 2, rtol=1e-10, atol=1e-13 * size)
+    np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-10, atol=1e-13 * size)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    k=st.integers(20, 90),
+    outputs=st.integers(2, 5),
+    label=st.booleans(),
+    balance=st.sampled_from([-3.0, -1.0, 0.0, 1.0, 3.0]),
+    flaw=st.sampled_from(["none", "tied", "perfect fit", "no curvature", "one direction"]),
+)
+def test_wide_matrices_whichever_part_is_larger(seed, k, outputs, label, balance, flaw):
+    random = np.random.default_rng(seed)
+    pairs, within, s, e, q, jacobian = _drawn(random, 4, k, outputs, label, (0.5, 0.0, 0.0), flaw, 10**balance)
+    wide = Wide.of(within, outputs)
+    top, trace = wide.tops(pairs, s, e, q)
+    singular = np.linalg.svd(jacobian, compute_uv=False)
+    np.testing.assert_allclose(top, singular[:, 0] ** 2, rtol=2e-10)
+    np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-9)
+    if balance > 0 and flaw in ("none", "tied"):
+        # Where the few directions are most of it, no matrix is decomposed.
+        blocks = np.tensordot(pairs, within, 1)
+        for row in range(4):
+            cap = wide.kappa * _length(pairs[row], outputs)
+            assert np.linalg.eigvalsh(blocks[row])[-1] <= cap
+            assert _search(blocks[row], s[row].T, e[row], q[row], cap) == top[row]
+
+
+def _length(pairs, outputs):
+    first, second = np.triu_indices(outputs)
+    return pairs[first == second].sum()
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("make", ["softmax", "targets"])
+def test_many_columns_and_outputs_against_every_jacobian_written_out(make, public):
+    random = np.random.default_rng(5)
+    n, k = 120, 70
+    X = random.normal(size=(n, k)) * np.exp(random.normal(size=k))
+    if make == "softmax":
+        y = random.integers(0, 4, n)
+        model = LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000).fit(X, y)
+    else:
+        y = random.normal(size=(n, 3)) * [1.0, 5.0, 0.1]
+        model = Ridge(3.0).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.5, public_label=public)
+    geometry = leak.information.geometry
+    features, theta = np.column_stack([X, np.ones(n)]), geometry.parameters
+    outputs = theta.shape[1]
+    margins = features @ theta
+    if make == "softmax":
+        basis = geometry.loss.basis
+        share = np.exp(margins @ basis.T)
+        share /= share.sum(axis=1, keepdims=True)
+        slope = (share - np.eye(4)[y]) @ basis
+        bend = [basis.T @ (np.diag(each) - np.outer(each, each)) @ basis for each in share]
+        penalty = np.append(np.full(k, 10.0), 0.0)
+    else:
+        slope, bend, penalty = margins - y, [np.eye(3)] * n, np.append(np.full(k, 3.0), 0.0)
+    hessian = sum(np.kron(each, np.outer(x, x)) for each, x in zip(bend, features, strict=True))
+    inverse = np.linalg.inv(hessian + np.kron(np.eye(outputs), np.diag(penalty)))
+    eta, dfil = leak.information.examples()["eta"], leak.information.examples()["dfil"]
+    for row in range(0, n, 10):
+        moves = np.kron(slope[row][:, None], np.eye(k + 1)[:, :k])
+        moves += np.kron(bend[row] @ theta[:k].T, features[row][:, None])
+        if not public:
+            moves = np.column_stack([moves, np.kron(-np.eye(outputs), features[row][:, None])])
+        singular = np.linalg.svd(inverse @ moves, compute_uv=False) / 0.5
+        np.testing.assert_allclose(eta[row], singular[0], rtol=1e-8)
+        np.testing.assert_allclose(dfil[row], np.sqrt((singular**2).sum() / moves.shape[1]), rtol=1e-8)
