@@ -297,15 +297,11 @@ def test_kinks_are_told_of_once_before_any_round():
 
 
 def test_a_convolution_is_measured_like_the_accountant_does():
-    from test_signal import LOSS, measured
-
-    from seepage.network import FisherAccountant
+    from test_signal import accounted, measured
 
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv1d(1, 3, 1), nn.Tanh(), nn.Flatten(), nn.Linear(3, 3)).double()
     x, y = torch.randn(12, 1, 1, dtype=torch.float64), torch.randint(3, (12,))
     found = measured(network, (x, y), training(max_grad_norm=0.3, batch_size=12), probes=1)
-    accountant = FisherAccountant(network, LOSS, ids=range(12), seed=0)
-    accountant.observe((x, y), range(12), noise_multiplier=1 / 0.3, max_grad_norm=0.3, sample_rate=None)
-    dfil = accountant.leakage().examples["dfil"].to_numpy()
+    dfil = accounted(network, (x, y), 0.3).leakage().examples["dfil"].to_numpy()
     np.testing.assert_allclose(np.sqrt(found.information.sum(1)), dfil, rtol=1e-10)

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import seepage
 from seepage.network import guo_factor, poisson_factors
-from seepage.network._amplification import tabulated
+from seepage.network._amplification import step_factors, tabulated
 
 RATES = [1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0]
 RATIOS = [0.0, 0.01, 0.3, 1.0, 2.0, 5.0, 12.0]
@@ -31,16 +31,37 @@ def test_factors_equal_their_integrals(rate, ratio):
     assert k_perp == pytest.approx(integral(lambda t: norm.pdf(t) * post(t)), rel=1e-8)
     assert k_par == pytest.approx(integral(lambda t: norm.pdf(t) * t * t * post(t)), rel=1e-8)
     table = tabulated(rate)(np.array([ratio]))
-    assert table[0][0] == pytest.approx(float(k_perp), rel=1e-6)
-    assert table[1][0] == pytest.approx(float(k_par), rel=1e-6)
+    assert table[0][0] == pytest.approx(rate * float(k_perp), rel=1e-6)
+    assert table[1][0] == pytest.approx(rate * float(k_par), rel=1e-6)
 
 
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.3])
 def test_the_table_is_exact_to_a_millionth_everywhere(rate):
     ratio = np.random.default_rng(0).uniform(0, 30, 4000)
     exact, table = poisson_factors(rate, ratio), tabulated(rate)(ratio)
-    np.testing.assert_allclose(table[0], exact[0], rtol=1e-6)
-    np.testing.assert_allclose(table[1], exact[1], rtol=1e-6)
+    np.testing.assert_allclose(table[0], rate * exact[0], rtol=1e-6)
+    np.testing.assert_allclose(table[1], rate * exact[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rate", "batches", "ratio"), [(0.1, 2, 1.0), (0.02, 4, 0.5), (0.3, 3, 2.0)])
+def test_several_batches_in_a_step_by_simulating_the_score(rate, batches, ratio):
+    """A person may be in several of the batches that a step adds up: the mixture has as many components."""
+    random = np.random.default_rng(2)
+    draws = 1_000_000
+    j = random.binomial(batches, rate, draws)
+    o = random.standard_normal((draws, 2))
+    o[:, 0] += ratio * j
+    count = np.arange(batches + 1)
+    chance = binom.pmf(count, batches, rate) * np.exp(o[:, :1] * count * ratio - (count * ratio) ** 2 / 2)
+    chance /= chance.sum(1, keepdims=True)
+    along = (chance * count * (o[:, :1] - count * ratio)).sum(1)
+    across = (chance @ count) * o[:, 1]
+    for score, found in zip((across, along), step_factors(rate, batches, ratio), strict=True):
+        assert abs((score**2).mean() - found) < 4 * (score**2).std() / np.sqrt(draws)
+    np.testing.assert_allclose(
+        tabulated(rate, batches)(np.array([ratio])), [[f] for f in step_factors(rate, batches, ratio)], rtol=1e-6
+    )
+    np.testing.assert_allclose(step_factors(rate, 1, ratio), rate * np.array(poisson_factors(rate, ratio)))
 
 
 @pytest.mark.parametrize(("rate", "ratio"), [(0.01, 1.0), (0.1, 0.5), (0.3, 2.0), (0.01, 3.0)])

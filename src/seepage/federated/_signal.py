@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.autograd import forward_ad
 
 from seepage._errors import InputError, UnsupportedError
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers
 from seepage.network._clipping import Clipping, clipping_of
-from seepage.network._ghost import Call, Moving
 from seepage.network._losses import Loss, per_example
 from seepage.network._susceptibility import squared_norms
-from seepage.network._tangents import TangentPass
+from seepage.network._tangents import Carrier, Products
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
@@ -50,25 +50,6 @@ class Signal:
     layers: tuple[str, ...]
     information: Array
     susceptibility: Array
-
-
-class _LayeredPass(TangentPass):
-    """A pass with a direction that keeps the three products of each layer apart."""
-
-    def __init__(self, model: nn.Module, signs: torch.Generator) -> None:
-        super().__init__(model, lambda values: _signs(values, signs))
-        self.products: dict[str, Tensor] = {}
-
-    def _measure(self, call: Call, back: Moving) -> None:
-        before, self._total = self._total, None
-        super()._measure(call, back)
-        found, self._total = self._total, before
-        if found is None or call.name in self.products or max(self._uses.values()) > 1:
-            raise UnsupportedError(
-                f"The layer {call.name!r} is used more than once in the network: its share of an update cannot be told."
-            )
-        self.products[call.name] = found.double()
-        self._add(found)
 
 
 def measure(
@@ -101,7 +82,8 @@ def measure(
         model.load_state_dict(dict(state))
         if not _layers.is_separable(model, (people["dfil"][0][:_BATCH],), {}):
             raise UnsupportedError("The network's output for an example changes with the others in the batch.")
-        squares = [_information(model, loss, *b, rule, layers, probes, generator) for b in _batches(*people["dfil"])]
+        carrier = Carrier(model)
+        squares = [_information(carrier, loss, *b, rule, layers, probes, generator) for b in _batches(*people["dfil"])]
         slopes = [_susceptibility(model, loss, *b, rule, layers) for b in _batches(*people["susceptibility"])]
         information.append(np.concatenate(squares))
         susceptibility.append(np.concatenate(slopes))
@@ -123,7 +105,7 @@ def _batches(x: Tensor, y: Tensor) -> list[Examples]:
 
 
 def _information(
-    model: nn.Module,
+    carrier: Carrier,
     loss: Loss,
     x: Tensor,
     y: Tensor,
@@ -135,21 +117,18 @@ def _information(
     """Return the mean over random directions of |g_l'|^2, shape (people, layers)."""
     total = torch.zeros(len(layers), len(x), dtype=torch.float64)
     for _ in range(probes):
-        passing = _LayeredPass(model, generator)
-        try:
-            output = model(*passing.open((x,)))
-            passing.forwarded()
-            per_example(loss, output, y, len(x)).sum().backward()
-            passing.close()
-        finally:
-            passing.abandon()
-        total += _moved(torch.stack([_of_layer(passing, name, len(x)) for name in layers]), rule)
+        found = Products(len(x))
+        carrier.carry(
+            lambda network: per_example(loss, network(x), y, len(x)),
+            lambda _, values: forward_ad.make_dual(values.detach(), _signs(values, generator)),
+            len(x),
+            found.measure,
+        )
+        found.total()
+        # A layer that this batch did not use has no gradient.
+        nothing = torch.zeros(3, len(x), dtype=torch.float64)
+        total += _moved(torch.stack([found.layers.get(name, nothing).cpu() for name in layers]), rule)
     return (total / probes).numpy().T
-
-
-def _of_layer(passing: _LayeredPass, name: str, count: int) -> Tensor:
-    # A layer that this batch did not use has no gradient.
-    return passing.products.get(name, torch.zeros(3, count, dtype=torch.float64)).cpu()
 
 
 def _moved(products: Tensor, rule: Clipping | None) -> Tensor:

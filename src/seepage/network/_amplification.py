@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
+from scipy.stats import binom
 
 from seepage._errors import InputError
 from seepage.meaning import gaussian_epsilon
@@ -61,29 +62,60 @@ def poisson_factors(sample_rate: float, ratio: ArrayLike) -> tuple[Array, Array]
     return post @ weight, post @ (weight * t * t)
 
 
+def step_factors(sample_rate: float, batches: int, ratio: ArrayLike) -> tuple[Array, Array]:
+    """Return what a whole step leaves of a person's information, drawn or not, across the gradient and along it.
+
+    Of one batch it is q k_perp and q k_par. A step may add up several batches, each drawn anew; the person is then in
+    j of them with binomial probability, the step publishes N(j g, s^2), and with u the coordinate along g, in units of
+    s, the factors are
+
+        E ( E[j | u]^2 ),     E ( E[j (u - j r) | u]^2 ).
+    """
+    r = np.abs(np.asarray(ratio, dtype=np.float64))
+    if batches == 1:
+        k_perp, k_par = poisson_factors(sample_rate, r)
+        return sample_rate * k_perp, sample_rate * k_par
+    j = np.arange(batches + 1)
+    chance = binom.pmf(j, batches, sample_rate)
+    t = np.linspace(-_REACH, _REACH, _NODES)
+    weight = np.exp(-0.5 * t * t)
+    weight /= weight.sum()
+    across, along = np.zeros_like(r), np.zeros_like(r)
+    for drawn, probability in zip(j, chance, strict=True):
+        # From the component in which the person was drawn so often.
+        u = t + drawn * r[..., None]
+        exponent = j * r[..., None, None] * u[..., None] - 0.5 * (j * r[..., None, None]) ** 2
+        post = chance * np.exp(exponent - exponent.max(-1, keepdims=True))
+        post /= post.sum(-1, keepdims=True)
+        across += probability * ((post @ j) ** 2 @ weight)
+        along += probability * (((post * j * (u[..., None] - j * r[..., None, None])).sum(-1)) ** 2 @ weight)
+    return across, along
+
+
 @dataclass(frozen=True, eq=False)
-class PoissonFactors:
-    """k_perp and k_par for one rate, tabulated."""
+class StepFactors:
+    """Both factors of a whole step for one rate, tabulated."""
 
     reach: float
     perpendicular: CubicSpline
     parallel: CubicSpline
 
     def __call__(self, ratio: Array) -> tuple[Array, Array]:
-        """Return k_perp and k_par at |g|/s."""
+        """Return the factors at |g|/s."""
         inside = np.minimum(ratio, self.reach)
         return self.perpendicular(inside), self.parallel(inside)
 
 
 @lru_cache(maxsize=64)
-def tabulated(sample_rate: float) -> PoissonFactors:
-    """Return the factors of one rate as a table; beyond its end they are 1 to twelve digits."""
+def tabulated(sample_rate: float, batches: int = 1) -> StepFactors:
+    """Return the factors of one rate as a table; beyond its end they no longer change to twelve digits."""
     _check_rate(sample_rate)
     # post(-8) is 1 to within exp(-8 r) once r^2/2 - 8 r exceeds the odds against.
     reach = 8.0 + math.sqrt(64.0 + 2.0 * max(0.0, -_log_odds(sample_rate)) + 60.0)
     grid = np.arange(0.0, reach + _SPACING, _SPACING)
-    perpendicular, parallel = poisson_factors(sample_rate, grid)
-    return PoissonFactors(float(grid[-1]), CubicSpline(grid, perpendicular), CubicSpline(grid, parallel))
+    parts = [step_factors(sample_rate, batches, some) for some in np.array_split(grid, 64)]
+    perpendicular, parallel = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return StepFactors(float(grid[-1]), CubicSpline(grid, perpendicular), CubicSpline(grid, parallel))
 
 
 def guo_factor(sample_rate: float, noise_multiplier: float, delta: float) -> float:

@@ -26,10 +26,10 @@ class NetworkInformation:
     ----------
     attribute_names : tuple of str
         The groups of private values that were told apart, the label last unless it is public.
-    sizes : array of shape (groups,)
+    sizes : array of shape (groups,) or (n, groups)
         How many values each group has.
     steps : array of shape (n,)
-        In how many steps each person took part.
+        How many steps count for each person: all of them with secret sampling, else those they took part in.
     """
 
     attribute_names: tuple[str, ...]
@@ -38,7 +38,7 @@ class NetworkInformation:
     traces: Array
     """The information about each person and group, shape (n, groups); so the next two."""
     uncertainty: Array
-    """The variance of each trace over the random directions."""
+    """The variance of each trace over visits and directions."""
     unamplified: Array
     """The same as the traces, without credit for secret sampling."""
     spectrum: tuple[Array, Array] | None
@@ -66,7 +66,7 @@ class NetworkInformation:
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
-        trace, values = self.traces.sum(1), float(self.sizes.sum())
+        trace, values = self.traces.sum(1), self._sizes.sum(1)
         dfil = np.sqrt(trace / values)
         found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
         low, high = self.spectrum if self.spectrum is not None else (np.zeros_like(trace), trace)
@@ -77,15 +77,19 @@ class NetworkInformation:
         found["steps"] = self.steps
         return found
 
+    @property
+    def _sizes(self) -> Array:
+        return np.broadcast_to(self.sizes, self.traces.shape)
+
     def examples(self) -> dict[str, Array]:
         return self._examples
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
         return {
-            name: np.sqrt(self.traces[:, i] / self.sizes[i])
+            name: np.sqrt(self.traces[:, i] / self._sizes[:, i])
             for i, name in enumerate(self.attribute_names)
-            if self.sizes[i] > 0
+            if self._sizes[:, i].min() > 0
         }
 
     def attributes(self) -> dict[str, Array]:
@@ -94,9 +98,9 @@ class NetworkInformation:
     def attribute_errors(self) -> dict[str, Array]:
         """Return the standard error of each column of `attributes`."""
         return {
-            name: _root_error(self.traces[:, i], self.uncertainty[:, i], self.sizes[i])
+            name: _root_error(self.traces[:, i], self.uncertainty[:, i], self._sizes[:, i])
             for i, name in enumerate(self.attribute_names)
-            if self.sizes[i] > 0
+            if self._sizes[:, i].min() > 0
         }
 
     def variances(self) -> dict[str, float]:
@@ -133,7 +137,7 @@ class NetworkInformation:
         )
 
 
-def _root_error(trace: Array, variance: Array, values: float) -> Array:
+def _root_error(trace: Array, variance: Array, values: Array) -> Array:
     """Return the standard error of sqrt(trace / values), by the delta method."""
     root = np.sqrt(trace * values)
     error = np.sqrt(variance)
