@@ -6,7 +6,7 @@ rows. What may leave the house holds none of the last kind, and asks the type, n
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -21,30 +21,36 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Number:
-    """A number, and where it comes from."""
+    """A number, where it comes from, and how it is written."""
 
     value: float
     origin: Origin
+    form: str = ".4g"
+    """As `format` takes it."""
 
     @property
     def may_leave(self) -> bool:
         """Whether a document for everybody may hold it."""
         return self.origin is not Origin.PERSONAL
 
+    def text(self) -> str:
+        """Return it in writing."""
+        return format(self.value, self.form)
 
-def given(value: float) -> Number:
+
+def given(value: float, form: str = ".4g") -> Number:
     """Return a number that the user or the policy gave."""
-    return Number(value, Origin.GIVEN)
+    return Number(value, Origin.GIVEN, form)
 
 
-def public(value: float) -> Number:
+def public(value: float, form: str = ".4g") -> Number:
     """Return a number that everybody knows or may know."""
-    return Number(value, Origin.PUBLIC)
+    return Number(value, Origin.PUBLIC, form)
 
 
-def personal(value: float) -> Number:
+def personal(value: float, form: str = ".4g") -> Number:
     """Return a number that was computed from private rows."""
-    return Number(value, Origin.PERSONAL)
+    return Number(value, Origin.PERSONAL, form)
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,10 @@ class Assumption:
     numbers: Mapping[str, Number] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def sentence(self, show: Callable[[Number], str] = lambda number: f"{number.value:.4g}") -> str:
+    def sentence(self, show: Callable[[Number], str] = Number.text) -> str:
         """Return the sentence, each number written as `show` says."""
         return self.template.format(**{name: show(number) for name, number in self.numbers.items()}, **self.names)
+
+    def of_release(self, number: int) -> "Assumption":
+        """Return the same about one release of several."""
+        return replace(self, template=f"Release {number}: {self.template}")

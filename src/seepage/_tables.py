@@ -81,6 +81,11 @@ class Table:
         return np.asarray(values.toarray() if sparse.issparse(values) else values)[:, 0]
 
     @property
+    def library(self) -> str | None:
+        """The library of a data frame; None for an array or a sparse matrix."""
+        return str(nw.from_native(self.native, eager_only=True).implementation.value) if self.is_frame else None
+
+    @property
     def index(self) -> Any:
         """The pandas index, which names the rows, or None."""
         return self.native.index if self.is_frame and hasattr(self.native, "iloc") else None
@@ -90,47 +95,6 @@ def _numbered(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     if names is not None and len(names) == count:
         return tuple(names)
     return tuple(f"x{i}" for i in range(count))
-
-
-@dataclass(frozen=True, eq=False)
-class People:
-    """Who the rows are, and in which library their frames are made."""
-
-    ids: Any
-    """A pandas index, an array, or None for 0, 1, 2, ..."""
-    library: str
-
-    @classmethod
-    def of(cls, table: Table, ids: Any) -> "People":
-        """Keep the ids given, or the pandas index of the table."""
-        if table.is_frame:
-            library = nw.from_native(table.native, eager_only=True).implementation.value
-        else:
-            library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
-        if ids is None:
-            return cls(table.index, library)
-        listed = column_values(ids)
-        if listed.ndim != 1 or len(listed) != len(table):
-            raise InputError(f"ids must name each of the {len(table)} rows of X once; it has shape {listed.shape}.")
-        return cls(listed, library)
-
-    def take(self, rows: NDArray[Any]) -> "People":
-        """Return some of the people, by index; a person may stand there several times."""
-        ids = np.arange(int(rows.max(initial=-1)) + 1) if self.ids is None else self.ids
-        return People(ids[rows], self.library)
-
-    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
-        """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""
-        if self.library == "pandas":
-            import pandas as pd
-
-            if self.ids is None:
-                return pd.DataFrame(dict(columns))
-            index = self.ids if isinstance(self.ids, pd.Index) else pd.Index(self.ids, name="id")
-            return pd.DataFrame(dict(columns), index=index)
-        count = len(next(iter(columns.values()))) if columns else 0
-        ids = np.arange(count) if self.ids is None else self.ids
-        return frame({"id": ids, **columns}, self.library)
 
 
 def frame(columns: Mapping[str, Any], library: str) -> Frame:

@@ -143,12 +143,12 @@ def test_groups_are_compared_with_intervals():
 
 def test_bootstrap_intervals_cover_a_mean_as_often_as_they_say():
     random = np.random.default_rng(0)
-    from seepage.leakage import GroupLeakage
+    from seepage.leakage import GroupLeakage, Values
 
     covered = 0
     for trial in range(200):
         values = random.exponential(size=60)
-        groups = GroupLeakage.of(values, ["a"] * 60, "pandas", confidence=0.9, resamples=200, seed=trial)
+        groups = GroupLeakage({"a": Values(values)}, "pandas", confidence=0.9, resamples=200, seed=trial)
         covered += groups.frame["mean_low"][0] <= 1.0 <= groups.frame["mean_high"][0]
     assert 0.8 < covered / 200 < 0.96
 
@@ -164,7 +164,7 @@ def test_the_summary_says_who_what_and_under_which_assumptions():
 
 def test_a_result_is_frozen_and_computes_nothing_twice():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        LEAK.people = None
+        LEAK.information = None
     assert LEAK.examples is LEAK.examples
     assert LEAK.information.attributes() is LEAK.information.attributes()
     assert repr(LEAK) == "Leakage(442 people, 11 private attributes, exact)"

@@ -8,6 +8,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
+from seepage._facts import Assumption
 from seepage.meaning import Guarantee
 from seepage.release._compose import compose
 
@@ -106,7 +107,7 @@ def test_differential_privacy_composes_as_one_gaussian_release():
     alone = seepage.measure(model, features, BINARY, noise_scale=2.4).information.guarantee(1e-5, None)
     assert both.epsilon == pytest.approx(alone.epsilon, rel=1e-9)
     assert both.epsilon < sum(one.epsilon for one in each)
-    assert any(sentence.startswith("Release 2: ") for sentence in both.assumptions)
+    assert any(one.sentence().startswith("Release 2: ") for one in both.assumptions)
 
 
 def test_a_composition_has_the_prior_of_its_people_and_no_noise_to_choose():
@@ -129,10 +130,13 @@ class _Estimated:
     """A measurement of another kind, with a standard error and a lower bound."""
 
     def __init__(self, assurance, information):
-        self.assurance, self.assumptions = assurance, ("It was estimated.",)
+        self.assurance, self.assumptions = assurance, (Assumption("estimate", "It was estimated."),)
+        self.people = information.people
         self.count, self.attribute_names = information.count, information.attribute_names
         self.categorical, self.attributes, self.noise = information.categorical, information.attributes, None
-        self.guarantee = lambda delta, norm: Guarantee(0.5, 2.0, delta, ("It was accounted.",))
+        self.guarantee = lambda delta, norm: Guarantee(
+            0.5, 2.0, delta, (Assumption("accounting", "It was accounted."),)
+        )
         self._examples = dict(information.examples())
         self._examples["eta_low"] = 0.5 * self._examples["eta"]
         self._examples["dfil_standard_error"] = 0.1 * self._examples["dfil"]
@@ -142,22 +146,23 @@ class _Estimated:
 
 
 def test_the_assurance_is_the_weakest():
-    estimated = seepage.Leakage(_Estimated("estimated", FIRST.information), FIRST.people)
-    heuristic = seepage.Leakage(_Estimated("heuristic", FIRST.information), FIRST.people)
+    estimated = seepage.Leakage(_Estimated("estimated", FIRST.information))
+    heuristic = seepage.Leakage(_Estimated("heuristic", FIRST.information))
     assert compose([FIRST, SECOND]).assurance == "exact"
     assert compose([estimated, FIRST]).assurance == "estimated"
     assert compose([FIRST, heuristic, estimated]).assurance == "heuristic"
 
 
 def test_guarantees_of_another_kind_add_at_a_share_of_delta_each():
-    estimated = seepage.Leakage(_Estimated("estimated", FIRST.information), FIRST.people)
-    assert compose([estimated] * 3).information.guarantee(1e-5, None) == Guarantee(
-        1.5, 6.0, 1e-5, tuple(f"Release {number}: It was accounted." for number in (1, 2, 3))
-    )
+    estimated = seepage.Leakage(_Estimated("estimated", FIRST.information))
+    found = compose([estimated] * 3).information.guarantee(1e-5, None)
+    assert (found.renyi, found.epsilon, found.delta) == (1.5, 6.0, 1e-5)
+    sentences = [one.sentence() for one in found.assumptions]
+    assert sentences == [f"Release {number}: It was accounted." for number in (1, 2, 3)]
 
 
 def test_standard_errors_propagate():
-    estimated = seepage.Leakage(_Estimated("estimated", SECOND.information), SECOND.people)
+    estimated = seepage.Leakage(_Estimated("estimated", SECOND.information))
     found = compose([FIRST, estimated]).examples
     random = np.random.default_rng(0)
     dfil = estimated.examples["dfil"].to_numpy()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seepage
-from seepage._tables import People
+from seepage._facts import Assumption, given
 from seepage.leakage import Leakage
 
 pytest.importorskip("opacus")
@@ -27,9 +27,15 @@ def leak():
         unamplified=traces * 3,
         spectrum=None,
         mechanisms=((1.0, 0.01, 20),),
-        assumptions=("Each step publishes the sum of gradients plus Gaussian noise of standard deviation 0.123456.",),
+        assumptions=(
+            Assumption(
+                "release",
+                "Each step publishes the sum of gradients plus Gaussian noise of standard deviation {scale}.",
+                {"scale": given(0.123456, "g")},
+            ),
+        ),
     )
-    return Leakage(information, People(None, "pandas"))
+    return Leakage(information)
 
 
 @pytest.mark.parametrize("edition", ["internal", "publishable"])

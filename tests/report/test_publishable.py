@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Sketch
 from seepage.report._edition import Edition
 from seepage.report.build._histogram import grid, histogram
 
@@ -200,13 +200,13 @@ def test_digits_of_a_calibrated_noise_are_not_told():
 def test_quantiles_are_bounds_and_leave_the_most_exposed_out():
     random = np.random.default_rng(1)
     values = np.exp(random.normal(size=2000))
-    known = Distribution.of(values)
+    known = Sketch.of(values)
     for share in PUBLIC.shares(len(values)):
         bound = PUBLIC.at_most(known, share)
         assert np.mean(values <= bound) >= share
         values_2 = values.copy()
         values_2[np.argsort(values)[-SIZE:]] *= 1e6
-        assert PUBLIC.at_most(Distribution.of(values_2), share) == pytest.approx(bound, rel=1e-12)
+        assert PUBLIC.at_most(Sketch.of(values_2), share) == pytest.approx(bound, rel=1e-12)
     assert PUBLIC.shares(2000) == (0.5, 0.95, 0.99)
     assert INTERNAL.shares(2000) == (0.5, 0.95, 1.0)
     assert INTERNAL.at_most(known, 1.0) == values.max()
@@ -217,7 +217,7 @@ def test_quantiles_are_bounds_and_leave_the_most_exposed_out():
 def test_bars_hold_enough_people_and_do_not_reach_out_to_the_few():
     random = np.random.default_rng(2)
     values = np.concatenate([np.exp(random.normal(size=500)), [1e-9, 1e9]])
-    known = Distribution.of(values)
+    known = Sketch.of(values)
     edges = grid([known], PUBLIC)
     drawn = histogram(known, edges, PUBLIC)
     assert edges[0] > 1e-3
@@ -249,7 +249,7 @@ def test_a_classifier_is_reported_the_same_way():
 
 def test_a_group_that_is_left_out_does_not_widen_the_picture():
     random = np.random.default_rng(3)
-    many, few = Distribution.of(np.exp(random.normal(size=500))), Distribution.of(np.full(6, 1e8))
+    many, few = Sketch.of(np.exp(random.normal(size=500))), Sketch.of(np.full(6, 1e8))
     np.testing.assert_array_equal(grid([many, few], PUBLIC), grid([many], PUBLIC))
     assert grid([many, few], INTERNAL)[-1] > 1e7
     assert len(grid([few], PUBLIC)) == 0

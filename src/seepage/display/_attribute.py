@@ -8,7 +8,7 @@ import numpy as np
 from seepage._errors import UnansweredError
 from seepage.display import _drawing
 from seepage.leakage import Leakage
-from seepage.leakage._leakage import Prior
+from seepage.leakage.types import Prior
 from seepage.meaning import variance_left
 from seepage.report.build._sources import deviations, distributions
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution, Leakage
 from seepage.report._edition import Edition
 from seepage.report.build._histogram import grid, histogram
 from seepage.report.build._sources import distributions, groupings

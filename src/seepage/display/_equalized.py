@@ -7,8 +7,7 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution, Leakage
 from seepage.report.build._sources import distributions
 
 

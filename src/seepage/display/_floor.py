@@ -7,9 +7,8 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage.display import _drawing
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._leakage import Prior
+from seepage.leakage import Distribution, Leakage
+from seepage.leakage.types import Prior
 from seepage.meaning import unbiased_floor, van_trees_floor
 from seepage.report.build._sources import deviations, distributions
 

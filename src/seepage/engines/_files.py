@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.fs
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from seepage._errors import InputError
 
@@ -87,6 +90,20 @@ class Files:
     def count(self) -> int:
         """The number of rows."""
         return sum(unit.rows for unit in self.units)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of all rows, for those who hold a number of each row anyway."""
+        whole = pa.dataset.dataset(list(self.paths), filesystem=self.filesystem, format="parquet")
+        return np.asarray(whole.to_table(columns=[name]).column(0).to_numpy())
+
+    def positions(self, paths: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return where rows of single files stand among all rows."""
+        first: dict[str, int] = {}
+        seen = 0
+        for unit in self.units:
+            first.setdefault(unit.path, seen)
+            seen += unit.rows
+        return np.array([first[path] for path in paths.tolist()], dtype=np.intp) + rows
 
     def require(self, columns: Sequence[str], what: str) -> None:
         """Refuse columns that the files do not have."""

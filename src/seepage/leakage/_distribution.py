@@ -1,50 +1,174 @@
-"""How values are distributed, in a size that does not grow with their number."""
+"""How the values of many people are distributed."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Ranks = NDArray[np.integer[Any]] | Array
 
 _RELATIVE_ERROR = 1e-3
 _LOG_WIDTH = float(np.log((1 + _RELATIVE_ERROR) / (1 - _RELATIVE_ERROR)))
+# Beyond this many people a mean is normal to more digits than its interval has.
+_DRAWN_ONE_BY_ONE = 500
+
+
+class Distribution(ABC):
+    """Count, moments, extremes and quantiles of values that are not negative."""
+
+    relative_error: ClassVar[float]
+    """No quantile is further from an observed value of its rank than this share of it."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of values."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """The mean."""
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """The standard deviation."""
+
+    @property
+    @abstractmethod
+    def smallest(self) -> float:
+        """The smallest value, exactly."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest value, exactly."""
+
+    @property
+    @abstractmethod
+    def zeros(self) -> int:
+        """How many values are zero."""
+
+    @abstractmethod
+    def quantile(self, share: float) -> float:
+        """Return the value that a share of people do not exceed."""
+
+    @abstractmethod
+    def ranked(self, ranks: Ranks) -> Array:
+        """Return the values of some ranks; the smallest has rank 0."""
+
+    @abstractmethod
+    def counted(self, edges: Array) -> NDArray[np.int64]:
+        """Return how many positive values are between each edge and the next; the ends take in who is beyond them."""
+
+    @abstractmethod
+    def sketched(self) -> "Sketch":
+        """Return the same to three digits, alike wherever the values are."""
+
+    def statistics(self) -> dict[str, float]:
+        """Return mean, median and largest value."""
+        return {"mean": self.mean, "median": self.quantile(0.5), "max": self.largest}
+
+    def resampled(self, random: np.random.Generator, resamples: int) -> dict[str, Array]:
+        """Return each statistic in each bootstrap resample.
+
+        Resamples of many people are not drawn. The k-th smallest of n values drawn from a distribution is its quantile
+        at a share that is Beta(k, n + 1 - k) distributed, and the next larger one follows from it, so medians and
+        maxima have the distribution they would have had; a mean of many values is normal.
+        """
+        n, middle = self.count, (self.count + 1) // 2
+        if n <= _DRAWN_ONE_BY_ONE:
+            drawn = self.ranked(random.integers(n, size=(resamples, n)))
+            return {"mean": drawn.mean(axis=1), "median": np.median(drawn, axis=1), "max": drawn.max(axis=1)}
+        lower = upper = random.beta(middle, n + 1 - middle, resamples)
+        if n % 2 == 0:
+            # The share above the next order statistic, given this one, is that of the largest of the n - k beyond it.
+            upper = 1 - (1 - lower) * random.beta(n - middle, 1, resamples)
+        shares = np.array([lower, upper, random.beta(n, 1, resamples)])
+        low, high, top = self.ranked(np.floor(n * shares).clip(0, n - 1))
+        mean = random.normal(self.mean, self.deviation / np.sqrt(n), resamples)
+        return {"mean": mean, "median": (low + high) / 2, "max": top}
 
 
 @dataclass(frozen=True, eq=False)
-class Distribution:
-    """Count, mean, extremes, and a histogram of the logarithm of values that are not negative.
+class Values(Distribution):
+    """A distribution of which every value is in memory: all is exact."""
 
-    Distributions of two sets of values add up to that of their union: counts and quantiles exactly so, whatever the
-    order. Buckets of equal width in the logarithm bound the relative error of every quantile (the DDSketch of Masson,
-    Rim and Lee, 2019).
+    relative_error: ClassVar[float] = 0.0
 
-    Attributes
-    ----------
-    count : int
-        The number of values.
-    smallest, largest : float
-        Exact.
+    values: Array
+
+    @property
+    def count(self) -> int:
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        return float(self.values.mean())
+
+    @property
+    def deviation(self) -> float:
+        return float(self.values.std())
+
+    @property
+    def smallest(self) -> float:
+        return float(self.values.min(initial=np.inf))
+
+    @property
+    def largest(self) -> float:
+        return float(self.values.max(initial=-np.inf))
+
+    @property
+    def zeros(self) -> int:
+        return int((self.values <= 0).sum())
+
+    def quantile(self, share: float) -> float:
+        return float(np.quantile(self.values, share))
+
+    @cached_property
+    def _ascending(self) -> Array:
+        return np.sort(self.values)
+
+    def ranked(self, ranks: Ranks) -> Array:
+        return self._ascending[ranks.astype(np.intp, copy=False)]
+
+    def counted(self, edges: Array) -> NDArray[np.int64]:
+        place = np.searchsorted(edges[1:-1], self.values[self.values > 0], side="right")
+        return np.bincount(place, minlength=len(edges) - 1)
+
+    def sketched(self) -> "Sketch":
+        return Sketch.of(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch(Distribution):
+    """A distribution in a size that does not grow with the number of values.
+
+    Sketches of two sets of values add up to that of their union: counts and quantiles exactly so, whatever the order.
+    Buckets of equal width in the logarithm bound the relative error of every quantile (the DDSketch of Masson, Rim and
+    Lee, 2019).
     """
 
     relative_error: ClassVar[float] = _RELATIVE_ERROR
-    """No quantile is further from an observed value of its rank than this share of it."""
 
-    count: int
     total: float
     squares: float
     """Sum of the squared values."""
-    smallest: float
-    largest: float
-    zeros: int
+    ends: tuple[float, float]
+    """The smallest and the largest value."""
+    silent: int
+    """How many values are zero."""
     buckets: NDArray[np.int64]
     """Which buckets hold a value, in ascending order."""
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: Array) -> "Distribution":
-        """Return the distribution of an array."""
+    def of(cls, values: Array) -> "Sketch":
+        """Return the sketch of an array."""
         positive = values[values > 0] if values.size and values.min() <= 0 else values
         index = np.ceil(np.log(positive) / _LOG_WIDTH).astype(np.int64)
         first = int(index.min(initial=0))
@@ -55,30 +179,30 @@ class Distribution:
         else:
             buckets, counts = np.unique(index, return_counts=True)
         return cls(
-            count=len(values),
             total=float(values.sum()),
             squares=float(values @ values),
-            smallest=float(values.min(initial=np.inf)),
-            largest=float(values.max(initial=-np.inf)),
-            zeros=len(values) - len(positive),
+            ends=(float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))),
+            silent=len(values) - len(positive),
             buckets=buckets,
             counts=counts,
         )
 
-    def __add__(self, other: "Distribution") -> "Distribution":
+    def __add__(self, other: "Sketch") -> "Sketch":
         buckets, index = np.unique(np.concatenate([self.buckets, other.buckets]), return_inverse=True)
         counts = np.zeros(len(buckets), dtype=np.int64)
         np.add.at(counts, index, np.concatenate([self.counts, other.counts]))
-        return Distribution(
-            count=self.count + other.count,
+        return Sketch(
             total=self.total + other.total,
             squares=self.squares + other.squares,
-            smallest=min(self.smallest, other.smallest),
-            largest=max(self.largest, other.largest),
-            zeros=self.zeros + other.zeros,
+            ends=(min(self.smallest, other.smallest), max(self.largest, other.largest)),
+            silent=self.silent + other.silent,
             buckets=buckets,
             counts=counts,
         )
+
+    @property
+    def count(self) -> int:
+        return self.silent + int(self.counts.sum())
 
     @property
     def mean(self) -> float:
@@ -86,19 +210,36 @@ class Distribution:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation."""
         return float(np.sqrt(max(self.squares / self.count - self.mean**2, 0.0)))
 
+    @property
+    def smallest(self) -> float:
+        return self.ends[0]
+
+    @property
+    def largest(self) -> float:
+        return self.ends[1]
+
+    @property
+    def zeros(self) -> int:
+        return self.silent
+
     def quantile(self, share: float) -> float:
-        """Return the value of a rank, within `relative_error` of an observed one."""
         return float(self.ranked(np.floor(np.array(share * (self.count - 1)))))
 
-    def ranked(self, rank: Array) -> Array:
-        """Return the values of some ranks; the smallest has rank 0."""
+    def ranked(self, ranks: Ranks) -> Array:
         # The middle of a bucket, in the sense that both its ends are equally far in relative terms.
         middles = 2 * np.exp(self.buckets * _LOG_WIDTH) / (1 + np.exp(_LOG_WIDTH))
         values = np.concatenate([[0.0], middles])
-        reached = np.cumsum(np.concatenate([[self.zeros], self.counts]))
-        found = values[np.searchsorted(reached, rank, side="right").clip(0, len(values) - 1)]
+        reached = np.cumsum(np.concatenate([[self.silent], self.counts]))
+        found = values[np.searchsorted(reached, ranks, side="right").clip(0, len(values) - 1)]
         found = np.clip(found, self.smallest, self.largest)
-        return np.where(rank >= self.count - 1, self.largest, found)
+        return np.where(ranks >= self.count - 1, self.largest, found)
+
+    def counted(self, edges: Array) -> NDArray[np.int64]:
+        # The middle of a bucket, in the logarithm.
+        place = np.searchsorted(np.log(edges[1:-1]), (self.buckets - 0.5) * _LOG_WIDTH, side="right")
+        return np.bincount(place, weights=self.counts, minlength=len(edges) - 1).astype(np.int64)
+
+    def sketched(self) -> "Sketch":
+        return self

@@ -1,20 +1,24 @@
 """What a measurement must be able to answer."""
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._errors import InputError
+from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
-from seepage._tables import Frame
-from seepage.leakage._distribution import Distribution
+from seepage.leakage._distribution import Distribution, Values
+from seepage.leakage._groups import split
+from seepage.leakage._people import People
+from seepage.leakage.types import Assurance, By, Kind, Who
 from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
-Assurance = Literal["exact", "estimated", "heuristic"]
-Kind = Literal["examples", "attributes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,87 +41,112 @@ class Distances:
         return np.asarray(self.distance.max(axis=1))
 
 
-@runtime_checkable
-class Information(Protocol):
+@dataclass(frozen=True, eq=False)
+class Exposed:
+    """The most exposed people, the largest eta first."""
+
+    rows: NDArray[np.intp]
+    """Where they stand among all people."""
+    people: People
+    columns: Mapping[str, NDArray[Any]]
+    """What is known of each: `eta`, `dfil`, ..., and for people in files where their row is."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Information(ABC):
     """The Fisher information that a release carries about each person's private values.
 
-    A question that a measurement cannot answer raises `seepage.UnansweredError`, which says why.
+    A question that a measurement cannot answer raises `seepage.UnansweredError`, which says why and names the way out.
+
+    Attributes
+    ----------
+    people : People
+        Who the rows are.
+    assurance : {"exact", "estimated", "heuristic"}
+        Whether the numbers are exact, estimated (with a standard error), or heuristic.
+    attribute_names : tuple of str
+        The private attributes, the label last unless it is public.
+    categorical : frozenset of str
+        The attributes whose values are categories, which have no unit and no standard error.
+    assumptions : tuple of Assumption
+        What the numbers take for granted.
+    noise : GaussianNoise or None
+        The noise on the release, if its scale is one that could be chosen anew.
     """
 
-    @property
-    def assurance(self) -> Assurance:
-        """Whether the numbers are exact, estimated (with a standard error), or heuristic."""
-        ...
+    people: People
+    assurance: Assurance
+    attribute_names: tuple[str, ...]
+    categorical: frozenset[str] = frozenset()
+    assumptions: tuple[Assumption, ...]
+    noise: GaussianNoise | None
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the numbers assume, in sentences."""
-        ...
-
-    @property
-    def noise(self) -> GaussianNoise | None:
-        """The noise on the release, if its scale is one that could be chosen anew."""
-        ...
-
-    @property
+    @abstractmethod
     def count(self) -> int:
         """The number of people."""
-        ...
 
-    @property
-    def attribute_names(self) -> tuple[str, ...]:
-        """The private attributes, the label last unless it is public."""
-        ...
-
-    @property
-    def categorical(self) -> frozenset[str]:
-        """The attributes whose values are categories, which have no unit and no standard error."""
-        ...
-
+    @abstractmethod
     def examples(self) -> Mapping[str, Array]:
         """Return `eta` and `dfil` of each person."""
-        ...
 
+    @abstractmethod
     def attributes(self) -> Mapping[str, Array]:
         """Return eta of each attribute of each person."""
-        ...
 
-    def variances(self) -> Mapping[str, float]:
-        """Return the variance over all people of each attribute that is a number: the data's own prior."""
-        ...
-
-    def distances(self, attribute: str, values: Sequence[Any] | None) -> "Distances":
-        """Return how far the release moves when one person's attribute takes another value, exactly."""
-        ...
-
-    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
-        """Return what differential privacy says of the same release."""
-        ...
-
-    def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
-        """Return eta of the joint release about a set of people, for all attributes or one."""
-        ...
-
-
-@runtime_checkable
-class Summarized(Protocol):
-    """An information about more people than memory holds: it answers with distributions instead of arrays.
-
-    `examples()` and `attributes()` still work; what they return is read a column at a time, when it is asked for.
-    """
-
+    @abstractmethod
     def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
         """Return how each column of `examples()` or of `attributes()` is distributed."""
-        ...
 
-    def groups(self, column: str | None) -> Mapping[Any, Distribution]:
-        """Return how eta is distributed in each group of a column."""
-        ...
+    @abstractmethod
+    def groups(self, by: By) -> Mapping[Hashable, Distribution]:
+        """Return how eta is distributed in each group."""
 
-    def most_exposed(self, count: int) -> Frame:
-        """Return the people with the largest eta, the largest first."""
-        ...
+    @abstractmethod
+    def top(self, count: int) -> Exposed:
+        """Return the people with the largest eta."""
 
-    def joint(self, people: Any, attribute: str | None) -> float:
-        """Return the joint eta of a set of people, who are given by values of columns."""
-        ...
+    @abstractmethod
+    def joint(self, who: Who, attribute: str | None) -> float:
+        """Return eta of the joint release about a set of people, for all attributes or one."""
+
+    @abstractmethod
+    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        """Return how far the release moves when one person's attribute takes another value, exactly."""
+
+    @abstractmethod
+    def variances(self) -> Mapping[str, float]:
+        """Return the variance over all people of each attribute that is a number: the data's own prior."""
+
+    @abstractmethod
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        """Return what differential privacy says of the same release."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GatheredInformation(Information):
+    """An information that holds what is known of each person in memory."""
+
+    def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
+        return self._example_distributions if kind == "examples" else self._attribute_distributions
+
+    @cached_property
+    def _example_distributions(self) -> Mapping[str, Distribution]:
+        return {name: Values(values) for name, values in self.examples().items()}
+
+    @cached_property
+    def _attribute_distributions(self) -> Mapping[str, Distribution]:
+        return {name: Values(values) for name, values in self.attributes().items()}
+
+    def groups(self, by: By) -> Mapping[Hashable, Distribution]:
+        labels, eta = self.people.labels(by), self.examples()["eta"]
+        if labels.shape != eta.shape:
+            raise InputError(
+                f"by_group needs a group label for each of the {len(eta)} people, not shape {labels.shape}."
+            )
+        return split(eta, labels)
+
+    def top(self, count: int) -> Exposed:
+        examples = self.examples()
+        rows = np.argsort(-examples["eta"], kind="stable")[:count]
+        return Exposed(rows, self.people.take(rows), {name: values[rows] for name, values in examples.items()})

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame, People, column_values, frame
-from seepage.leakage._groups import GroupLeakage, Sketched
-from seepage.leakage._information import Assurance, Distances, Information, Summarized
+from seepage._tables import Frame, frame
+from seepage.leakage._groups import GroupLeakage
+from seepage.leakage._information import Distances, Information
+from seepage.leakage._people import People
 from seepage.leakage._summary import summarize
 from seepage.leakage._translation import translate
+from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
 
 if TYPE_CHECKING:
     from seepage.report import Report
 
 Array = NDArray[np.float64]
-Prior = Literal["data"] | Mapping[str, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,12 +35,14 @@ class Leakage:
     ----------
     information : Information
         The measurement behind the frames.
-    people : People
-        Who the rows are.
     """
 
     information: Information
-    people: People
+
+    @property
+    def people(self) -> People:
+        """Who the rows are."""
+        return self.information.people
 
     @property
     def assurance(self) -> Assurance:
@@ -49,7 +52,7 @@ class Leakage:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the numbers assume, in sentences."""
-        return self.information.assumptions
+        return tuple(assumption.sentence() for assumption in self.information.assumptions)
 
     @cached_property
     def examples(self) -> Frame:
@@ -191,28 +194,36 @@ class Leakage:
                 )
 
     def by_group(
-        self, groups: Any = None, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
+        self, groups: By = None, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
     ) -> GroupLeakage:
         """Return eta by subgroup, with bootstrap intervals.
 
+        Statistics of more than 500 people are drawn without drawing the resamples: medians and maxima from the
+        distribution that those of resamples have, means from the normal distribution.
+
         Parameters
         ----------
-        groups : array-like of shape (n,), or str
-            The group of each person. For people in files, a column; by default the one given to `measure`.
+        groups : str, or array-like of shape (n,), optional
+            A column of the data, or the group of each person if the data are in memory; by default the groups that were
+            given to `measure`.
         confidence : float, default=0.95
             The share of resamples that an interval covers.
         resamples : int, default=200
             How many bootstrap samples the intervals come from.
         seed : int, default=0
             Of the resampling.
+
+        Examples
+        --------
+        >>> import seepage
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
+        >>> leak.by_group("sex").frame["count"].tolist()
+        [235, 207]
         """
-        library = self.people.library
-        if isinstance(self.information, Summarized):
-            found = self.information.groups(groups)
-            parts = tuple(Sketched(distribution) for distribution in found.values())
-            return GroupLeakage(tuple(found), parts, library, confidence, resamples, seed)
-        values = self.information.examples()["eta"]
-        return GroupLeakage.of(values, groups, library, confidence=confidence, resamples=resamples, seed=seed)
+        return GroupLeakage(self.information.groups(groups), self.people.library, confidence, resamples, seed)
 
     def most_exposed(self, count: int = 10) -> Frame:
         """Return the people with the largest eta, the largest first.
@@ -222,41 +233,23 @@ class Leakage:
         count : int, default=10
             How many.
         """
-        if isinstance(self.information, Summarized):
-            return self.information.most_exposed(count)
-        examples = self.information.examples()
-        rows = np.argsort(-examples["eta"], kind="stable")[:count]
-        return self.people.take(rows).frame({name: values[rows] for name, values in examples.items()})
+        found = self.information.top(count)
+        return found.people.frame(found.columns)
 
-    def joint(self, people: Any = None, *, attribute: str | None = None) -> float:
+    def joint(self, people: Who = None, *, attribute: str | None = None) -> float:
         """Return eta of the joint release about a set of people: how well anything about the set as a whole is known.
 
         Parameters
         ----------
-        people : array-like of bool, shape (n,), or mapping, optional
-            Who belongs to the set; everyone by default. For people in files, the values of columns that they have in
-            common, such as `{"region": "north"}`.
+        people : mapping, or array-like of bool of shape (n,), optional
+            Who belongs to the set; everyone by default. Values of columns that they have in common, such as
+            `{"region": "north"}`, or a mask if the data are in memory.
         attribute : str, optional
             One attribute instead of all.
         """
         if attribute is not None:
             self._check_names({attribute: None})
-        if isinstance(self.information, Summarized):
-            return self.information.joint(people, attribute)
-        return self.information.joint(self._mask(people), attribute)
-
-    def _mask(self, people: Any) -> NDArray[np.bool_] | None:
-        if people is None:
-            return None
-        mask = column_values(people)
-        count = self.information.count
-        if mask.dtype != np.bool_ or mask.shape != (count,):
-            raise InputError(
-                f"joint needs True or False for each of the {count} people, not {mask.dtype} of shape {mask.shape}."
-            )
-        if not mask.any():
-            raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
-        return mask
+        return self.information.joint(people, attribute)
 
     def report(
         self,
@@ -281,9 +274,9 @@ class Leakage:
             exposed people enter none, and a policy for everyone is judged for as many as that allows.
         policy : seepage.Policy, optional
             What the release must achieve; the report starts with whether it does.
-        groups : array-like of shape (n,), frame, or mapping from name to array-like, optional
-            The group of each person, in one way or in several. For people in files, columns; by default the one given
-            to `measure`.
+        groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
+            Columns of the data, or the group of each person in one way or in several if the data are in memory; by
+            default the groups given to `measure`.
         units : mapping from attribute to str, optional
             The units of attributes, such as `{"age": "years"}`.
         prior : "data" or mapping from attribute to variance, optional

@@ -1,15 +1,11 @@
 """A few lines that a person can read."""
 
 import textwrap
-from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Information, Summarized
-
-Values = NDArray[np.float64] | Distribution
+from seepage.leakage._information import Information
 
 _WIDTH = 88
 _MOST_ATTRIBUTES = 12
@@ -17,7 +13,7 @@ _MOST_ATTRIBUTES = 12
 
 def summarize(information: Information) -> str:
     """Return the summary of a measurement as text."""
-    examples, attributes = _values(information)
+    examples, attributes = information.distributions("examples"), information.distributions("attributes")
     eta = examples["eta"]
     lines = [
         f"{information.count} people, {len(information.attribute_names)} private attributes ({information.assurance})",
@@ -40,26 +36,18 @@ def summarize(information: Information) -> str:
             f"Categories, which have no unit: {_short(', '.join(sorted(information.categorical)), _WIDTH - 34)}"
         )
     median, _, largest = _spread(eta)
-    who = f"person in row {int(np.argmax(eta))}" if isinstance(eta, np.ndarray) else "see most_exposed()"
-    lines += ["", f"Most exposed: {who}, {largest / median:.1f} times the median eta."]
-    if isinstance(eta, Distribution):
+    who = int(information.top(1).rows[0])
+    lines += ["", f"Most exposed: person in row {who}, {largest / median:.1f} times the median eta."]
+    if eta.relative_error:
         lines.append(f"Medians and percentiles are within {eta.relative_error:.1%}.")
     lines += ["", "Assumptions:"]
-    for sentence in information.assumptions:
-        lines += textwrap.wrap(sentence, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+    for assumption in information.assumptions:
+        lines += textwrap.wrap(assumption.sentence(), _WIDTH, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
-def _values(information: Information) -> tuple[Mapping[str, Values], Mapping[str, Values]]:
-    if isinstance(information, Summarized):
-        return information.distributions("examples"), information.distributions("attributes")
-    return information.examples(), information.attributes()
-
-
-def _spread(values: Values) -> tuple[float, float, float]:
-    if isinstance(values, Distribution):
-        return values.quantile(0.5), values.quantile(0.95), values.largest
-    return float(np.median(values)), float(np.quantile(values, 0.95)), float(values.max())
+def _spread(values: Distribution) -> tuple[float, float, float]:
+    return values.quantile(0.5), values.quantile(0.95), values.largest
 
 
 def _short(text: str, width: int = 23) -> str:

@@ -62,7 +62,7 @@ def _differential(
         found = information.guarantee(delta, input_norm)
     except UnansweredError as reason:
         return [("differential privacy", "everybody", np.inf, "no guarantee", str(reason))]
-    assumes = " ".join((_EVERYONE, *found.assumptions))
+    assumes = " ".join((_EVERYONE, *(assumption.sentence() for assumption in found.assumptions)))
     rows = [
         ("Renyi epsilon, order 2", "everybody", found.renyi, "ratio of likelihoods, in mean square", assumes),
         (f"epsilon at delta = {delta:g}", "everybody", found.epsilon, "log ratio of likelihoods", assumes),

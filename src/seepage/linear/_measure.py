@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import People, column_name
+from seepage._tables import Table, column_name
 from seepage.engines import Engine, Local
-from seepage.leakage import Leakage
+from seepage.leakage import Leakage, PeopleInMemory
 from seepage.linear.files._measure import measure_files
 from seepage.linear.files._roles import Job, Roles, are_paths, refuse_in_memory
 from seepage.linear.information._information import LinearInformation
@@ -95,7 +95,9 @@ def measure(
     refuse_in_memory(y, target=target, groups=groups, output=output, resume=resume, filesystem=filesystem)
     fit = Fit.of(model, X, y, sample_weight, engine)
     release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label)
+    given = Table.of(X)
     information = LinearInformation(
+        people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, y=y),
         rows=fit.rows,
         geometry=release.geometry,
         penalty=fit.problem.penalty,
@@ -105,4 +107,4 @@ def measure(
         categorical=release.categorical,
         assumptions=release.assumptions,
     )
-    return Leakage(information, People.of(fit.table, ids))
+    return Leakage(information)

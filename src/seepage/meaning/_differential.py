@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from seepage._facts import Assumption
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -15,11 +17,11 @@ class Guarantee:
     """Epsilon of Renyi differential privacy at order 2."""
     epsilon: float
     delta: float
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 def output_perturbation(
-    *, sensitivity: float, noise_scale: float, delta: float, assumptions: Sequence[str] = ()
+    *, sensitivity: float, noise_scale: float, delta: float, assumptions: Sequence[Assumption] = ()
 ) -> Guarantee:
     """Return the guarantee of publishing parameters of this L2 sensitivity with Gaussian noise.
 

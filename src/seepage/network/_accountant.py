@@ -1,7 +1,6 @@
 """The accountant: what private training gives away about each person, from visits while it trains."""
 
 import hashlib
-import importlib.util
 import math
 import secrets
 import sys
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from seepage._errors import InputError, UnansweredError, UnsupportedError
-from seepage._tables import People, column_values
-from seepage.leakage import Leakage
+from seepage._tables import column_values
+from seepage.leakage import Leakage, PeopleInMemory
 from seepage.meaning import reconstruction_floor
 from seepage.network import _checks, _layers
 from seepage.network._account import Stretches, Visits, estimate, split
@@ -282,8 +281,7 @@ class FisherAccountant:
 
         About the people who have been visited; the others are left unanswered.
         """
-        library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
-        return Leakage(self.information(), People(self._ids[self._answered()], library))
+        return Leakage(self.information())
 
     def information(self) -> NetworkInformation:
         """Return the measurement behind `leakage`."""
@@ -334,18 +332,19 @@ class FisherAccountant:
             largest=found.largest,
         )
         return NetworkInformation(
-            self._directions.names,
-            sizes[answered],
-            taken.sum(1)[answered],
-            found.traces[answered],
-            found.variance[answered],
-            found.plain[answered],
-            None if spectrum is None else (spectrum[0][answered], spectrum[1][answered]),
-            tuple(
+            people=PeopleInMemory(self._ids[answered]),
+            attribute_names=self._directions.names,
+            sizes=sizes[answered],
+            steps=taken.sum(1)[answered],
+            traces=found.traces[answered],
+            uncertainty=found.variance[answered],
+            unamplified=found.plain[answered],
+            spectrum=None if spectrum is None else (spectrum[0][answered], spectrum[1][answered]),
+            mechanisms=tuple(
                 (m.noise_scale / m.rule.sensitivity, min(1.0, (m.sample_rate or 1.0) * m.batches), count)
                 for m, _, count in self._history
             ),
-            tuple(fact.sentence() for fact in facts),
+            assumptions=facts,
         )
 
     def renyi_epsilon(self) -> float:

@@ -68,7 +68,7 @@ def assumptions(
             "spread over the training and drawn independently of its batches, {probes} random directions at each: "
             "{visits} visits. "
             "The standard error is that of visits and directions.",
-            {"sweeps": given(sweeps), "probes": given(probes), "visits": public(visits)},
+            {"sweeps": given(sweeps, "g"), "probes": given(probes, "g"), "visits": public(visits, ".0f")},
         ),
     ]
     if not math.isnan(largest[1]) and largest[1] > 0:
@@ -78,7 +78,7 @@ def assumptions(
                 "The largest of noisy estimates errs upwards. Who is most exposed was visited twice as often in later "
                 "stretches; and of the person whom half of the visits puts first, those visits say a dfil {ratio} "
                 "times that of the other half.",
-                {"ratio": personal(math.sqrt(largest[0] / largest[1]))},
+                {"ratio": personal(math.sqrt(largest[0] / largest[1]), ".2f")},
             )
         )
     if any(name.startswith("embedding") for name in circumstances.values):
@@ -136,7 +136,7 @@ def assumptions(
             Assumption(
                 "unanswered",
                 "{unanswered} people were not visited: nothing is said about them.",
-                {"unanswered": public(unanswered)},
+                {"unanswered": public(unanswered, ".0f")},
             )
         )
     return tuple(found)
@@ -153,11 +153,11 @@ def _noise(mechanisms: Iterable[Mechanism]) -> Assumption:
     kind = "hard" if known[0].clipping == "hard" else "smooth (up to 1.1153 times that norm)"
     clipped, noisy = _range("norm", norms), _range("scale", scales)
     return Assumption(
-        "noise",
+        "release",
         f"Each step publishes the sum of gradients, with {kind} clipping to norm {clipped}, plus Gaussian noise of "
         f"standard deviation {noisy} on every entry.",
         {
-            f"{name}{i}": given(value)
+            f"{name}{i}": given(value, "g")
             for name, values in (("norm", norms), ("scale", scales))
             for i, value in enumerate((values[0], values[-1]))
         },

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,14 +12,18 @@ from opacus.accountants import RDPAccountant
 from opacus.accountants.analysis.rdp import compute_rdp
 
 from seepage._errors import UnansweredError
-from seepage.leakage._information import Assurance, Distances
+from seepage._facts import Assumption
+from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
+from seepage.leakage.types import Assurance, Who
 from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
 
+_ACCOUNTED = Assumption("accounting", "By Opacus's accounting of Renyi differential privacy.")
 
-@dataclass(frozen=True, eq=False)
-class NetworkInformation:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NetworkInformation(GatheredInformation):
     """Fisher information summed over the steps of private stochastic gradient descent.
 
     Attributes
@@ -32,7 +36,10 @@ class NetworkInformation:
         How many steps count for each person: all of them with secret sampling, else those they took part in.
     """
 
-    attribute_names: tuple[str, ...]
+    people: People = field(default_factory=PeopleInMemory)
+    assurance: Assurance = "estimated"
+    noise: None = None
+    """Another noise would have led training another way."""
     sizes: Array
     steps: Array
     traces: Array
@@ -45,24 +52,10 @@ class NetworkInformation:
     """A lower and an upper bound of each person's largest eigenvalue, if they were sought."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
-    assumptions: tuple[str, ...]
-
-    @property
-    def assurance(self) -> Assurance:
-        return "estimated"
-
-    @property
-    def noise(self) -> None:
-        # Another noise would have led training another way.
-        return None
 
     @property
     def count(self) -> int:
         return len(self.steps)
-
-    @property
-    def categorical(self) -> frozenset[str]:
-        return frozenset()
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
@@ -95,14 +88,6 @@ class NetworkInformation:
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
-    def attribute_errors(self) -> dict[str, Array]:
-        """Return the standard error of each column of `attributes`."""
-        return {
-            name: _root_error(self.traces[:, i], self.uncertainty[:, i], self._sizes[:, i])
-            for i, name in enumerate(self.attribute_names)
-            if self._sizes[:, i].min() > 0
-        }
-
     def variances(self) -> dict[str, float]:
         # Groups of values have none in common, and the data were never seen as a whole.
         return {}
@@ -119,7 +104,7 @@ class NetworkInformation:
             accountant = RDPAccountant()
             accountant.history = list(self.mechanisms)
             epsilon = float(accountant.get_epsilon(delta))
-        return Guarantee(self.renyi, epsilon, delta, ("By Opacus's accounting of Renyi differential privacy.",))
+        return Guarantee(self.renyi, epsilon, delta, (_ACCOUNTED,))
 
     @property
     def renyi(self) -> float:
@@ -129,7 +114,7 @@ class NetworkInformation:
             for noise, rate, steps in self.mechanisms
         )
 
-    def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
+    def joint(self, who: Who, attribute: str | None) -> float:
         raise UnansweredError(
             "Accounting along training keeps what is known about each person, not how it hangs together between "
             "people: the joint information of a set cannot be told. It is at least the largest and at most the root "

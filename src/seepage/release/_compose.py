@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.leakage import Distances, Information, Leakage
-from seepage.leakage._information import Assurance
+from seepage._facts import Assumption, public
+from seepage.leakage import Distances, GatheredInformation, Information, Leakage
+from seepage.leakage.types import Assurance, Who
 from seepage.meaning import Guarantee, gaussian_epsilon
 
 Array = NDArray[np.float64]
@@ -56,47 +57,45 @@ def compose(leaks: Iterable[Leakage]) -> Leakage:
     for leak in parts:
         information = leak.information
         releases += information.parts if isinstance(information, ComposedInformation) else [information]
-    return Leakage(ComposedInformation(tuple(releases)), parts[0].people)
+    return Leakage(ComposedInformation.of(tuple(releases)))
 
 
-@dataclass(frozen=True, eq=False)
-class ComposedInformation:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComposedInformation(GatheredInformation):
     """The information of independent releases together."""
 
     parts: tuple[Information, ...]
 
-    @property
-    def assurance(self) -> Assurance:
-        return max((part.assurance for part in self.parts), key=get_args(Assurance).index)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        sentences = [
-            f"{len(self.parts)} releases about the same people are composed; the noise of each is independent of the "
-            "others'.",
-            "dfil and the information about each attribute are sums; eta and joint are upper bounds (the root of the "
-            "summed squares), because the releases may point in different directions.",
-        ]
-        for number, part in enumerate(self.parts, 1):
-            sentences += [f"Release {number}: {sentence}" for sentence in part.assumptions]
-        return tuple(sentences)
-
-    @property
-    def noise(self) -> None:
-        """There is no one noise that could be chosen anew."""
-        return
+    @classmethod
+    def of(cls, parts: tuple[Information, ...]) -> "ComposedInformation":
+        """Compose releases that were found to be about the same people."""
+        return cls(
+            people=parts[0].people,
+            assurance=max((part.assurance for part in parts), key=get_args(Assurance).index),
+            attribute_names=parts[0].attribute_names,
+            categorical=parts[0].categorical,
+            assumptions=(
+                Assumption(
+                    "composition",
+                    "{releases} releases about the same people are composed; the noise of each is independent of the "
+                    "others'.",
+                    {"releases": public(len(parts), "g")},
+                ),
+                Assumption(
+                    "composed bound",
+                    "dfil and the information about each attribute are sums; eta and joint are upper bounds (the root "
+                    "of the summed squares), because the releases may point in different directions.",
+                ),
+                *(one.of_release(number) for number, part in enumerate(parts, 1) for one in part.assumptions),
+            ),
+            # There is no one noise that could be chosen anew.
+            noise=None,
+            parts=parts,
+        )
 
     @property
     def count(self) -> int:
         return self.parts[0].count
-
-    @property
-    def attribute_names(self) -> tuple[str, ...]:
-        return self.parts[0].attribute_names
-
-    @property
-    def categorical(self) -> frozenset[str]:
-        return self.parts[0].categorical
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
@@ -141,11 +140,11 @@ class ComposedInformation:
         else:
             each = [part.guarantee(delta / len(self.parts), input_norm) for part in self.parts]
             renyi, epsilon = sum(one.renyi for one in each), sum(one.epsilon for one in each)
-        assumptions = [f"Release {number}: {s}" for number, one in enumerate(each, 1) for s in one.assumptions]
+        assumptions = (s.of_release(number) for number, one in enumerate(each, 1) for s in one.assumptions)
         return Guarantee(renyi, epsilon, delta, tuple(assumptions))
 
-    def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
-        return float(np.sqrt(sum(part.joint(people, attribute) ** 2 for part in self.parts)))
+    def joint(self, who: Who, attribute: str | None) -> float:
+        return float(np.sqrt(sum(part.joint(who, attribute) ** 2 for part in self.parts)))
 
 
 def _root_of_squares(values: Sequence[Array]) -> Array:

@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Frame, People, Table, column_values, frame
+from seepage._tables import Frame, Table, column_values, default_library, frame
 from seepage.display._frontier import draw
 from seepage.leakage import Leakage
 from seepage.linear._measure import measure
@@ -200,7 +200,7 @@ def frontier(
                 }
             )
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    found = frame(columns, People.of(Table.of(X), None).library)
+    found = frame(columns, Table.of(X).library or default_library())
     return Frontier(found, attribute, _metric(model, scoring), quantile, confidence)
 
 

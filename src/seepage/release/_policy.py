@@ -6,14 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.leakage import Leakage
-from seepage.leakage._information import Information, Kind, Summarized
+from seepage.leakage import Distribution, Leakage, Values
 from seepage.meaning import distance_for
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -119,27 +115,20 @@ class Policy:
         information = leak.information
         if name is None:
             assert self.eta is not None
-            return self._reached(information, "examples", "eta") / self.eta
+            return self._reached(information.distributions("examples")["eta"]) / self.eta
         if name not in information.attribute_names:
             raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
         if kind == "success_rate":
-            return self._rank(information.distances(name, None).farthest()) / distance_for(self.success_rate[name])
+            farthest = Values(information.distances(name, None).farthest())
+            return self._reached(farthest) / distance_for(self.success_rate[name])
         if name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
-        return self._reached(information, "attributes", name) * self.error_floor[name]
+        return self._reached(information.distributions("attributes")[name]) * self.error_floor[name]
 
-    def _reached(self, information: Information, kind: Kind, name: str) -> float:
+    def _reached(self, known: Distribution) -> float:
         """Return what the stated share of people do not exceed."""
-        if not isinstance(information, Summarized):
-            return self._rank((information.examples() if kind == "examples" else information.attributes())[name])
-        found = information.distributions(kind)[name]
+        if self.quantile == 1:
+            return known.largest
+        rank = int(np.ceil(self.quantile * known.count * (1 - 1e-12))) - 1
         # The largest is exact; another quantile is taken at the far end of its error.
-        near = float(found.ranked(np.array(self._position(found.count))))
-        return near if self.quantile == 1 else min(near / (1 - found.relative_error), found.largest)
-
-    def _rank(self, values: Array) -> float:
-        rank = self._position(len(values))
-        return float(np.partition(values, rank)[rank])
-
-    def _position(self, count: int) -> int:
-        return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
+        return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)

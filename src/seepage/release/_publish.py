@@ -260,7 +260,7 @@ def _machine_readable(policy: Policy) -> dict[str, Any]:
 
 def _assumptions(model: Any, leak: Leakage) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
-    sentences = [one for one in leak.assumptions if not one.startswith("The numbers hold at the exact minimizer")]
+    sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
     if _steps(model):
         sentences.append(

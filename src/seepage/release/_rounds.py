@@ -17,8 +17,8 @@ from seepage.engines import Engine
 from seepage.engines._files import Files
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
-from seepage.leakage import Leakage
-from seepage.leakage._information import Information, Kind
+from seepage.leakage import Information, Leakage
+from seepage.leakage.types import Kind
 from seepage.linear import fit, measure
 from seepage.linear.files._measure import noted
 from seepage.linear.files._roles import Roles
@@ -207,7 +207,7 @@ class InFiles:
                 f"{self.quantity!r} is a category: what moves with it is found by refitting, which needs the rows in "
                 'memory. Equalize "eta" or a number, or pass X as a frame.'
             )
-        found = leak.information.distributions(kind)[self.quantity]  # type: ignore[attr-defined]
+        found = leak.information.distributions(kind)[self.quantity]
         _refuse_silence(self.quantity, found.zeros)
         return float(found.deviation / found.mean)
 

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from seepage._errors import InputError
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution
 
 EditionName = Literal["internal", "publishable"]
 

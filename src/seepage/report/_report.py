@@ -14,7 +14,6 @@ import numpy as np
 
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Leakage
-from seepage.leakage._information import Summarized
 from seepage.report._edition import Edition, EditionName
 from seepage.report.build._content import SCHEMA, content
 from seepage.report.build._people import pseudonym
@@ -174,14 +173,10 @@ class Report:
         if self._leak is None:
             raise UnansweredError("A report that was read from a file has no people. Make it anew from the leakage.")
         information = self._leak.information
-        if isinstance(information, Summarized):
-            raise UnansweredError(
-                "What was measured about people in files is in files already: those of measure's output=."
-            )
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        ids = identifiers(self._leak, np.arange(information.count))
+        ids = identifiers(self._leak.people, np.arange(information.count))
         columns: dict[str, Any] = {"id": ids, "pseudonym": [pseudonym(self._key, each) for each in ids]}
         columns |= dict(information.examples())
         columns |= {f"eta of {name}": values for name, values in information.attributes().items()}

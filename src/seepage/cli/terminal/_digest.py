@@ -4,12 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
-import numpy as np
-from numpy.typing import NDArray
 
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Summarized
+from seepage.leakage import Distribution, Leakage
 
 _MOST_EXPOSED = 5
 
@@ -57,7 +53,7 @@ class Digest:
     def of(cls, leak: Leakage, *, groups: Any = None, grouped_by: str | None, ids: str | None) -> "Digest":
         """Gather the numbers; `grouped_by` and `ids` are the columns of groups and names."""
         information = leak.information
-        examples, attributes = _values(leak)
+        examples, attributes = information.distributions("examples"), information.distributions("attributes")
         numbers = [name for name in attributes if name not in information.categorical]
         return cls(
             people=information.count,
@@ -69,21 +65,12 @@ class Digest:
             grouped_by=grouped_by,
             groups=() if groups is None else _groups(leak, groups),
             most_exposed=_most_exposed(leak, ids),
-            assumptions=information.assumptions,
+            assumptions=leak.assumptions,
         )
 
 
-def _values(leak: Leakage) -> tuple[Any, Any]:
-    information = leak.information
-    if isinstance(information, Summarized):
-        return information.distributions("examples"), information.distributions("attributes")
-    return information.examples(), information.attributes()
-
-
-def _spread(values: NDArray[np.float64] | Distribution) -> tuple[float, float, float]:
-    if isinstance(values, Distribution):
-        return values.quantile(0.5), values.quantile(0.95), values.largest
-    return float(np.median(values)), float(np.quantile(values, 0.95)), float(values.max())
+def _spread(values: Distribution) -> tuple[float, float, float]:
+    return values.quantile(0.5), values.quantile(0.95), values.largest
 
 
 def _inverse(etas: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -100,12 +87,10 @@ def _groups(leak: Leakage, groups: Any) -> tuple[GroupRow, ...]:
 
 
 def _most_exposed(leak: Leakage, ids: str | None) -> tuple[tuple[str, float], ...]:
-    frame = leak.most_exposed(_MOST_EXPOSED)
-    if isinstance(leak.information, Summarized):
-        rows = frame.to_pylist()
-        who = [str(row[ids]) if ids else f"row {row['row']} of {row['file'].rpartition('/')[2]}" for row in rows]
-        return tuple((name, float(row["eta"])) for name, row in zip(who, rows, strict=True))
-    table = nw.from_native(frame, eager_only=True)
-    labels = frame.index.tolist() if hasattr(frame, "iloc") else table["id"].to_list()
-    who = [str(label) if ids else f"row {label}" for label in labels]
-    return tuple(zip(who, (float(eta) for eta in table["eta"].to_list()), strict=True))
+    found = leak.information.top(_MOST_EXPOSED)
+    if ids is None and "file" in found.columns:
+        files, rows = found.columns["file"].tolist(), found.columns["row"].tolist()
+        who = [f"row {row} of {file.rpartition('/')[2]}" for file, row in zip(files, rows, strict=True)]
+    else:
+        who = [str(each) if ids else f"row {each}" for each in found.people.ids]
+    return tuple(zip(who, found.columns["eta"].tolist(), strict=True))

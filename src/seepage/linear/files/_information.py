@@ -1,70 +1,63 @@
 """The exact information of a linear model's release about people in files."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._noise import GaussianNoise
-from seepage._tables import Frame
-from seepage.engines._output import Output
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Distances, Kind
+from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
+from seepage.leakage.types import By, Kind, Who
 from seepage.linear.files._facts import Facts, Finding
+from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
 from seepage.linear.information._exact import ExactInformation
-from seepage.linear.information._geometry import Geometry
 from seepage.linear.rows._sums import JointSums, Nothing, joint_sums
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FileInformation(ExactInformation):
     """Exact Fisher information about people in files: written where it was measured, never gathered."""
 
+    people: PeopleInFiles
     rows: FileRows
-    geometry: Geometry
-    penalty: Array
-    attribute_names: tuple[str, ...]
-    categorical: frozenset[str]
-    assumptions: tuple[str, ...]
-    noise: GaussianNoise
     _known: dict[tuple[Kind, str | None], Summary] = field(default_factory=dict, repr=False)
     """Summaries that were made already, and by which column they are grouped."""
 
-    def examples(self) -> "StoredColumns":
+    @property
+    def count(self) -> int:
+        return self.rows.count
+
+    def examples(self) -> StoredColumns:
         return self._stored("examples")
 
-    def attributes(self) -> "StoredColumns":
+    def attributes(self) -> StoredColumns:
         return self._stored("attributes")
 
     def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
         return self._summary(kind).columns
 
-    def groups(self, column: str | None) -> dict[Any, Distribution]:
-        if column is None:
-            column = self.rows.reader.roles.groups
-        if not isinstance(column, str):
-            raise InputError('People in files are grouped by a column of theirs: by_group("column").')
-        self.rows.files.require([column], "by_group")
-        found = self._summary("examples", column).groups
+    def groups(self, by: By) -> dict[Hashable, Distribution]:
+        found = self._summary("examples", self.people.column(by)).groups
         return dict(sorted(found.items()))
 
-    def most_exposed(self, count: int) -> Frame:
+    def top(self, count: int) -> Exposed:
         top = self._summary("examples").top
         if count > MOST or top is None:
             raise UnansweredError(
                 f"Only the {MOST} most exposed people are kept by name. Ask for fewer, or filter the frame `examples`."
             )
-        return top.slice(0, count)
+        columns = {name: column.to_numpy() for name, column in zip(top.column_names, top.columns, strict=True)}
+        shown = {name: values[:count] for name, values in columns.items()}
+        rows = self.rows.files.positions(shown["file"], shown["row"])
+        ids = rows if self.people.name is None else shown.pop(self.people.name)
+        return Exposed(rows, PeopleInMemory(ids, self.people.library, self.people.name or "id"), shown)
 
     def variances(self) -> Mapping[str, float]:
         facts = self._facts
@@ -89,10 +82,10 @@ class FileInformation(ExactInformation):
             "Refitting with another value is for people in memory: measure them, with everybody else, as a frame."
         )
 
-    def joint(self, people: Any, attribute: str | None) -> float:
-        if people is not None and not isinstance(people, Mapping):
-            raise InputError('People in files are chosen by values of their columns: joint({"column": value}).')
-        self.rows.files.require(list(people or ()), "joint's column")
+    def joint(self, who: Who, attribute: str | None) -> float:
+        if who is not None and not isinstance(who, Mapping):
+            raise UnansweredError('People in files are chosen by values of their columns: joint({"column": value}).')
+        self.rows.files.require(list(who or ()), "joint's column")
         geometry = self.geometry_of(attribute)
         of = partial(
             joint_sums,
@@ -101,9 +94,9 @@ class FileInformation(ExactInformation):
             tau_gram=geometry.tau.T @ geometry.tau,
             public_label=geometry.public_label,
         )
-        sums: JointSums | Nothing = self.rows.joint(of, people)
+        sums: JointSums | Nothing = self.rows.joint(of, who)
         if isinstance(sums, Nothing):
-            raise InputError(f"Nobody has {people!r}: nothing can be said about nobody.")
+            raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
         return geometry.joint(sums)
 
     def _summary(self, kind: Kind, column: str | None = None) -> Summary:
@@ -122,7 +115,7 @@ class FileInformation(ExactInformation):
             self._known[kind, column] = self.rows.add(work, f"scoring {kind}")
         return self._known[kind, column]
 
-    def _stored(self, kind: Kind) -> "StoredColumns":
+    def _stored(self, kind: Kind) -> StoredColumns:
         if self.rows.output is None:
             raise UnansweredError(
                 "What the release says of each person was not kept. Measure with output=, a folder for their rows; "
@@ -131,46 +124,3 @@ class FileInformation(ExactInformation):
         self._summary(kind)
         names = ("eta", "dfil") if kind == "examples" else self.attribute_names
         return StoredColumns(self.rows.output, kind, names)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredColumns(Mapping[str, Array]):
-    """Columns of a data set of files, each read when it is asked for."""
-
-    output: Output
-    kind: Kind
-    names: tuple[str, ...]
-
-    @cached_property
-    def dataset(self) -> pa.dataset.Dataset:
-        """The files themselves, for reading only what is wanted."""
-        return self.output.dataset(self.kind)
-
-    def __getitem__(self, name: str) -> Array:
-        if name not in self.names:
-            raise KeyError(name)
-        return np.asarray(self.dataset.to_table(columns=[name]).column(0).to_numpy())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-@dataclass(frozen=True, eq=False)
-class FilePeople:
-    """Who the rows of files are. Frames are Arrow data sets: they are read when asked for rows."""
-
-    ids: str | None
-    first: Callable[[], StoredColumns]
-    library: str = "pyarrow"
-
-    def frame(self, columns: Mapping[str, Array]) -> Frame:
-        """Return stored columns as a data set, and computed ones as a table with the ids."""
-        if isinstance(columns, StoredColumns):
-            return columns.dataset
-        listed = dict(columns)
-        if self.ids is not None:
-            listed = {self.ids: self.first().dataset.to_table(columns=[self.ids]).column(0), **listed}
-        return pa.table(listed)

@@ -14,8 +14,9 @@ from seepage.engines._files import Files
 from seepage.engines._output import Output
 from seepage.engines._progress import Progress
 from seepage.leakage import Leakage
-from seepage.linear.files._information import FileInformation, FilePeople
+from seepage.linear.files._information import FileInformation
 from seepage.linear.files._labels import Tally, Tallying
+from seepage.linear.files._people import PeopleInFiles
 from seepage.linear.files._roles import Job, Roles
 from seepage.linear.files._rows import FileReader, FileRows
 from seepage.linear.information._passes import fingerprint, in_runs
@@ -51,6 +52,7 @@ def measure_files(
         fit = replace(fit, rows=rows)
     release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label)
     information = FileInformation(
+        people=PeopleInFiles(rows.files, roles.ids, roles.groups),
         rows=rows,
         geometry=release.geometry,
         penalty=fit.problem.penalty,
@@ -69,7 +71,7 @@ def measure_files(
         raise
     if rows.output is not None:
         rows.output.forget("sums")
-    return Leakage(information, FilePeople(roles.ids, information.examples))  # type: ignore[arg-type]
+    return Leakage(information)
 
 
 def noted(noise: GaussianNoise) -> str:

@@ -60,6 +60,9 @@ class FileReader:
             self.filesystem, unit, list(dict.fromkeys(names)), self._read_at_once, self.roles.weight
         ):
             size, kept = columns.num_rows, self._kept(columns)
+            if not kept.num_rows:
+                start += size
+                continue
             try:
                 batch = self._batch(kept, start if check is not None else None)
                 if check is not None:

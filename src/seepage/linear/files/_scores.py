@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage.engines._files import Unit
 from seepage.engines._output import Output
-from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Kind
+from seepage.leakage import Sketch
+from seepage.leakage.types import Kind
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._passes import WARM
@@ -34,8 +34,8 @@ _PIECE = 2**17
 class Summary:
     """What is known of all people together."""
 
-    columns: Mapping[str, Distribution]
-    groups: Mapping[Any, Distribution]
+    columns: Mapping[str, Sketch]
+    groups: Mapping[Any, Sketch]
     top: pa.Table | None
     """The most exposed people, the largest eta first; None when attributes were scored."""
 
@@ -102,7 +102,7 @@ class Scores:
         start = unit.start
         for piece in pieces:
             values = {name: piece.column(name).to_numpy() for name in self.names}
-            columns = {name: Distribution.of(column) for name, column in values.items()}
+            columns = {name: Sketch.of(column) for name, column in values.items()}
             if self.kind == "attributes":
                 yield Summary(columns, {}, None)
             else:
@@ -110,7 +110,7 @@ class Scores:
                 yield Summary(columns, self._groups(piece, eta), self._top(unit, piece, eta, start))
             start += piece.num_rows
 
-    def _groups(self, piece: pa.Table, values: Array) -> dict[Any, Distribution]:
+    def _groups(self, piece: pa.Table, values: Array) -> dict[Any, Sketch]:
         column = self.reader.roles.groups
         if column is None:
             return {}
@@ -124,7 +124,7 @@ class Scores:
         # Sixteen bits sort in linear time.
         order = np.argsort(codes.astype(np.int16) if len(names) < 2**15 else codes, kind="stable")
         parts = np.split(values[order], np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])
-        return {name: Distribution.of(part) for name, part in zip(names, parts, strict=True) if len(part)}
+        return {name: Sketch.of(part) for name, part in zip(names, parts, strict=True) if len(part)}
 
     def _top(self, unit: Unit, piece: pa.Table, values: Array, start: int) -> pa.Table:
         rows = np.argpartition(-values, MOST)[:MOST] if len(values) > MOST else np.arange(len(values))

@@ -1,14 +1,17 @@
 """What the exact information of a linear model is, wherever its rows are."""
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
+from seepage._facts import Assumption, given, personal, public
 from seepage._noise import GaussianNoise
-from seepage.leakage._information import Assurance
+from seepage.leakage import Information
+from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
@@ -17,22 +20,15 @@ from seepage.meaning import Guarantee, output_perturbation
 Array = NDArray[np.float64]
 
 
-class ExactInformation:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExactInformation(Information):
     """The part of an exact measurement that does not depend on where its rows are."""
 
-    rows: Any
+    assurance: Assurance = "exact"
+    noise: GaussianNoise
     geometry: Geometry
     penalty: Array
-    noise: GaussianNoise
-    attribute_names: tuple[str, ...]
-
-    @property
-    def assurance(self) -> Assurance:
-        return "exact"
-
-    @property
-    def count(self) -> int:
-        return int(self.rows.count)
+    """P, shape (p, outputs)."""
 
     @cached_property
     def scorer(self) -> OneMargin | SeveralMargins:
@@ -51,9 +47,9 @@ class ExactInformation:
             return self.geometry.of_label()
         return self.geometry.of_attribute(self.attribute_names.index(attribute))
 
+    @abstractmethod
     def extremes(self) -> tuple[float, float]:
         """Return the largest norm of a feature vector and the largest weight."""
-        raise NotImplementedError
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         loss, scale = self.geometry.loss, self.noise.scale
@@ -80,9 +76,16 @@ class ExactInformation:
             noise_scale=scale,
             delta=delta,
             assumptions=(
-                f"Feature vectors have a norm of at most {norm:g} ({origin}).",
-                f"The slope of the loss is at most {loss.largest_slope:g}, and the penalty on every parameter at least "
-                f"{weakest:g}.",
-                "One record may be replaced by any other, whatever the rest of the data is.",
+                Assumption(
+                    "input norm",
+                    f"Feature vectors have a norm of at most {{norm}} ({origin}).",
+                    {"norm": personal(norm, "g") if input_norm is None else given(norm, "g")},
+                ),
+                Assumption(
+                    "sensitivity",
+                    "The slope of the loss is at most {slope}, and the penalty on every parameter at least {penalty}.",
+                    {"slope": public(loss.largest_slope, "g"), "penalty": given(weakest, "g")},
+                ),
+                Assumption("neighbors", "One record may be replaced by any other, whatever the rest of the data is."),
             ),
         )

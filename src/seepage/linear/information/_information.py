@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._noise import GaussianNoise
 from seepage.engines._progress import followed
-from seepage.leakage._information import Distances
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage.types import Who
 from seepage.linear.information._exact import ExactInformation
-from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._refit import Refit
 from seepage.linear.rows._rows import RowsInMemory
 from seepage.linear.rows._sums import JointSums, joint_sums
@@ -23,20 +22,18 @@ from seepage.linear.rows._threads import in_threads
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class LinearInformation(ExactInformation):
-    """Exact Fisher information of a linear model published with Gaussian noise."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearInformation(ExactInformation, GatheredInformation):
+    """Exact Fisher information of a linear model published with Gaussian noise, about people in memory."""
 
+    people: PeopleInMemory
     rows: RowsInMemory
-    geometry: Geometry
-    penalty: Array
-    """P, shape (p, outputs)."""
     basis: Array
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
-    noise: GaussianNoise
-    attribute_names: tuple[str, ...]
-    categorical: frozenset[str]
-    assumptions: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return self.rows.count
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
@@ -61,12 +58,13 @@ class LinearInformation(ExactInformation):
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
-    def joint(self, people: NDArray[np.bool_] | None, attribute: str | None) -> float:
+    def joint(self, who: Who, attribute: str | None) -> float:
+        mask = self.people.mask(who, self.count)
         geometry = self.geometry_of(attribute)
         tau_gram = geometry.tau.T @ geometry.tau
 
         def part(at: slice) -> JointSums:
-            batch = self.rows.read(at) if people is None else self.rows.read(at).take(people[at])
+            batch = self.rows.read(at) if mask is None else self.rows.read(at).take(mask[at])
             return joint_sums(batch, geometry.loss, geometry.parameters, tau_gram, geometry.public_label)
 
         return geometry.joint(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
@@ -96,6 +94,17 @@ class LinearInformation(ExactInformation):
                     "for its error_floor()."
                 )
             values = np.unique(column).tolist()
+        asked = attribute, tuple(values)
+        if asked not in self._distances:
+            self._distances[asked] = self._refitted(attribute, column, asked[1])
+        return self._distances[asked]
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:
+        """What was refitted already: nothing is, twice."""
+        return {}
+
+    def _refitted(self, attribute: str, column: NDArray[Any], values: tuple[Any, ...]) -> Distances:
         matches = column[:, None] == np.array(values, dtype=column.dtype)
         truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
@@ -110,7 +119,7 @@ class LinearInformation(ExactInformation):
                     distance[span.start + others, j] = self.refit.distances(before, after)
                     if watch is not None:
                         watch(1)
-        return Distances(tuple(values), truth, distance)
+        return Distances(values, truth, distance)
 
     def extremes(self) -> tuple[float, float]:
         return self._largest_norm, self._largest_weight

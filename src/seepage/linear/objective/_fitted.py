@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
+from seepage._facts import Assumption, given, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Table, column_values, plain
 from seepage.engines import Engine
@@ -34,7 +35,7 @@ class Release:
     geometry: Geometry
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
     @classmethod
     def of(
@@ -202,23 +203,48 @@ def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _assumptions(
     fit: Fit, noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
-) -> tuple[str, ...]:
-    kind = f"noise of scale {noise.scale:g}" if noise.scale is not None else "noise of the given covariance"
-    label = "is known to the attacker" if public_label else "is private and counts as one of the values"
-    sentences = [
-        f"Only the parameters of this {fit.problem.estimator} are published, once, with Gaussian {kind}.",
-        "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
-        "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
-        f"The label {label}.",
+) -> tuple[Assumption, ...]:
+    published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
+    estimator = {"estimator": fit.problem.estimator}
+    found = [
+        Assumption("release", f"{published} the given covariance.", names=estimator)
+        if noise.scale is None
+        else Assumption("release", f"{published} scale {{scale}}.", {"scale": given(noise.scale, "g")}, estimator),
+        Assumption(
+            "attacker",
+            "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
+        ),
+        Assumption(
+            "bound",
+            "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
+        ),
+        Assumption(
+            "label",
+            "The label is known to the attacker."
+            if public_label
+            else "The label is private and counts as one of the values.",
+        ),
     ]
     if fit.preprocessed:
-        sentences.append("Preprocessing is public: its means, scales and levels are not part of what is measured.")
+        found.append(
+            Assumption(
+                "preprocessing",
+                "Preprocessing is public: its means, scales and levels are not part of what is measured.",
+            )
+        )
     if fit.problem.class_weight is not None:
-        sentences.append("Class weights are public and do not move with a person's label.")
+        found.append(Assumption("class weights", "Class weights are public and do not move with a person's label."))
     public = [name for name in fit.table.names if name not in private]
     if public:
-        sentences.append(f"Known to the attacker besides: {', '.join(public[:8])}{', ...' if len(public) > 8 else ''}.")
-    sentences.append(
-        f"The numbers hold at the exact minimizer; the model was {minimizer.distance:.1g} standard errors from it."
+        listed = f"{', '.join(public[:8])}{', ...' if len(public) > 8 else ''}"
+        found.append(
+            Assumption("public columns", "Known to the attacker besides: {columns}.", names={"columns": listed})
+        )
+    found.append(
+        Assumption(
+            "minimizer",
+            "The numbers hold at the exact minimizer; the model was {distance} standard errors from it.",
+            {"distance": personal(minimizer.distance, ".1g")},
+        )
     )
-    return tuple(sentences)
+    return tuple(found)

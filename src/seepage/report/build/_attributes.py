@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from seepage._errors import InputError, MinimizerError, UnansweredError
-from seepage.leakage import Leakage
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution, Leakage, Sketch
 from seepage.meaning import success_rate, van_trees_floor, variance_left
 from seepage.report._edition import Edition
 from seepage.report.build._sources import distributions
@@ -89,7 +88,7 @@ def _category(leak: Leakage, name: str, edition: Edition, *, refitted: bool) -> 
         distance = leak.information.distances(name, None).farthest()
     except (UnansweredError, MinimizerError) as reason:
         return entry | {"reason": untold(reason, edition)}
-    known = Distribution.of(np.asarray(distance, dtype=np.float64))
+    known = Sketch.of(distance)
     for share in edition.shares(known.count):
         at_most = edition.at_most(known, share)
         assert at_most is not None

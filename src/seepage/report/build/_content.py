@@ -69,7 +69,7 @@ def content(
         "groups": [],
         "exposed": None,
         "left_out": [],
-        "assumptions": [_coarse(text) if edition.is_public else text for text in information.assumptions],
+        "assumptions": [_coarse(text) if edition.is_public else text for text in leak.assumptions],
         "noise": _noise(leak, edition),
         "versions": {"seepage": __version__},
     }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution
 from seepage.report._edition import Edition
 from seepage.report.build._histogram import histogram
 

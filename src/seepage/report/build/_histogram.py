@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.leakage._distribution import Distribution
+from seepage.leakage import Distribution
 from seepage.report._edition import Edition
 
 Array = NDArray[np.float64]
@@ -52,11 +52,7 @@ def histogram(known: Distribution, edges: Array, edition: Edition) -> Histogram 
     """Count people between edges; None if there are too few to show."""
     if not len(edges):
         return None
-    inner = np.log(edges[1:-1])
-    # The middle of a bucket, in the logarithm; who is beyond the ends is counted in the outermost bars.
-    width = np.log((1 + known.relative_error) / (1 - known.relative_error))
-    place = np.searchsorted(inner, (known.buckets - 0.5) * width, side="right")
-    counts = np.bincount(place, weights=known.counts, minlength=len(edges) - 1).astype(np.int64)
+    counts = known.counted(edges)
     if not edition.is_public:
         return Histogram(edges, counts)
     return _merged(edges, counts, edition)

@@ -4,13 +4,9 @@ import hmac
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from seepage._errors import UnansweredError
 from seepage.leakage import Leakage
-from seepage.leakage._information import Summarized
 from seepage.report._edition import Edition
-from seepage.report.build._sources import identifiers
 
 
 def pseudonym(key: bytes, identifier: str) -> str:
@@ -24,34 +20,21 @@ def most_exposed(
 ) -> list[dict[str, Any]]:
     """Return the people with the largest eta, with the floors of some attributes where these are at hand."""
     information = leak.information
-    if isinstance(information, Summarized):
-        return _of_files(leak, edition, key, count, median)
-    eta = information.examples()["eta"]
-    rows = np.argpartition(-eta, count)[:count] if len(eta) > count else np.arange(len(eta))
-    rows = rows[np.argsort(-eta[rows], kind="stable")]
-    columns = information.attributes()
-    entries = []
-    for row, identifier in zip(rows.tolist(), identifiers(leak, rows), strict=True):
-        floors = []
-        for name in attributes:
-            known = float(columns[name][row])
-            floors.append({"name": name, "floor": edition.down(1 / known) if known > 0 else None})
-        entries.append(_entry(pseudonym(key, identifier), float(eta[row]), median, edition) | {"floors": floors})
-    return entries
-
-
-def _of_files(leak: Leakage, edition: Edition, key: bytes, count: int, median: float) -> list[dict[str, Any]]:
-    found = leak.most_exposed(count)
-    ids = getattr(leak.people, "ids", None)
+    found = information.top(count)
+    ids = [str(each) for each in found.rows.tolist()] if found.people.ids is None else map(str, found.people.ids)
     try:
-        columns = [found.column(name).to_pylist() for name in ([ids] if ids else ["file", "row"])]
-    except KeyError as missing:
-        raise UnansweredError(f"The most exposed people have no {missing}.") from None
-    names = [":".join(map(str, parts)) for parts in zip(*columns, strict=True)]
-    return [
-        _entry(pseudonym(key, name), eta, median, edition) | {"floors": []}
-        for name, eta in zip(names, found.column("eta").to_pylist(), strict=True)
-    ]
+        columns = information.attributes()
+    except UnansweredError:
+        columns, attributes = {}, ()
+    known = {name: columns[name][found.rows] for name in attributes}
+    entries = []
+    for i, (identifier, eta) in enumerate(zip(ids, found.columns["eta"].tolist(), strict=True)):
+        floors = [
+            {"name": name, "floor": edition.down(1 / float(each[i])) if each[i] > 0 else None}
+            for name, each in known.items()
+        ]
+        entries.append(_entry(pseudonym(key, identifier), eta, median, edition) | {"floors": floors})
+    return entries
 
 
 def _entry(name: str, eta: float, median: float, edition: Edition) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""Who the rows are, and what is known of them besides."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, UnansweredError
+from seepage._tables import Frame, Table, column_name, column_values, default_library, frame
+from seepage.leakage.types import By, Who
+
+
+class People(ABC):
+    """Who the rows are, and in which library their frames are made."""
+
+    @property
+    @abstractmethod
+    def ids(self) -> Any:
+        """What the rows are called, one id each; None if they are only numbered."""
+
+    @property
+    @abstractmethod
+    def library(self) -> str:
+        """The library of their frames."""
+
+    @property
+    @abstractmethod
+    def grouping(self) -> str | None:
+        """The name of the groups that are compared unless others are asked for."""
+
+    @abstractmethod
+    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
+        """Return a frame with one row a person."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.intp]) -> "People":
+        """Return some of the people, by index; a person may stand there several times."""
+
+    @abstractmethod
+    def labels(self, by: By) -> NDArray[Any]:
+        """Return the group of each person."""
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleInMemory(People):
+    """People whose rows are in memory.
+
+    Attributes
+    ----------
+    ids : pandas index, ndarray or None
+        What the rows are called; None for 0, 1, 2, ...
+    library : str
+        The library of their frames.
+    """
+
+    ids: Any = None
+    library: str = ""
+    name: str = "id"
+    """What the ids are called."""
+    table: Table | None = None
+    """The rows as they were given, whose columns people can be grouped and chosen by."""
+    others: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Such columns beside the table: the labels, and the groups if they were given by themselves."""
+    grouping: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.library:
+            object.__setattr__(self, "library", default_library())
+
+    @classmethod
+    def of(cls, table: Table, *, ids: Any = None, groups: By = None, y: Any = None) -> "PeopleInMemory":
+        """Keep the ids given, or the pandas index of the table, and what else is known of the rows."""
+        others = {} if y is None else {column_name(y, "label"): column_values(y)}
+        grouping = groups if isinstance(groups, str) else None
+        if groups is not None and grouping is None:
+            grouping = column_name(groups, "group")
+            others[grouping] = _listed(groups, len(table), "groups=")
+        library = table.library or default_library()
+        names = table.index if ids is None else _listed(ids, len(table), "ids=")
+        found = cls(names, library, table=table, others=others, grouping=grouping)
+        if grouping is not None:
+            found.labels(grouping)
+        return found
+
+    def frame(self, columns: Mapping[str, NDArray[Any]]) -> Frame:
+        """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""
+        if self.library == "pandas":
+            import pandas as pd
+
+            if self.ids is None:
+                return pd.DataFrame(dict(columns))
+            index = self.ids if isinstance(self.ids, pd.Index) else pd.Index(self.ids, name=self.name)
+            return pd.DataFrame(dict(columns), index=index)
+        count = len(next(iter(columns.values()))) if columns else 0
+        ids = np.arange(count) if self.ids is None else self.ids
+        return frame({self.name: ids, **columns}, self.library)
+
+    def take(self, rows: NDArray[np.intp]) -> "PeopleInMemory":
+        return PeopleInMemory(rows if self.ids is None else self.ids[rows], self.library, self.name)
+
+    def labels(self, by: By) -> NDArray[Any]:
+        if by is None:
+            if self.grouping is None:
+                raise InputError(
+                    'Which groups? Name a column, by_group("column"), give a label for each person, or measure with '
+                    "groups=."
+                )
+            by = self.grouping
+        return self._column(by) if isinstance(by, str) else column_values(by)
+
+    def mask(self, who: Who, count: int) -> NDArray[np.bool_] | None:
+        """Return which people are meant; None if everyone is."""
+        if who is None:
+            return None
+        if isinstance(who, Mapping):
+            mask = np.ones(count, dtype=np.bool_)
+            for name, wanted in who.items():
+                values = wanted if isinstance(wanted, list | tuple | set | frozenset | np.ndarray) else [wanted]
+                # As objects, so that the number 3 is not the text "3".
+                mask &= np.isin(self._column(name).astype(object), np.array([*values, None], dtype=object)[:-1])
+            if not mask.any():
+                raise InputError(f"Nobody has {dict(who)!r}: nothing can be said about nobody.")
+            return mask
+        mask = column_values(who)
+        if mask.dtype != np.bool_ or mask.shape != (count,):
+            raise InputError(
+                f"joint needs True or False for each of the {count} people, not {mask.dtype} of shape {mask.shape}."
+            )
+        if not mask.any():
+            raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
+        return mask
+
+    def _column(self, name: str) -> NDArray[Any]:
+        if name in self.others:
+            return self.others[name]
+        if self.table is None:
+            raise UnansweredError(
+                f"These people have no column {name!r}: only what was computed about them is known. Give a label for "
+                "each person."
+            )
+        if name not in self.table.names:
+            raise InputError(f"There is no column {name!r}. There are {[*self.table.names, *self.others]}.")
+        return self.table.column(name)
+
+
+def _listed(values: Any, count: int, what: str) -> NDArray[Any]:
+    listed = column_values(values)
+    if listed.ndim != 1 or len(listed) != count:
+        raise InputError(f"{what} must name each of the {count} rows of X once; it has shape {listed.shape}.")
+    return listed

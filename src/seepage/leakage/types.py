@@ -1,0 +1,15 @@
+"""What the questions to a measurement are made of."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Assurance = Literal["exact", "estimated", "heuristic"]
+"""Whether numbers are exact, estimated (with a standard error), or heuristic."""
+Kind = Literal["examples", "attributes"]
+"""Whether people or their attributes are spoken of."""
+Prior = Literal["data"] | Mapping[str, float] | None
+"""What is known before the release: the variances of the data, those of a mapping, or nothing."""
+By = Any
+"""Groups of people: the name of a column, a label for each person, or None for the groups that `measure` was given."""
+Who = Any
+"""Some people: None for everyone, a mapping from columns to values, or True and False for each person."""
