@@ -19,7 +19,7 @@ from experiments._result import Result
 
 NOISE = (0.5, 1.0, 2.0, 5.0)
 CLIPPING = (1.0, 4.0)
-BATCH, STEPS, DELTA, SWEEPS = 600, 1000, 1e-5, 4
+BATCH, STEPS, SWEEPS = 600, 1000, 4
 SHOWN = (1.0, 1.0)
 """The setting whose most and least exposed images are shown: everybody is visited twice as often."""
 PARTIAL = Path("results/g22_private_sgd.partial.json")
@@ -56,7 +56,7 @@ def train(noise: float, norm: float, *, people: int, steps: int, sweeps: int) ->
     with torch.no_grad():
         images, digits = mnist("test")
         accuracy = (model.eval()(images).argmax(1) == digits).float().mean().item()
-    kappa = seepage.network.guo_factor(rate, noise, DELTA)
+    kappa = seepage.network.guo_factor(rate, noise, 1 / (people * steps))
     figures = {
         "noise_multiplier": noise,
         "max_grad_norm": norm,

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 import seepage
-from seepage.network import guo_factor, poisson_factors
+from seepage.network import gaussian_factor, guo_factor, poisson_factors, replacement_divergence
 from seepage.network._amplification import step_factors, tabulated
 
 RATES = [1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0]
@@ -101,7 +101,9 @@ def test_both_factors_by_simulating_the_score(rate, ratio):
 def test_the_published_example():
     k_perp, k_par = poisson_factors(0.01, 1.0)
     assert (round(float(k_perp), 3), round(float(k_par), 3)) == (0.026, 0.047)
-    assert guo_factor(0.01, noise_multiplier=1.0, delta=1e-6) == pytest.approx(0.998, abs=5e-4)
+    assert gaussian_factor(0.01, noise_multiplier=1.0, delta=1e-6) == pytest.approx(0.998, abs=5e-4)
+    assert guo_factor(0.01, noise_multiplier=2.0, delta=1e-5) == pytest.approx(0.69, abs=5e-3)
+    assert guo_factor(0.01, noise_multiplier=2.0, delta=1e-9) == pytest.approx(0.93, abs=5e-3)
 
 
 @given(rate=st.floats(1e-9, 1.0), ratio=st.floats(0, 50))
@@ -125,3 +127,39 @@ def test_a_rate_that_is_no_probability_is_refused(rate):
 def test_delta_must_be_a_probability():
     with pytest.raises(seepage.InputError, match="delta"):
         guo_factor(0.1, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.01, 1.0), (0.2, 0.8), (0.5, 3.0), (0.01, 0.4)])
+def test_the_divergence_of_replacing_a_record_by_integration_and_over_pairs(rate, noise):
+    """In the plane, for pairs of gradients of norm up to C: none is farther apart than opposite ones."""
+    r = 1 / noise
+    side = np.linspace(-9 - 3 * r, 9 + 3 * r, 901)
+    x, y = np.meshgrid(side, side)
+    cell = (side[1] - side[0]) ** 2
+
+    def bell(a, b):
+        return np.exp(-((x - a) ** 2 + (y - b) ** 2) / 2) / (2 * np.pi)
+
+    def divergence(first, second):
+        p, q = (rate * bell(*g) + (1 - rate) * bell(0, 0) for g in (first, second))
+        return np.log((p**2 / np.maximum(q, 1e-300)).sum() * cell)
+
+    found = replacement_divergence(rate, noise)
+    assert divergence((r, 0), (-r, 0)) == pytest.approx(found, rel=1e-4)
+    for size, angle in ((1.0, 2.0), (1.0, 1.0), (0.7, np.pi), (0.0, 0.0), (0.4, 2.5)):
+        other = (size * r * np.cos(angle), size * r * np.sin(angle))
+        assert divergence((r, 0), other) <= found * (1 + 1e-4)
+        assert divergence(other, (r, 0)) <= found * (1 + 1e-4)
+
+
+def test_replacing_is_more_than_adding_and_four_times_it_without_sampling():
+    from opacus.accountants.analysis.rdp import compute_rdp
+
+    def adding(rate):
+        return float(compute_rdp(q=rate, noise_multiplier=1.0, steps=1, orders=[2])[0])
+
+    assert 1000 * adding(0.01) == pytest.approx(0.172, abs=5e-4)
+    assert 1000 * replacement_divergence(0.01, 1.0) == pytest.approx(0.458, abs=5e-4)
+    assert replacement_divergence(1.0, 1.0) == pytest.approx(4 * adding(1.0))
+    with pytest.raises(seepage.InputError, match="noise_multiplier"):
+        replacement_divergence(0.1, 0.0)

@@ -199,3 +199,10 @@ def test_the_guarantee_beside_it_is_opacus_s_own(clipping):
     guarantee = run.accountant.information().guarantee(1e-5, None)
     assert guarantee.epsilon == pytest.approx(opacus.get_epsilon(1e-5), rel=1e-9)
     assert guarantee.renyi == run.accountant.renyi_epsilon()
+
+
+def test_the_renyi_bound_is_that_of_replacing_a_record():
+    accountant = Run("hooks").train().accountant
+    epsilon = 8 * seepage.network.replacement_divergence(0.25, 0.8)
+    assert accountant.renyi_epsilon() == pytest.approx(epsilon, rel=1e-9)
+    assert accountant.renyi_floor(value_range=2.0) == pytest.approx(1 / (np.exp(epsilon) - 1))

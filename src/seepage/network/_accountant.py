@@ -348,16 +348,18 @@ class FisherAccountant:
         )
 
     def renyi_epsilon(self) -> float:
-        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, by Opacus's own analysis.
+        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, for *replacing* a record.
 
-        Steps whose sampling earns no credit count as if everybody took part in them.
+        Opacus's is for adding or removing one, and smaller. Steps whose sampling earns no credit count as if everybody
+        took part in them.
         """
         return self.information().renyi
 
     def renyi_floor(self, *, value_range: float) -> float:
-        """Return the smallest mean squared error of any guess of anyone that Renyi privacy alone promises.
+        """Return the smallest mean squared error of any unbiased guess of anyone that Renyi privacy alone promises.
 
-        Theorem 1 of Guo et al. (2022), the same for everybody:  (range^2 / 4) / (exp(epsilon) - 1).
+        Theorem 1 of Guo et al. (2022), the same for everybody:  (range^2 / 4) / (exp(epsilon) - 1), with the epsilon of
+        `renyi_epsilon`.
 
         Parameters
         ----------

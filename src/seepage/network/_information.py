@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from opacus.accountants import RDPAccountant
-from opacus.accountants.analysis.rdp import compute_rdp
 
 from seepage._errors import UnansweredError
 from seepage._facts import Assumption
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
 from seepage.leakage.types import Assurance, Who
 from seepage.meaning import Guarantee
+from seepage.network._amplification import replacement_divergence
 
 Array = NDArray[np.float64]
 
-_ACCOUNTED = Assumption("accounting", "By Opacus's accounting of Renyi differential privacy.")
+_ACCOUNTED = Assumption(
+    "accounting",
+    "The epsilon with a delta is by Opacus's accounting, for adding or removing a record; that of order 2 is for "
+    "replacing one by another, as bounds on reconstruction need it.",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,11 +112,8 @@ class NetworkInformation(GatheredInformation):
 
     @property
     def renyi(self) -> float:
-        """Epsilon of Renyi differential privacy at order 2, by Opacus's analysis."""
-        return sum(
-            float(compute_rdp(q=rate, noise_multiplier=noise, steps=steps, orders=[2])[0])
-            for noise, rate, steps in self.mechanisms
-        )
+        """Epsilon of Renyi differential privacy at order 2, for replacing a record by another."""
+        return sum(steps * replacement_divergence(rate, noise) for noise, rate, steps in self.mechanisms)
 
     def joint(self, who: Who, attribute: str | None) -> float:
         raise UnansweredError(
