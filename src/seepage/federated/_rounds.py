@@ -34,6 +34,7 @@ ASSUMPTIONS = (
     "dFIL comes from random directions: it is unbiased for each person's information, and errs upwards for the most "
     "exposed.",
     "Rounds add up: over several, the square of a person's dFIL is at most the sum of squares.",
+    "Numbers are rounded to two digits.",
     "Without noise dFIL is infinite, and susceptibility is that of the squared gradient, in its own unit.",
 )
 
@@ -144,7 +145,7 @@ def _rows(server_round: int, reply: Message) -> list[dict[str, Any]]:
     for record in reply.content.metric_records.values():
         layers, overall = from_metrics(record)
         for layer, values in layers.items():
-            action = "dropped" if values["dropped"] else "noised" if values["noised"] else "sent"
+            action = "dropped" if values["dropped"] else "noised" if values.get("noised") else "sent"
             numbers = {column: values.get(column, math.nan) for column in _NUMBERS}
             found.append({**about, **numbers, **overall, "layer": layer, "action": action})
     return found or [{**about, "action": "unmeasured"}]

@@ -9,6 +9,7 @@ whose mean over random signs w is the layer's share of the information, in units
 add up to that of the update.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -25,12 +26,15 @@ from seepage.network._clipping import Clipping, clipping_of
 from seepage.network._losses import Loss, per_example
 from seepage.network._susceptibility import squared_norms
 from seepage.network._tangents import Carrier, Products
+from seepage.network._updates import Update
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
 Examples = tuple[Tensor, Tensor]
 
 _BATCH = 256
+# In which the weights are followed to where training without noise would lead.
+_STRIDES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +91,8 @@ def measure(
         slopes = [_susceptibility(model, loss, *b, rule, layers) for b in _batches(*people["susceptibility"])]
         information.append(np.concatenate(squares))
         susceptibility.append(np.concatenate(slopes))
-    # In how many of the steps a person takes part, on average.
-    rounds = training.steps * training.batch_size / of
+    # In how many of the steps a person who takes part does so: nobody in a fraction of one.
+    rounds = math.ceil(training.steps * training.batch_size / of)
     values = float(people["dfil"][0][0].numel())
     return Signal(layers, rounds * np.mean(information, 0) / values, rounds * np.mean(susceptibility, 0))
 
@@ -172,6 +176,34 @@ def parameters_of(model: nn.Module) -> dict[str, tuple[str, ...]]:
         layer: tuple(names[id(p)] for p in unit.parameters() if p.requires_grad and id(p) in names)
         for layer, unit in _layers.units(model)
     }
+
+
+def expected_move(
+    model: nn.Module,
+    loss: Loss,
+    state: Mapping[str, Tensor],
+    examples: Examples,
+    training: LocalTraining,
+    generator: torch.Generator,
+) -> dict[str, NDArray[np.float64]]:
+    """Return about how far the stated training moves each weight without noise.
+
+    In a few strides instead of many steps, each over as many people as make chance small: no dearer than training.
+    """
+    if training.learning_rate is None or training.noise_scale == 0:
+        return {}
+    model.load_state_dict(dict(state))
+    strides = min(training.steps, _STRIDES)
+    length = training.learning_rate * training.steps / strides
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for _ in range(strides):
+        some = some_of(examples, max(_BATCH, 4 * training.batch_size), generator)
+        found = Update(max_grad_norm=training.max_grad_norm).of(model, loss, *some)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if name in found:
+                    parameter.sub_(length * found[name])
+    return {name: (start[name] - p.detach()).double().cpu().numpy() for name, p in model.named_parameters()}
 
 
 def some_of(examples: Examples, people: int | None, generator: torch.Generator) -> Examples:
