@@ -10,6 +10,8 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import TensorDataset
 
 import seepage
+from seepage.network import FisherAccountant
+from seepage.network._step import Mechanism
 
 COUNT = 12
 torch.manual_seed(0)
@@ -161,7 +163,6 @@ NETWORKS = {
     "layer norm over sequences": (Normed, SEQUENCES),
     "RMS norm": (lambda: Normed(nn.RMSNorm), ROWS),
     "attention": (Attentive, SEQUENCES),
-    "attention with biases": (lambda: Attentive(True), SEQUENCES),
     "LSTM": (lambda: Recurrent(DPLSTM), SEQUENCES),
     "LSTM both ways, two layers": (lambda: Recurrent(DPLSTM, bidirectional=True, num_layers=2), SEQUENCES),
     "GRU": (lambda: Recurrent(DPGRU), SEQUENCES),
@@ -185,7 +186,7 @@ NETWORKS = {
 # What Opacus itself trains in one mode only.
 MODES = {
     "a layer used twice": ["hooks"], "tied weights": ["hooks"], "LSTM": ["hooks"], "GRU": ["hooks"], "RNN": ["hooks"],
-    "LSTM both ways, two layers": ["hooks"], "attention with biases": ["functorch"], "circular padding": ["functorch"],
+    "LSTM both ways, two layers": ["hooks"], "circular padding": ["functorch"],
     "convolutions, group norm": ["functorch"], "convolutions, instance norm": ["functorch"],
 }  # fmt: skip
 
@@ -210,3 +211,60 @@ def test_with_smooth_clipping(name):
         accountant={"clipping": "smooth"},
     )  # fmt: skip
     run.train().check(CROSS_ENTROPY)
+
+
+class InPlace(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.a, self.b, self.kind = nn.Linear(6, 8), nn.Linear(8, 3), kind
+
+    def forward(self, x):
+        z = self.a(x)
+        if self.kind == "side effect":
+            z = z + 0
+            F.silu(z, inplace=True)
+            return self.b(z)
+        return self.b(torch.tanh_(z.mul_(2.0)) if self.kind == "tanh" else F.silu(z, inplace=True))
+
+
+@pytest.mark.parametrize(
+    ("make", "x"),
+    [
+        (lambda: Attentive(True), SEQUENCES),
+        (lambda: InPlace("tanh"), ROWS),
+        (lambda: InPlace("returned"), ROWS),
+        (lambda: InPlace("side effect"), ROWS),
+    ],
+    ids=["attention with biases", "in place", "an activation in place", "only in place"],
+)
+def test_networks_that_opacus_does_not_train(make, x):
+    """In a loop of one's own; what cannot be followed is refused."""
+    torch.manual_seed(0)
+    model = make().double()
+    accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(COUNT), label="public", seed=0)
+    try:
+        accountant.watch(TensorDataset(x, CLASSES), steps=1)
+    except seepage.UnsupportedError as error:
+        assert "in place" in str(error)  # noqa: PT017
+        return
+    w = torch.randint(0, 2, x.shape).double() * 2 - 1
+    products = accountant._probe.products((x, CLASSES), lambda name, values: w)
+    found = Mechanism("hard", 0.5, 0.9, None).information(products)[0]
+    for i in range(COUNT):
+        some = slice(i, i + 1)
+        (expected,) = differences.information(
+            make_like(make, model),
+            CROSS_ENTROPY,
+            [x[some]],
+            [x[some], CLASSES[some]],
+            [[w[some]]],
+            bound=0.5,
+            scale=0.45,
+        )
+        assert found[i] == pytest.approx(expected, rel=1e-6)
+
+
+def make_like(make, model):
+    fresh = make().double()
+    fresh.load_state_dict(model.state_dict())
+    return fresh

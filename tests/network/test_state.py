@@ -154,7 +154,7 @@ def test_two_processes_add_up():
         process.start()
     first, second = sorted((queue.get(timeout=120) for _ in range(2)), key=lambda found: found[0])
     for process in processes:
-        process.join(30)
+        process.join(120)
         assert process.exitcode == 0
     np.testing.assert_allclose(first[4], second[4])
     np.testing.assert_array_equal(first[2], second[2])
