@@ -27,7 +27,9 @@ def regression(steps: int) -> dict[str, Any]:
     y = 2 * x[:, :1] + 0.1 * torch.randn(people, 1)
     model, loss = nn.Sequential(nn.Linear(10, 16), nn.Tanh(), nn.Linear(16, 1)), nn.MSELoss()
     columns = {f"x{j}": [j] for j in range(10)}
-    accountant = seepage.network.FisherAccountant(model, loss, ids=range(people), groups=columns, seed=0)
+    accountant = seepage.network.FisherAccountant(
+        model, loss, ids=range(people), label="public", groups=columns, seed=0
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.5)
     sampler = seepage.network.PoissonSampler(people, sample_rate=0.1, steps=steps)
     module, optimizer, loader = accountant.attach(
@@ -35,6 +37,7 @@ def regression(steps: int) -> dict[str, Any]:
         model=model,
         optimizer=optimizer,
         data_loader=DataLoader(TensorDataset(x, y), batch_sampler=sampler),
+        epochs=1,
         noise_multiplier=NOISE,
         max_grad_norm=NORM,
     )

@@ -91,8 +91,12 @@ def client(plan=None, *, fit=fit, **options):
     def train(message, context):
         model = Net()
         model.load_state_dict(message.content["arrays"].to_torch_state_dict())
-        fit(model, *people(message, context), plan)
-        return reply_with(message, model.state_dict())
+        try:
+            x, y = settings["data"](message, context)
+        except ValueError:
+            x, y = people(message, context)
+        fit(model, x, y, plan)
+        return reply_with(message, model.state_dict(), **{"num-examples": len(x)})
 
     return app
 

@@ -45,7 +45,7 @@ def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
     refused = frame[frame["round"] == 2]
     assert set(refused["client"]) == clients
     assert refused["action"].tolist() == ["refused"] * 2
-    assert refused["reason"].str.contains("is above 0.8").all()
+    assert refused["reason"].str.contains("a limit is exceeded").all()
     assert refused["dfil"].isna().all()
     assert refusals.count("dfil of") >= 2
     assert "aggregate_train: Received 0 results and 2 failures" in log

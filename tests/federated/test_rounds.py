@@ -34,7 +34,7 @@ def test_the_frame_has_a_row_for_each_layer_and_one_for_each_reply_without(repli
     assert frame["layer"].tolist() == ["first", "second", "all layers"] * 2 + [""] * 3
     assert frame["action"].tolist() == ["sent"] * 4 + ["dropped", "sent", "refused", "failed", "unmeasured"]
     assert frame["reason"].tolist()[6:] == [
-        "dfil of first is above 1e-06; dfil of second is above 1e-06",
+        "a limit is exceeded (the client's log says which)",
         "no <b>memory</b>",
         "",
     ]

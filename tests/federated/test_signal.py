@@ -72,16 +72,26 @@ def test_one_direction_tells_all_about_one_value(norm):
     np.testing.assert_allclose(measured(network, examples, plan, probes=1).information, np.array(expected), rtol=1e-10)
 
 
-@pytest.mark.parametrize("norm", [None, 0.2, 100.0])
-def test_layers_add_up_to_the_accountant(network, examples, norm):
+def accounted(network, examples, clip):
+    """An accountant that has seen one step of all these people, with noise of size one."""
+    from torch.utils.data import TensorDataset
+
     from seepage.network import FisherAccountant
 
+    people = range(len(examples[0]))
+    accountant = FisherAccountant(network, LOSS, ids=people, label="public", seed=0)
+    accountant.watch(TensorDataset(*examples), steps=1)
+    accountant.step(noise_multiplier=1 / clip, max_grad_norm=clip, sample_rate=None, batch=people)
+    return accountant
+
+
+@pytest.mark.parametrize("norm", [None, 0.2, 100.0])
+def test_layers_add_up_to_the_accountant(network, examples, norm):
     clip = norm or 1e6
     plan = clients.training(max_grad_norm=norm, noise_multiplier=0.0, batch_size=COUNT)
     x, y = examples
     many = (x.repeat(400, 1), y.repeat(400))
-    accountant = FisherAccountant(network, LOSS, ids=range(len(many[0])), seed=0)
-    accountant.observe(many, range(len(many[0])), noise_multiplier=1 / clip, max_grad_norm=clip, sample_rate=None)
+    accountant = accounted(network, many, clip)
     # The noise of the accountant's step is one.
     dfil = accountant.leakage().examples["dfil"].to_numpy().reshape(400, COUNT)
     np.testing.assert_allclose(information(network, examples, plan).sum(1), (dfil**2).mean(0), rtol=0.2)

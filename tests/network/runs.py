@@ -26,29 +26,29 @@ def network() -> nn.Module:
 
 
 class Run:
-    """One training run; `probes=None` is Opacus alone."""
+    """One training run; `sweeps=None` is Opacus alone."""
 
     def __init__(
-        self, mode="hooks", probes=1, workers=0, make=torch.optim.SGD, batch_sampler=None, accountant=None,
-        labels=LABELS, **options,
+        self, mode="hooks", sweeps=4, workers=0, make=torch.optim.SGD, batch_sampler=None, accountant=None,
+        labels=LABELS, epochs=2, build=network, **options,
     ):  # fmt: skip
-        self.model, self.criterion, self.engine = network(), nn.CrossEntropyLoss(), PrivacyEngine()
+        torch.manual_seed(2)
+        self.model, self.criterion, self.engine = build(), nn.CrossEntropyLoss(), PrivacyEngine()
         data = TensorDataset(IMAGES, labels)
-        shuffled = torch.Generator().manual_seed(3)
         sampling = {"batch_sampler": batch_sampler} if batch_sampler else {"batch_size": 10, "shuffle": True}
-        loader = DataLoader(data, num_workers=workers, generator=shuffled, **sampling)
+        loader = DataLoader(data, num_workers=workers, **sampling)
         optimizer = make(self.model.parameters(), lr=0.05)
         options = {
             **OPTIONS, "grad_sample_mode": mode, "noise_generator": torch.Generator().manual_seed(5), **options
         }  # fmt: skip
         self.accountant = None
-        if probes is None:
+        if sweeps is None:
             made = self.engine.make_private(module=self.model, optimizer=optimizer, data_loader=loader, **options)
         else:
-            settings = {"ids": range(PEOPLE), "probes": probes, "seed": 0, **(accountant or {})}
+            settings = {"ids": range(PEOPLE), "label": "public", "sweeps": sweeps, "seed": 0, **(accountant or {})}
             self.accountant = seepage.network.FisherAccountant(self.model, self.criterion, **settings)
             made = self.accountant.attach(
-                self.engine, model=self.model, optimizer=optimizer, data_loader=loader, **options
+                self.engine, model=self.model, optimizer=optimizer, data_loader=loader, epochs=epochs, **options
             )
         self.module, self.optimizer, *criterion, self.loader = made
         self.loss = criterion[0] if criterion else self.criterion

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import seepage
-from seepage.network import guo_factor, poisson_factors
-from seepage.network._amplification import tabulated
+from seepage.network import gaussian_factor, guo_factor, poisson_factors, replacement_divergence
+from seepage.network._amplification import step_factors, tabulated
 
 RATES = [1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0]
 RATIOS = [0.0, 0.01, 0.3, 1.0, 2.0, 5.0, 12.0]
@@ -31,16 +31,37 @@ def test_factors_equal_their_integrals(rate, ratio):
     assert k_perp == pytest.approx(integral(lambda t: norm.pdf(t) * post(t)), rel=1e-8)
     assert k_par == pytest.approx(integral(lambda t: norm.pdf(t) * t * t * post(t)), rel=1e-8)
     table = tabulated(rate)(np.array([ratio]))
-    assert table[0][0] == pytest.approx(float(k_perp), rel=1e-6)
-    assert table[1][0] == pytest.approx(float(k_par), rel=1e-6)
+    assert table[0][0] == pytest.approx(rate * float(k_perp), rel=1e-6)
+    assert table[1][0] == pytest.approx(rate * float(k_par), rel=1e-6)
 
 
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.3])
 def test_the_table_is_exact_to_a_millionth_everywhere(rate):
     ratio = np.random.default_rng(0).uniform(0, 30, 4000)
     exact, table = poisson_factors(rate, ratio), tabulated(rate)(ratio)
-    np.testing.assert_allclose(table[0], exact[0], rtol=1e-6)
-    np.testing.assert_allclose(table[1], exact[1], rtol=1e-6)
+    np.testing.assert_allclose(table[0], rate * exact[0], rtol=1e-6)
+    np.testing.assert_allclose(table[1], rate * exact[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rate", "batches", "ratio"), [(0.1, 2, 1.0), (0.02, 4, 0.5), (0.3, 3, 2.0)])
+def test_several_batches_in_a_step_by_simulating_the_score(rate, batches, ratio):
+    """A person may be in several of the batches that a step adds up: the mixture has as many components."""
+    random = np.random.default_rng(2)
+    draws = 1_000_000
+    j = random.binomial(batches, rate, draws)
+    o = random.standard_normal((draws, 2))
+    o[:, 0] += ratio * j
+    count = np.arange(batches + 1)
+    chance = binom.pmf(count, batches, rate) * np.exp(o[:, :1] * count * ratio - (count * ratio) ** 2 / 2)
+    chance /= chance.sum(1, keepdims=True)
+    along = (chance * count * (o[:, :1] - count * ratio)).sum(1)
+    across = (chance @ count) * o[:, 1]
+    for score, found in zip((across, along), step_factors(rate, batches, ratio), strict=True):
+        assert abs((score**2).mean() - found) < 4 * (score**2).std() / np.sqrt(draws)
+    np.testing.assert_allclose(
+        tabulated(rate, batches)(np.array([ratio])), [[f] for f in step_factors(rate, batches, ratio)], rtol=1e-6
+    )
+    np.testing.assert_allclose(step_factors(rate, 1, ratio), rate * np.array(poisson_factors(rate, ratio)))
 
 
 @pytest.mark.parametrize(("rate", "ratio"), [(0.01, 1.0), (0.1, 0.5), (0.3, 2.0), (0.01, 3.0)])
@@ -80,7 +101,9 @@ def test_both_factors_by_simulating_the_score(rate, ratio):
 def test_the_published_example():
     k_perp, k_par = poisson_factors(0.01, 1.0)
     assert (round(float(k_perp), 3), round(float(k_par), 3)) == (0.026, 0.047)
-    assert guo_factor(0.01, noise_multiplier=1.0, delta=1e-6) == pytest.approx(0.998, abs=5e-4)
+    assert gaussian_factor(0.01, noise_multiplier=1.0, delta=1e-6) == pytest.approx(0.998, abs=5e-4)
+    assert guo_factor(0.01, noise_multiplier=2.0, delta=1e-5) == pytest.approx(0.69, abs=5e-3)
+    assert guo_factor(0.01, noise_multiplier=2.0, delta=1e-9) == pytest.approx(0.93, abs=5e-3)
 
 
 @given(rate=st.floats(1e-9, 1.0), ratio=st.floats(0, 50))
@@ -104,3 +127,39 @@ def test_a_rate_that_is_no_probability_is_refused(rate):
 def test_delta_must_be_a_probability():
     with pytest.raises(seepage.InputError, match="delta"):
         guo_factor(0.1, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.01, 1.0), (0.2, 0.8), (0.5, 3.0), (0.01, 0.4)])
+def test_the_divergence_of_replacing_a_record_by_integration_and_over_pairs(rate, noise):
+    """In the plane, for pairs of gradients of norm up to C: none is farther apart than opposite ones."""
+    r = 1 / noise
+    side = np.linspace(-9 - 3 * r, 9 + 3 * r, 901)
+    x, y = np.meshgrid(side, side)
+    cell = (side[1] - side[0]) ** 2
+
+    def bell(a, b):
+        return np.exp(-((x - a) ** 2 + (y - b) ** 2) / 2) / (2 * np.pi)
+
+    def divergence(first, second):
+        p, q = (rate * bell(*g) + (1 - rate) * bell(0, 0) for g in (first, second))
+        return np.log((p**2 / np.maximum(q, 1e-300)).sum() * cell)
+
+    found = replacement_divergence(rate, noise)
+    assert divergence((r, 0), (-r, 0)) == pytest.approx(found, rel=1e-4)
+    for size, angle in ((1.0, 2.0), (1.0, 1.0), (0.7, np.pi), (0.0, 0.0), (0.4, 2.5)):
+        other = (size * r * np.cos(angle), size * r * np.sin(angle))
+        assert divergence((r, 0), other) <= found * (1 + 1e-4)
+        assert divergence(other, (r, 0)) <= found * (1 + 1e-4)
+
+
+def test_replacing_is_more_than_adding_and_four_times_it_without_sampling():
+    from opacus.accountants.analysis.rdp import compute_rdp
+
+    def adding(rate):
+        return float(compute_rdp(q=rate, noise_multiplier=1.0, steps=1, orders=[2])[0])
+
+    assert 1000 * adding(0.01) == pytest.approx(0.172, abs=5e-4)
+    assert 1000 * replacement_divergence(0.01, 1.0) == pytest.approx(0.458, abs=5e-4)
+    assert replacement_divergence(1.0, 1.0) == pytest.approx(4 * adding(1.0))
+    with pytest.raises(seepage.InputError, match="noise_multiplier"):
+        replacement_divergence(0.1, 0.0)

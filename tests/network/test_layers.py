@@ -4,13 +4,14 @@ import explicit
 import numpy as np
 import pytest
 import torch
+from test_one_step import observed
 from torch import nn
 from torch.func import functional_call, grad, hessian, jacrev
 from torch.nn import functional as F  # noqa: N812
 from zoo import ZOO, build
 
 import seepage
-from seepage.network import FisherAccountant, layer_sensitivity
+from seepage.network import layer_sensitivity
 
 NORMS = {
     "fro": lambda j: j.square().sum().sqrt() / len(j) ** 0.5,
@@ -78,9 +79,8 @@ def test_squared_input_sensitivities_add_up_to_the_trace_of_the_accountant(name)
     model, x, y = build(name)
     noise_scale, bound = 2.0, 1e6  # never clipped
     examples = explicit.published(model, F.cross_entropy, x, y, "hard", bound)
-    accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(len(x)), probes=100, seed=0)
-    accountant.observe(
-        (x, y), range(len(x)), noise_multiplier=noise_scale / bound, max_grad_norm=bound, sample_rate=None
+    accountant = observed(
+        model, nn.CrossEntropyLoss(), x, y, noise=noise_scale / bound, bound=bound, rate=None, probes=100
     )
     traces = accountant.leakage().examples["dfil"].to_numpy() ** 2 * x[0].numel()
     for i, example in enumerate(examples):
@@ -98,8 +98,7 @@ def test_with_one_input_value_they_add_up_to_the_accountant_s_trace_exactly():
     model = nn.Sequential(nn.Linear(1, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
     x, y = torch.randn(8, 1, dtype=torch.float64), torch.arange(8) % 3
     noise_scale, bound = 2.0, 1e6  # never clipped
-    accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(8))
-    accountant.observe((x, y), range(8), noise_multiplier=noise_scale / bound, max_grad_norm=bound, sample_rate=None)
+    accountant = observed(model, nn.CrossEntropyLoss(), x, y, noise=noise_scale / bound, bound=bound, rate=None)
     for i, trace in enumerate(accountant.information().traces[:, 0]):
         some = slice(i, i + 1)
         found = layer_sensitivity(model, nn.CrossEntropyLoss(), x[some], y[some], wrt="input", normalized=False)

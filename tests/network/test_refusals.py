@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import torch
 from opacus import PrivacyEngine
@@ -16,6 +15,14 @@ from seepage.network import FisherAccountant, patches, susceptibility
 
 LOSS = nn.CrossEntropyLoss()
 OBSERVED = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "sample_rate": None}
+X, Y = torch.randn(3, 4), torch.tensor([0, 1, 1])
+THREE = {"ids": range(3), "label": "public"}
+
+
+def observe(accountant, ids=(0, 1, 2), x=X, **changed):
+    accountant.watch(TensorDataset(x, Y), steps=2)
+    for _ in range(2):
+        accountant.step(batch=ids, **{**OBSERVED, **changed})
 
 
 class Centered(nn.Module):
@@ -27,6 +34,11 @@ class Centered(nn.Module):
 
     def forward(self, x):
         return self.last(x - x.mean(0))
+
+
+class First(nn.Module):
+    def forward(self, pair):
+        return pair[0]
 
 
 class Pair(nn.Module):
@@ -49,25 +61,26 @@ class Pair(nn.Module):
 )
 def test_networks(model, reason):
     with pytest.raises(seepage.UnsupportedError, match=reason):
-        FisherAccountant(model, LOSS, ids=range(3))
+        FisherAccountant(model, LOSS, **THREE)
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"), [(Centered(), "other examples in the batch"), (Pair(), "returns a tuple")]
+    ("model", "reason"),
+    [(Centered(), "other examples in the batch"), (nn.Sequential(Pair(), First(), nn.Linear(2, 2)), "returns a tuple")],
 )
 def test_networks_that_only_running_them_shows(model, reason):
-    accountant = FisherAccountant(model, LOSS, ids=range(3))
-    with pytest.raises(seepage.UnsupportedError, match=reason):
-        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+    accountant = FisherAccountant(model, LOSS, **THREE)
+    with pytest.raises((seepage.UnsupportedError, seepage.InputError), match=reason):
+        observe(accountant)
 
 
 def test_kinks_are_warned_of_once():
     with pytest.warns(UserWarning, match=r"kinks \(MaxPool1d, ReLU\)") as caught:
         accountant = FisherAccountant(
-            nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.MaxPool1d(2), nn.Linear(2, 2)), LOSS, ids=range(3)
+            nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.MaxPool1d(2), nn.Linear(2, 2)), LOSS, **THREE
         )
     assert len(caught) == 1
-    accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+    observe(accountant)
 
 
 def test_kinks_in_a_forward_method_are_warned_of_once():
@@ -79,11 +92,9 @@ def test_kinks_in_a_forward_method_are_warned_of_once():
         def forward(self, x):
             return self.last(nn.functional.relu(self.first(x)))
 
-    accountant = FisherAccountant(Functional(), LOSS, ids=range(3))
-    batch = (torch.randn(3, 4), torch.tensor([0, 1, 1]))
+    accountant = FisherAccountant(Functional(), LOSS, **THREE)
     with pytest.warns(UserWarning, match=r"kinks \(relu\)"):
-        accountant.observe(batch, range(3), **OBSERVED)
-    accountant.observe(batch, range(3), **OBSERVED)
+        observe(accountant)
     assert any("kinks" in sentence for sentence in accountant.leakage().assumptions)
 
 
@@ -92,6 +103,10 @@ def test_kinks_in_a_forward_method_are_warned_of_once():
     [
         ({"probes": 0}, "probes"),
         ({"probes": "many"}, "probes"),
+        ({"probes": 0.5}, "probes"),
+        ({"sweeps": 0}, "sweeps"),
+        ({"people": 4}, "between 1 and the 3"),
+        ({"people": [7]}, "nobody called 7"),
         ({"clipping": "soft"}, "'soft'"),
         ({"label": "secret"}, "'secret'"),
         ({"groups": {}}, "names no group"),
@@ -102,7 +117,7 @@ def test_kinks_in_a_forward_method_are_warned_of_once():
 )
 def test_settings(settings, reason):
     with pytest.raises(seepage.InputError, match=reason):
-        FisherAccountant(nn.Linear(4, 2), LOSS, **{"ids": range(3), **settings})
+        FisherAccountant(nn.Linear(4, 2), LOSS, **{**THREE, **settings})
 
 
 @pytest.mark.parametrize(
@@ -115,15 +130,15 @@ def test_settings(settings, reason):
     ],
 )
 def test_groups(groups, reason):
-    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3), groups=groups)
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE, groups=groups)
     with pytest.raises(seepage.InputError, match=reason):
-        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+        observe(accountant)
 
 
 @pytest.mark.parametrize(
     ("ids", "changed", "reason"),
     [
-        ([0, 1], {}, "3 examples, but 2 ids"),
+        (None, {}, "give batch="),
         ([0, 1, 9], {}, "nobody called 9"),
         ([0, 1, 2], {"noise_multiplier": 0.0}, "infinite"),
         ([0, 1, 2], {"max_grad_norm": -1.0}, "max_grad_norm"),
@@ -131,27 +146,51 @@ def test_groups(groups, reason):
     ],
 )
 def test_observations(ids, changed, reason):
-    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3))
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
     with pytest.raises(seepage.InputError, match=reason):
-        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), ids, **{**OBSERVED, **changed})
+        observe(accountant, ids, **changed)
+
+
+def test_steps_without_watching_and_steps_of_two_kinds():
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
+    with pytest.raises(seepage.InputError, match="watch"):
+        accountant.step(**OBSERVED)
+    observe(accountant)
+    with pytest.raises(seepage.InputError, match="or none"):
+        accountant.step(**{**OBSERVED, "sample_rate": 0.5})
+    with pytest.raises(seepage.InputError, match="attached already"):
+        accountant.watch(TensorDataset(X, Y), steps=2)
+    with pytest.raises(seepage.InputError, match="2 examples, but ids names 3"):
+        FisherAccountant(nn.Linear(4, 2), LOSS, **THREE).watch(TensorDataset(X[:2], Y[:2]), steps=2)
+
+
+def test_the_label_has_no_default():
+    with pytest.raises(TypeError, match="label"):
+        FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3))
+
+
+def test_batches_that_do_not_say_what_the_target_is():
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
+    with pytest.raises(seepage.InputError, match="forward="):
+        accountant.watch([{"a": x, "b": y} for x, y in zip(X, Y, strict=True)], steps=2)
 
 
 def test_the_same_person_twice_in_a_step():
-    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3))
+    accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
     with pytest.raises(seepage.UnsupportedError, match="twice"):
-        accountant.observe((torch.randn(2, 4), torch.tensor([0, 1])), [1, 1], **OBSERVED)
+        observe(accountant, [1, 1])
 
 
 def test_a_loss_that_gives_no_value_for_each_example():
-    accountant = FisherAccountant(nn.Linear(4, 2), lambda out, y: out.mean(), ids=range(3))
+    accountant = FisherAccountant(nn.Linear(4, 2), lambda out, y: out.mean(0), **THREE)
     with pytest.raises(seepage.InputError, match="one value for each example"):
-        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+        observe(accountant)
 
 
 def test_private_labels_that_cannot_move():
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3), label="private")
     with pytest.raises(seepage.UnsupportedError, match="one-hot"):
-        accountant.observe((torch.randn(3, 4), torch.tensor([0, 1, 1])), range(3), **OBSERVED)
+        observe(accountant)
 
 
 @pytest.mark.parametrize(
@@ -167,20 +206,21 @@ def test_private_labels_that_cannot_move():
 )
 def test_ways_of_training(options, reason):
     model = network()
-    accountant = FisherAccountant(model, LOSS, ids=range(PEOPLE))
+    accountant = FisherAccountant(model, LOSS, ids=range(PEOPLE), label="public")
     with pytest.raises((seepage.InputError, seepage.UnsupportedError), match=reason):
         accountant.attach(
             PrivacyEngine(),
             model=model,
             optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
             data_loader=DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10),
+            epochs=1,
             **options,
         )
 
 
 def test_another_network_or_another_data_set():
     model = network()
-    accountant = FisherAccountant(model, LOSS, ids=range(5))
+    accountant = FisherAccountant(model, LOSS, ids=range(5), label="public")
     loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10)
     for given, reason in ((model, "40 examples, but ids names 5"), (network(), "another network")):
         with pytest.raises(seepage.InputError, match=reason):
@@ -189,47 +229,20 @@ def test_another_network_or_another_data_set():
                 model=given,
                 optimizer=torch.optim.SGD(given.parameters(), lr=0.1),
                 data_loader=loader,
+                epochs=1,
                 noise_multiplier=1.0,
                 max_grad_norm=1.0,
             )
 
 
-def test_training_on_batches_that_nobody_announced():
-    run = Run("hooks", 1)
-    with pytest.raises(seepage.InputError, match="did not come from the data loader"):
-        run.module(IMAGES[:3])
-    x, _ = next(iter(run.loader))
-    with pytest.raises(seepage.InputError, match="whole"):
-        run.module(x[:2])
-    torch.testing.assert_close(run.weights, Run("hooks", None).weights)
-
-
-def test_a_loss_that_is_not_that_of_training():
-    run = Run("hooks", 2)
-    x, y = next(iter(run.loader))
-    (3 * run.loss(run.module(x), y)).backward()
-    with pytest.raises(seepage.InputError, match="not those of the loss"):
-        run.optimizer.step()
-
-
-def test_going_back_twice():
-    run = Run("hooks", 1)
-    x, y = next(iter(run.loader))
-    loss = run.loss(run.module(x), y)
-    loss.backward(retain_graph=True)
-    with pytest.raises(seepage.UnsupportedError, match="second backward pass"):
-        loss.backward()
-    run.accountant._attachment._drop()
-
-
 def test_attaching_twice():
-    run = Run("hooks", 1)
+    run = Run("hooks")
     with pytest.raises(seepage.InputError, match="attached already"):
-        run.accountant.attach(run.engine, model=run.model, optimizer=run.optimizer, data_loader=run.loader)
+        run.accountant.attach(run.engine, model=run.model, optimizer=run.optimizer, data_loader=run.loader, epochs=1)
 
 
 def test_nothing_is_reported_before_training_nor_about_sets_of_people():
-    run = Run("hooks", 1)
+    run = Run("hooks")
     with pytest.raises(seepage.UnansweredError, match="No step"):
         run.accountant.leakage()
     leakage = run.train(epochs=1).accountant.leakage()
@@ -243,7 +256,7 @@ def test_nothing_is_reported_before_training_nor_about_sets_of_people():
 
 def test_synchronizing_without_a_process_group():
     with pytest.raises(seepage.InputError, match="process group"):
-        Run("hooks", 1).accountant.synchronize()
+        Run("hooks").accountant.synchronize()
 
 
 def test_patches_of_no_size():
@@ -274,11 +287,11 @@ def test_a_missing_extra_is_named():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_plan_says_the_memory_beforehand():
-    accountant = FisherAccountant(network(), LOSS, ids=range(1000), spectrum=8, probes=0.25)
-    plan = accountant.plan(IMAGES)
+def test_plan_says_cost_and_memory_beforehand():
+    accountant = FisherAccountant(network(), LOSS, ids=range(1000), label="public", spectrum=8)
+    plan = accountant.plan(IMAGES, steps=1000, batch_size=50)
     assert plan.sketch_bytes == 4 * 1000 * 36 * 8
-    assert plan.bytes == plan.sketch_bytes + plan.ledger_bytes
-    assert "0.25 of the steps" in str(plan)
+    assert plan.bytes == plan.sketch_bytes + 8 * 1000 * 4 * 5
+    assert plan.cost == pytest.approx(1 + 1.6 * 4000 / 50000)
+    assert "1.1 times the work" in str(plan)
     assert "1.15 MB" in str(plan)
-    assert np.isfinite(plan.ledger_bytes)

@@ -1,7 +1,7 @@
 """What the layers of an update give away, given the noise on each: what limits are about, and what may be told."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,11 @@ class Exposure:
             "sensitivity": self.sensitivity[layer],
         }
 
+    def whole(self, layers: Collection[str]) -> Array:
+        """Return the dFIL of each person from these layers together."""
+        squares = [self.dfil(layer) ** 2 for layer in layers]
+        return np.sqrt(np.sum(squares, 0)) if squares else np.zeros(len(self.signal.information))
+
     def noise_for(self, policy: LayerPolicy, layer: str) -> float:
         """Return the noise on gradients with which the layer meets its limits."""
         place = self._place(layer)
@@ -63,11 +68,11 @@ class Exposure:
                 "dfil_worst_ten": dfil.worst_ten,
                 "susceptibility": slope.mean,
                 "susceptibility_worst_ten": slope.worst_ten,
+                # That a layer is dropped everybody sees; which one needed noise would tell of the most exposed person.
                 "dropped": layer in dropped,
-                "noised": layer in noised,
             }
-        sent = [self.dfil(layer) ** 2 for layer in self.signal.layers if layer not in dropped]
-        whole = Spread.of(np.sqrt(np.sum(sent, 0)) if sent else np.zeros(len(self.signal.information)))
+        sent = [layer for layer in self.signal.layers if layer not in dropped]
+        whole = Spread.of(self.whole(sent))
         found[WHOLE] = {
             "dfil": whole.mean,
             "dfil_worst_ten": whole.worst_ten,

@@ -6,6 +6,8 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -17,9 +19,10 @@ from torch import nn
 from seepage._errors import InputError
 from seepage._tables import column_values
 from seepage.federated._exposure import Exposure
-from seepage.federated._policy import Breach, LayerPolicy
+from seepage.federated._policy import LayerPolicy
 from seepage.federated._report import SUPPORT, to_metrics
-from seepage.federated._signal import Examples, measure, parameters_of, some_of
+from seepage.federated._signal import Examples, expected_move, measure, parameters_of, some_of
+from seepage.federated._spent import Spent
 from seepage.federated._training import LocalTraining
 from seepage.federated._update import State, Update, received
 from seepage.network import _layers, layer_sensitivity
@@ -45,6 +48,7 @@ def leakage_mod(
     people: int | None = None,
     probes: int = 1,
     wrt: Literal["label", "output", "input"] = "label",
+    ledger: str | PathLike[str] | None = None,
 ) -> Mod:
     """Return a mod for a Flower `ClientApp` that measures each update before it leaves, and enforces limits on it.
 
@@ -75,6 +79,9 @@ def leakage_mod(
         Random directions for dFIL. More make it more exact.
     wrt : {"label", "output", "input"}, default="label"
         What sensitivity is with respect to.
+    ledger : path, optional
+        A file of the client's own in which what all rounds gave away is counted, beside Flower's state: for clients
+        that start anew between rounds.
 
     Examples
     --------
@@ -108,7 +115,8 @@ def leakage_mod(
     _layers.check(network)
     _layers.warn_of_kinks(_layers.kinked(network))
     policy.check(parameters_of(network))
-    return _Guard(model, loss, data, training, policy, on_breach, people, probes, wrt)
+    file = None if ledger is None else Path(ledger)
+    return _Guard(model, loss, data, training, policy, on_breach, people, probes, wrt, file)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +130,7 @@ class _Guard:
     people: int | None
     probes: int
     wrt: Literal["label", "output", "input"]
+    ledger: Path | None
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         if message.metadata.message_type.partition(".")[0] != "train":
@@ -139,11 +148,13 @@ class _Guard:
             breaches = self._guarded(message, context, before, reply, trained)
         except Exception as error:
             return _unmeasured(message, error)
-        return _refusal(message, "; ".join(map(str, breaches))) if breaches else reply
+        if not breaches:
+            return reply
+        # Which limit of which layer somebody is above is theirs: it stays here, in the client's log.
+        _log.error("%s: %s", REFUSED, "; ".join(breaches))
+        return _refusal(message, "a limit is exceeded (the client's log says which)")
 
-    def _guarded(
-        self, message: Message, context: Context, before: State, reply: Message, trained: float
-    ) -> list[Breach]:
+    def _guarded(self, message: Message, context: Context, before: State, reply: Message, trained: float) -> list[str]:
         """Measure the reply, change what must be changed, and add metrics; return the breaches that forbid it."""
         start = time.perf_counter()
         generator = torch.Generator().manual_seed(secrets.randbits(63))
@@ -152,7 +163,9 @@ class _Guard:
         with torch.random.fork_rng(devices=[]):
             network = self.model()
             update = Update.of(reply, before, parameters_of(network))
-            update.check_noise(training)
+            _check_examples(reply, len(everyone[0]))
+            started = {name: torch.from_numpy(value) for name, value in before.items()}
+            update.check(training, expected_move(network, self.loss, started, everyone, training, generator))
             states = [before] if training.steps == 1 else [before, {**before, **update.after}]
             weights = [{name: torch.from_numpy(value) for name, value in state.items()} for state in states]
             people = self._people(everyone, generator)
@@ -162,11 +175,13 @@ class _Guard:
             )  # fmt: skip
             network.load_state_dict(weights[0])
             sensitivity = _sensitivity(network, self.loss, *people["sensitivity"], self.wrt)
-        exposure = Exposure(signal, sensitivity, dict.fromkeys(signal.layers, training.noise_scale))
+        # Noise whose presence cannot be checked earns no credit.
+        noise = 0.0 if training.stride is None else training.noise_scale
+        exposure = Exposure(signal, sensitivity, dict.fromkeys(signal.layers, noise))
         breaches = self.policy.breaches({layer: exposure.worst(layer) for layer in update.sent})
         broken = dict.fromkeys(breach.layer for breach in breaches)
         if breaches and self.on_breach == "refuse":
-            return breaches
+            return [str(breach) for breach in breaches]
         if breaches and self.on_breach == "drop":
             update.drop(broken)
             update.write()
@@ -174,11 +189,15 @@ class _Guard:
             exposure = self._noised(update, exposure, training, list(broken))
             remaining = self.policy.breaches({layer: exposure.worst(layer) for layer in update.sent})
             if remaining:
-                return remaining
+                return [str(breach) for breach in remaining]
             update.write()
         dropped = {layer for layer in signal.layers if layer not in update.sent}
         dropped |= set(broken) if self.on_breach == "drop" else set()
         noised = set(broken) if self.on_breach == "noise" else set()
+        whole = float(exposure.whole([layer for layer in signal.layers if layer not in dropped]).max(initial=0.0))
+        over = self._over(whole, Spent(context, self.ledger))
+        if over:
+            return over
         overall = {
             "people": len(people["all"][0]),
             "training_seconds": trained,
@@ -187,11 +206,26 @@ class _Guard:
         _add(reply, to_metrics(exposure.rows(dropped, noised), overall))
         return []
 
+    def _over(self, whole: float, spent: Spent) -> list[str]:
+        """Count what the update gives away as a whole, unless it is above a limit; return the limits."""
+        policy = self.policy
+        if policy.update_dfil is not None and not whole <= policy.update_dfil * (1 + 1e-9):
+            return [f"dfil of the whole update is above {policy.update_dfil:g}"]
+        if policy.total_dfil is not None:
+            if not spent.within(whole, policy.total_dfil):
+                return [f"dfil of all rounds is above {policy.total_dfil:g}"]
+            spent.add(whole)
+        return []
+
     def _people(self, everyone: Examples, generator: torch.Generator) -> dict[str, Examples]:
         """Return whom to measure for what: all for what has a limit, some for the mean of what has none."""
         guarded = some_of(everyone, self.people, generator)
         some = some_of(guarded, _ENOUGH_FOR_A_MEAN, generator)
-        limited = {name: getattr(self.policy, name) is not None for name in ("dfil", "susceptibility")}
+        policy = self.policy
+        limited = {
+            "dfil": any(limit is not None for limit in (policy.dfil, policy.update_dfil, policy.total_dfil)),
+            "susceptibility": policy.susceptibility is not None,
+        }
         # Of sensitivity, the mean is what is limited.
         return {"all": guarded, "sensitivity": some} | {k: guarded if v else some for k, v in limited.items()}
 
@@ -214,6 +248,16 @@ class _Guard:
 def _sensitivity(network: nn.Module, loss: Loss, x: Any, y: Any, wrt: Any) -> dict[str, float]:
     found = layer_sensitivity(network, loss, x, y, wrt=wrt, norm="fro")
     return dict(zip(column_values(found["name"]), map(float, column_values(found["sensitivity"])), strict=True))
+
+
+def _check_examples(reply: Message, count: int) -> None:
+    """Refuse a reply that says it is about other people than the mod was given."""
+    for record in reply.content.metric_records.values():
+        said = record.get("num-examples")
+        if said is not None and said != count:
+            raise InputError(
+                f"The reply is about {said} examples, but data returned {count}: measure those of the round."
+            )
 
 
 def _add(reply: Message, metrics: dict[str, float]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from seepage._errors import InputError
 
 QUANTITIES = ("dfil", "susceptibility", "sensitivity")
+WHOLE = ("update_dfil", "total_dfil")
 Limit = float | Mapping[str, float] | None
 
 
@@ -40,6 +41,11 @@ class LayerPolicy:
         The largest privacy loss-input susceptibility of anyone, in units of the noise (without noise, of the gradient).
     sensitivity : float or mapping, optional
         The largest mean sensitivity of the layer's gradient (Mo et al. 2021). No noise changes it.
+    update_dfil : float, optional
+        The largest dFIL of anyone from all layers of a round together.
+    total_dfil : float, optional
+        The same from all rounds so far together, counted in the client's state: the root of the sum, over rounds, of
+        the largest square. An update that would exceed it is refused, whatever else is done on a breach.
 
     Examples
     --------
@@ -52,10 +58,16 @@ class LayerPolicy:
     dfil: Limit = None
     susceptibility: Limit = None
     sensitivity: Limit = None
+    update_dfil: float | None = None
+    total_dfil: float | None = None
 
     def __post_init__(self) -> None:
-        if all(getattr(self, quantity) is None for quantity in QUANTITIES):
+        if all(getattr(self, name) is None for name in (*QUANTITIES, *WHOLE)):
             raise InputError("A LayerPolicy without a limit guards nothing: set dfil, susceptibility or sensitivity.")
+        for name in WHOLE:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"The limit {name} must be a positive number, not {value!r}.")
         for quantity in QUANTITIES:
             limit = getattr(self, quantity)
             if isinstance(limit, Mapping):
@@ -66,7 +78,7 @@ class LayerPolicy:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot be pickled; what they show can.
-        limits = {quantity: getattr(self, quantity) for quantity in QUANTITIES}
+        limits = {name: getattr(self, name) for name in (*QUANTITIES, *WHOLE)}
         return _policy, ({k: dict(v) if isinstance(v, Mapping) else v for k, v in limits.items()},)
 
     def limit(self, quantity: str, layer: str) -> float:

@@ -61,8 +61,13 @@ def to_metrics(rows: Mapping[str, Mapping[str, float]], overall: Mapping[str, fl
     """Return the metrics of a reply. All clients of a model have the same names, as Flower's strategies demand."""
     found = {f"{PREFIX}/{name}": float(overall[name]) for name in OVERALL}
     for layer, values in rows.items():
-        found |= {f"{PREFIX}/{layer}/{column}": float(values[column]) for column in COLUMNS if column in values}
+        found |= {f"{PREFIX}/{layer}/{column}": coarse(values[column]) for column in COLUMNS if column in values}
     return found
+
+
+def coarse(value: float) -> float:
+    """Return a number to two digits: enough to see where a round stands, and next to nothing about one person."""
+    return float(f"{float(value):.2g}")
 
 
 def from_metrics(metrics: Mapping[str, object]) -> tuple[dict[str, dict[str, float]], dict[str, float]]:

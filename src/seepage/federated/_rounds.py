@@ -29,6 +29,7 @@ ASSUMPTIONS = (
     "dFIL comes from random directions: it is unbiased for each person's information, and errs upwards for the most "
     "exposed.",
     "Rounds add up: over several, the square of a person's dFIL is at most the sum of squares.",
+    "Numbers are rounded to two digits.",
     "Without noise dFIL is infinite, and susceptibility is that of the squared gradient, in its own unit.",
 )
 

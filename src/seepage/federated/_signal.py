@@ -9,6 +9,7 @@ whose mean over random signs w is the layer's share of the information, in units
 add up to that of the update.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -16,21 +17,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.autograd import forward_ad
 
 from seepage._errors import InputError, UnsupportedError
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers
 from seepage.network._clipping import Clipping, clipping_of
-from seepage.network._ghost import Call, Moving
 from seepage.network._losses import Loss, per_example
 from seepage.network._susceptibility import squared_norms
-from seepage.network._tangents import TangentPass
+from seepage.network._tangents import Carrier, Products
+from seepage.network._updates import Update
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
 Examples = tuple[Tensor, Tensor]
 
 _BATCH = 256
+# In which the weights are followed to where training without noise would lead.
+_STRIDES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,25 +54,6 @@ class Signal:
     layers: tuple[str, ...]
     information: Array
     susceptibility: Array
-
-
-class _LayeredPass(TangentPass):
-    """A pass with a direction that keeps the three products of each layer apart."""
-
-    def __init__(self, model: nn.Module, signs: torch.Generator) -> None:
-        super().__init__(model, lambda values: _signs(values, signs))
-        self.products: dict[str, Tensor] = {}
-
-    def _measure(self, call: Call, back: Moving) -> None:
-        before, self._total = self._total, None
-        super()._measure(call, back)
-        found, self._total = self._total, before
-        if found is None or call.name in self.products or max(self._uses.values()) > 1:
-            raise UnsupportedError(
-                f"The layer {call.name!r} is used more than once in the network: its share of an update cannot be told."
-            )
-        self.products[call.name] = found.double()
-        self._add(found)
 
 
 def measure(
@@ -101,12 +86,13 @@ def measure(
         model.load_state_dict(dict(state))
         if not _layers.is_separable(model, (people["dfil"][0][:_BATCH],), {}):
             raise UnsupportedError("The network's output for an example changes with the others in the batch.")
-        squares = [_information(model, loss, *b, rule, layers, probes, generator) for b in _batches(*people["dfil"])]
+        carrier = Carrier(model)
+        squares = [_information(carrier, loss, *b, rule, layers, probes, generator) for b in _batches(*people["dfil"])]
         slopes = [_susceptibility(model, loss, *b, rule, layers) for b in _batches(*people["susceptibility"])]
         information.append(np.concatenate(squares))
         susceptibility.append(np.concatenate(slopes))
-    # In how many of the steps a person takes part, on average.
-    rounds = training.steps * training.batch_size / of
+    # In how many of the steps a person who takes part does so: nobody in a fraction of one.
+    rounds = math.ceil(training.steps * training.batch_size / of)
     values = float(people["dfil"][0][0].numel())
     return Signal(layers, rounds * np.mean(information, 0) / values, rounds * np.mean(susceptibility, 0))
 
@@ -123,7 +109,7 @@ def _batches(x: Tensor, y: Tensor) -> list[Examples]:
 
 
 def _information(
-    model: nn.Module,
+    carrier: Carrier,
     loss: Loss,
     x: Tensor,
     y: Tensor,
@@ -135,21 +121,18 @@ def _information(
     """Return the mean over random directions of |g_l'|^2, shape (people, layers)."""
     total = torch.zeros(len(layers), len(x), dtype=torch.float64)
     for _ in range(probes):
-        passing = _LayeredPass(model, generator)
-        try:
-            output = model(*passing.open((x,)))
-            passing.forwarded()
-            per_example(loss, output, y, len(x)).sum().backward()
-            passing.close()
-        finally:
-            passing.abandon()
-        total += _moved(torch.stack([_of_layer(passing, name, len(x)) for name in layers]), rule)
+        found = Products(len(x))
+        carrier.carry(
+            lambda network: per_example(loss, network(x), y, len(x)),
+            lambda _, values: forward_ad.make_dual(values.detach(), _signs(values, generator)),
+            len(x),
+            found.measure,
+        )
+        found.total()
+        # A layer that this batch did not use has no gradient.
+        nothing = torch.zeros(3, len(x), dtype=torch.float64)
+        total += _moved(torch.stack([found.layers.get(name, nothing).cpu() for name in layers]), rule)
     return (total / probes).numpy().T
-
-
-def _of_layer(passing: _LayeredPass, name: str, count: int) -> Tensor:
-    # A layer that this batch did not use has no gradient.
-    return passing.products.get(name, torch.zeros(3, count, dtype=torch.float64)).cpu()
 
 
 def _moved(products: Tensor, rule: Clipping | None) -> Tensor:
@@ -193,6 +176,34 @@ def parameters_of(model: nn.Module) -> dict[str, tuple[str, ...]]:
         layer: tuple(names[id(p)] for p in unit.parameters() if p.requires_grad and id(p) in names)
         for layer, unit in _layers.units(model)
     }
+
+
+def expected_move(
+    model: nn.Module,
+    loss: Loss,
+    state: Mapping[str, Tensor],
+    examples: Examples,
+    training: LocalTraining,
+    generator: torch.Generator,
+) -> dict[str, NDArray[np.float64]]:
+    """Return about how far the stated training moves each weight without noise.
+
+    In a few strides instead of many steps, each over as many people as make chance small: no dearer than training.
+    """
+    if training.learning_rate is None or training.noise_scale == 0:
+        return {}
+    model.load_state_dict(dict(state))
+    strides = min(training.steps, _STRIDES)
+    length = training.learning_rate * training.steps / strides
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for _ in range(strides):
+        some = some_of(examples, max(_BATCH, 4 * training.batch_size), generator)
+        found = Update(max_grad_norm=training.max_grad_norm).of(model, loss, *some)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if name in found:
+                    parameter.sub_(length * found[name])
+    return {name: (start[name] - p.detach()).double().cpu().numpy() for name, p in model.named_parameters()}
 
 
 def some_of(examples: Examples, people: int | None, generator: torch.Generator) -> Examples:

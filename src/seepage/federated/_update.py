@@ -54,22 +54,31 @@ class Update:
         """The layers that the reply holds."""
         return tuple(layer for layer, names in self.layers.items() if any(name in self.after for name in names))
 
-    def check_noise(self, training: LocalTraining) -> None:
-        """Refuse an update that moved less than the noise alone would have moved it.
+    def check(self, training: LocalTraining, expected: Mapping[str, NDArray[np.floating]]) -> None:
+        """Refuse an update that the stated training could not have produced.
 
-        The squared length of the update in units of the noise is at least chi-squared with as many degrees of freedom
-        as parameters; curvature may shrink early noise a little, missing noise shrinks it a lot.
+        `expected` is how far the same steps without noise move each weight. What is left of the update then is noise,
+        of known size, what batches differ from each other by, and how far noise leads training astray. Less than the
+        noise means that there was less of it; much more, that there were more steps, longer gradients or other people.
         """
         if training.stride is None or training.noise_scale == 0:
             return
         names = [name for layer in self.sent for name in self.layers[layer] if name in self.after]
-        size = sum(self.after[name].size for name in names)
-        length = sum(float(np.sum((self.after[n].astype(float) - self.before[n].astype(float)) ** 2)) for n in names)
-        least = min(0.25, float(chi2.ppf(1e-9, size)) / size)
-        if not length >= least * size * (training.stride * training.noise_scale) ** 2:
+        unit = training.stride * training.noise_scale
+        moved = {n: self.before[n].astype(float) - self.after[n].astype(float) for n in names}
+        size = sum(value.size for value in moved.values())
+        left = sum(float(np.sum((moved[n] - expected[n]) ** 2)) for n in names) / unit**2
+        signal = sum(float(np.sum(expected[n] ** 2)) for n in names) / unit**2
+        # Curvature shrinks early noise a little; missing noise shrinks it a lot.
+        if not left >= 0.8 * float(chi2.ppf(1e-9, size)):
             raise InputError(
-                "The update is smaller than the noise that it is said to carry: training does not add the noise that "
-                "the mod was told of."
+                "The update carries less noise than it is said to: training does not add what it was told."
+            )
+        batches = training.batch_size / max(training.noise_multiplier, 1e-9) ** 2
+        if not left <= 1.5 * float(chi2.isf(1e-9, size)) + 4 * batches + 0.1 * signal:
+            raise InputError(
+                "The update is farther from the weights than the stated training can lead: it took more steps, did not "
+                "clip, or trained on other people than the mod was given."
             )
 
     def drop(self, layers: Iterable[str]) -> None:

@@ -75,7 +75,7 @@ def _differential(
                 "reconstruction MSE floor",
                 "everybody",
                 floor,
-                "mean squared error per value of any reconstruction",
+                "mean squared error per value of any unbiased reconstruction",
                 assumes,
             )
         )

@@ -15,7 +15,7 @@ class Guarantee:
     """A guarantee that holds for everybody alike, in the worst case over all data."""
 
     renyi: float
-    """Epsilon of Renyi differential privacy at order 2."""
+    """Epsilon of Renyi differential privacy at order 2, for replacing a record by another."""
     epsilon: float
     delta: float
     assumptions: tuple[Assumption, ...]
@@ -79,12 +79,16 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
 
 
 def reconstruction_floor(renyi: float, diameters: Sequence[float]) -> float:
-    """Return the mean squared error per value that any reconstruction has at least (eq. 5.12).
+    """Return the mean squared error per value that any unbiased reconstruction has at least (eq. 5.12).
+
+    Biased guesses are not covered: whoever always guesses the middle of the interval has no more than a quarter of its
+    square.
 
     Parameters
     ----------
     renyi : float
-        Epsilon of Renyi differential privacy at order 2.
+        Epsilon of Renyi differential privacy at order 2, for *replacing* a record by another: that for adding or
+        removing one is smaller, and does not do.
     diameters : sequence of float
         The length of the interval that each value lies in.
     """

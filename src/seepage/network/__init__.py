@@ -12,8 +12,10 @@ except ImportError as _error:
 
 from seepage._gradients import Gradients as Gradients
 from seepage.network._accountant import FisherAccountant as FisherAccountant
+from seepage.network._amplification import gaussian_factor as gaussian_factor
 from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
+from seepage.network._amplification import replacement_divergence as replacement_divergence
 from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
 from seepage.network._information import NetworkInformation as NetworkInformation

@@ -1,75 +1,84 @@
-"""The accountant: what private training gives away about each person, kept while it trains."""
+"""The accountant: what private training gives away about each person, from visits while it trains."""
 
+import hashlib
+import math
 import secrets
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.autograd import forward_ad
 
 from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._tables import column_values
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.meaning import reconstruction_floor
-from seepage.network import _layers
-from seepage.network._assumptions import assumptions
+from seepage.network import _checks, _layers
+from seepage.network._account import Stretches, Visits, estimate, split
+from seepage.network._assumptions import Circumstances, assumptions
 from seepage.network._directions import Directions
 from seepage.network._information import NetworkInformation
-from seepage.network._ledger import Ledger
-from seepage.network._losses import Loss, per_example
+from seepage.network._losses import Loss
+from seepage.network._opacus import Attachment, attach
 from seepage.network._plan import Plan
+from seepage.network._probe import LABEL, Forward, Probe, standard_forward
+from seepage.network._records import Collate, Records
 from seepage.network._sketch import Sketch, sketch_rows
 from seepage.network._step import Mechanism
-from seepage.network._tangents import TangentPass, tangent_pass
 
 Tensor = torch.Tensor
 Rows = NDArray[np.int64]
 # Of a sketch, if nobody says otherwise.
 _RANK = 8
-
-
-@dataclass(eq=False)
-class Visit:
-    """One physical batch that has been seen and not yet published."""
-
-    rows: Rows
-    probes: list[tuple[Tensor, NDArray[np.int64]]]
-    """Of each probe the three numbers and the group that each example was moved in."""
-    sketched: Tensor | None = None
+# People visited at once, at most, if nobody says otherwise.
+_TOGETHER = 256
+# The share of people, and how many at least, who are visited twice in each stretch from the third on.
+_MOST, _LEAST = 0.01, 10
 
 
 class FisherAccountant:
     """Account for what private training gives away about each person.
 
+    It needs nothing of the batches. At steps spread over the training it visits people of its own choosing: takes their
+    records from the data set and looks, at the weights of the moment, at how their gradients move with their values.
+
     Parameters
     ----------
     model : torch.nn.Module
-        The network, before Opacus wraps it.
+        The network, before Opacus wraps it. It is copied, and never touched.
     loss : callable
         The loss of training, such as ``torch.nn.CrossEntropyLoss()``.
     ids : sequence
         Who the examples of the data set are, in its order. ``range(len(dataset))`` will do.
-    probes : float, default=1
-        Random directions a step. Below 1, that share of the steps is probed, at random, and stands for the rest. The
-        estimates are unbiased for any number; their standard error is what more probes buy.
+    label : {"public", "private"}
+        Whether the label is among the private values. Private labels must be numbers (one-hot for classes).
+    sweeps : int, default=4
+        How often each person is visited, once in each of as many stretches of the training.
+    probes : int, default=1
+        Random directions a visit. The estimates are unbiased for any number; their standard error is what more visits
+        or directions buy.
+    people : int or sequence, optional
+        Visit only so many people, drawn at random, or those named; the others are left unanswered.
     clipping : {"hard", "smooth"}, default="hard"
         How gradients are bounded: hard is what Opacus does; smooth is that of Guo et al. (2022), which training then
         uses too.
-    label : {"public", "private"}, default="public"
-        Whether the label is among the private values. Private labels must be numbers (one-hot for classes). With
-        Opacus each probe is then a pass of its own, beside training's.
     groups : mapping, optional
         Names for groups of input values whose information is kept apart: lists of column numbers, or masks (see
-        `patches`). Each probe then looks at one group of each example.
+        `patches`). Each visit then takes a pass for each group.
     spectrum : bool or int, default=False
         Whether to keep a sketch of each person's information matrix, which bounds `eta`: of rank 8, or of the rank that
         is given. Without it `eta` is bounded by the trace. `plan` says what it costs.
+    forward : callable, optional
+        How training runs a batch, if not as ``model(*inputs)`` for batches ``(*inputs, target)``: given the network and
+        a batch, return the output and the target, which the loss is given.
+    batch_size : int, optional
+        People visited at once: memory and speed only. Half a batch of training by default.
     seed : int, optional
-        Of the random directions.
+        Of visits and directions.
 
     Examples
     --------
@@ -77,17 +86,16 @@ class FisherAccountant:
     >>> import torch
     >>> _ = torch.manual_seed(0)
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    >>> data = torch.utils.data.TensorDataset(torch.randn(4, 3), torch.tensor([0, 1, 1, 0]))
     >>> people = ["ann", "ben", "cat", "dan"]
     >>> accountant = seepage.network.FisherAccountant(
-    ...     model, torch.nn.CrossEntropyLoss(), ids=people, probes=4, seed=0
+    ...     model, torch.nn.CrossEntropyLoss(), ids=people, label="public", probes=4, seed=0
     ... )
-    >>> x, y = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
-    >>> for _ in range(10):
-    ...     gradients = accountant.observe(
-    ...         (x, y), people, noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=None
-    ...     )
+    >>> accountant.watch(data, steps=10)
+    >>> for _ in range(10):  # after each update of the weights
+    ...     accountant.step(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=None, batch=people)
     >>> accountant.leakage().examples["dfil"].round(1).to_dict()
-    {'ann': 1.4, 'ben': 1.2, 'cat': 1.2, 'dan': 1.3}
+    {'ann': 1.3, 'ben': 1.1, 'cat': 1.2, 'dan': 1.3}
     """
 
     def __init__(
@@ -96,111 +104,79 @@ class FisherAccountant:
         loss: Loss,
         *,
         ids: Any,
-        probes: float = 1,
+        label: Literal["public", "private"],
+        sweeps: int = 4,
+        probes: int = 1,
+        people: Any = None,
         clipping: Literal["hard", "smooth"] = "hard",
-        label: Literal["public", "private"] = "public",
         groups: Mapping[str, Any] | None = None,
         spectrum: bool | int = False,
+        forward: Forward | None = None,
+        batch_size: int | None = None,
         seed: int | None = None,
     ) -> None:
-        _layers.check(model)
-        self._kinks = _layers.kinked(model)
-        _layers.warn_of_kinks(self._kinks)
-        self.model = model
-        self.loss = loss
-        self.probes = _checked_probes(probes)
+        for name, value in (("sweeps", sweeps), ("probes", probes)):
+            if not (isinstance(value, int) and value >= 1):
+                raise InputError(f"{name} must be a positive whole number, not {value!r}.")
         if clipping not in ("hard", "smooth"):
             raise InputError(f"clipping must be 'hard' (what Opacus does) or 'smooth', not {clipping!r}.")
-        self.clipping = clipping
         if label not in ("public", "private"):
             raise InputError(f"label must be 'public' or 'private', not {label!r}.")
-        self.label = label
-        if groups is not None and not groups:
-            raise InputError("groups names no group. Leave it out to keep the total alone.")
         if not 0 <= spectrum == int(spectrum):
             raise InputError(f"spectrum must be True, False or the rank of a sketch, not {spectrum!r}.")
-        rank = _RANK if spectrum is True else int(spectrum)
+        self.model, self.loss, self.clipping, self.label = model, loss, clipping, label
+        self.sweeps, self.probes = sweeps, probes
+        self._together = batch_size
+        self._probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private")
+        self._known = Circumstances(kinks=_layers.kinked(model))
+        _layers.warn_of_kinks(self._known.kinks)
         self._ids = column_values(ids)
         if self._ids.ndim != 1 or len(self._ids) == 0:
             raise InputError(f"ids must name each example of the data set once; it has shape {self._ids.shape}.")
         self._place = _places(self._ids)
-        self._generator = torch.Generator().manual_seed(secrets.randbits(63) if seed is None else seed)
+        self._random = np.random.default_rng(secrets.randbits(63) if seed is None else seed)
+        self._generator = torch.Generator().manual_seed(int(self._random.integers(2**62)))
+        self._seed = int(self._random.integers(2**62))
+        self._aimed = self._generator.get_state()
+        """The generator of directions before the visits whose step is not yet taken."""
+        self._visited = self._chosen(people)
         self._directions = Directions(groups, label == "private", self._generator)
-        self._ledger = Ledger(len(self._ids), self._directions.count)
-        self._elsewhere = Ledger(len(self._ids), self._directions.count)
-        """What other ranks have seen, and this one before the last exchange."""
+        self._visits = Visits(len(self._ids), len(self._directions.names))
+        self._sizes = np.zeros((len(self._ids), len(self._directions.names)))
+        rank = _RANK if spectrum is True else int(spectrum)
         self._sketch = Sketch(len(self._ids), rank) if rank else None
+        if self._sketch is not None and label == "private":
+            raise InputError("A spectrum needs one floating-point input and public labels. Use spectrum=False.")
         self._history: list[tuple[Mechanism, str, int]] = []
-        self._pending: list[Visit] = []
-        self._sizes: NDArray[Any] | None = None
-        self._label_size = 0
-        self._at_embedding = False
-        self._checked_mixing = False
-        self._attachment: Any = None
+        self._drawn: list[NDArray[np.float64]] = []
+        """For each stretch, how often each person was in a batch, where that is known and counts."""
+        self._batches = 0
+        self._stretches: Stretches | None = None
+        self._records: Records | None = None
+        self._scheduled: dict[int, list[Rows]] = {}
+        self._planned = 0
+        """The stretches that have been planned."""
+        self._pending: list[tuple[Rows, Any, list[Tensor]]] = []
+        self._modes: Any = None
+        self._attachment: Attachment | None = None
+        self._by_hand = False
+        self._gathered: tuple[int, list[dict[str, Any]]] | None = None
 
     @property
     def steps(self) -> int:
         """The steps of training that have been accounted for."""
         return sum(count for _, _, count in self._history)
 
-    def observe(
+    def attach(
         self,
-        batch: tuple[Any, Any],
-        ids: Any,
+        privacy_engine: Any,
         *,
-        noise_multiplier: float,
-        max_grad_norm: float,
-        sample_rate: float | None,
-        gradients: bool = True,
-    ) -> dict[str, Tensor] | None:
-        """Account for one step of a training loop of your own, before its parameters change.
-
-        Parameters
-        ----------
-        batch : (inputs, labels)
-            The examples of the step.
-        ids : sequence
-            Who they are.
-        noise_multiplier, max_grad_norm : float
-            The noise that the step adds to the sum of clipped gradients has standard deviation
-            ``noise_multiplier * max_grad_norm``.
-        sample_rate : float or None
-            The probability with which each person was drawn into the batch, if batches are drawn by Poisson sampling
-            (see `PoissonSampler`) and stay secret. None for any other way: then no credit is given for it.
-        gradients : bool, default=True
-            Return the sum of clipped gradients, which this pass yields anyhow. Without them, a fraction of the steps
-            can be skipped when `probes` is below 1.
-
-        Returns
-        -------
-        gradients : dict of str to tensor, or None
-            For each parameter the sum of clipped gradients, to which the noise is still to be added.
-        """
-        mechanism = Mechanism(self.clipping, float(max_grad_norm), float(noise_multiplier), sample_rate)
-        inputs, target = batch
-        rows = self._rows(ids, len(inputs))
-        found: dict[nn.Parameter, Tensor] | None = None
-        probes = max(self._draw_probes(), int(gradients)) if len(rows) else 0
-        visit = Visit(rows, [])
-        for _ in range(probes):
-            with self._open(materialize=False) as passing:
-                self._run(passing, inputs, target)
-                products = passing.close()
-                if found is None and gradients:
-                    norms = products[0].sqrt()
-                    found = passing.clipped_sum(mechanism.rule.factor(norms))
-            visit.probes.append((products, self._chosen()))
-        if self._sketch is not None and len(rows):
-            visit.sketched = sketch_rows(self, inputs, target, mechanism)
-        self._pending.append(visit)
-        self._publish(mechanism, "poisson" if sample_rate is not None else "other")
-        if not gradients:
-            return None
-        names = {parameter: name for name, parameter in self.model.named_parameters() if parameter.requires_grad}
-        found = found or {}
-        return {name: found.get(p, torch.zeros_like(p).detach()) for p, name in names.items()}
-
-    def attach(self, privacy_engine: Any, *, model: nn.Module, optimizer: Any, data_loader: Any, **options: Any) -> Any:
+        model: nn.Module,
+        optimizer: Any,
+        data_loader: Any,
+        epochs: int,
+        **options: Any,
+    ) -> Any:
         """Make training private with Opacus, and account for it: what ``privacy_engine.make_private`` returns.
 
         Parameters
@@ -209,81 +185,181 @@ class FisherAccountant:
             Of Opacus.
         model, optimizer, data_loader
             As for ``make_private``. The data loader's data set holds the people of `ids`, in their order.
+        epochs : int
+            How long training will be, so that visits are spread over it. Stopping early or going on makes the errors
+            wider, and nothing wrong.
         **options
-            All that ``make_private`` takes: ``noise_multiplier`` and ``max_grad_norm`` are required;
-            ``grad_sample_mode`` may be "hooks", "functorch" or "ghost"; ``poisson_sampling=False`` leaves the loader as
-            it is, and no credit is given for sampling.
+            All that ``make_private`` takes: ``noise_multiplier`` and ``max_grad_norm`` are required (or the target
+            epsilon and delta of ``make_private_with_epsilon``); ``grad_sample_mode`` may be "hooks", "functorch" or
+            "ghost"; ``poisson_sampling=False`` leaves the loader as it is, and no credit is given for sampling.
 
         Returns
         -------
         model, optimizer, data_loader
             Or, in ghost mode, model, optimizer, criterion, data_loader. Train with them as always.
         """
-        from seepage.network._opacus import attach
-
-        if self._attachment is not None:
+        if self._attachment is not None or self._by_hand:
             raise InputError("This accountant is attached already. A second run of training needs a second accountant.")
-        self._attachment, returned = attach(self, privacy_engine, model, optimizer, data_loader, options)
+        self._attachment, returned = attach(self, privacy_engine, model, optimizer, data_loader, epochs, options)
+        loader = returned[-1]
+        self._begin(loader.dataset, max(1, epochs * len(loader)), loader.collate_fn, len(loader.dataset) / len(loader))
         return returned
 
-    def plan(self, inputs: Any) -> Plan:
+    def watch(self, dataset: Any, *, steps: int, collate: Collate | None = None, batch_size: float = 64) -> None:
+        """Account for a training loop of your own: call `step` after each update of the weights.
+
+        Parameters
+        ----------
+        dataset : data set
+            The records of the people of `ids`, in their order, by index.
+        steps : int
+            How long training will be. Stopping early or going on makes the errors wider, and nothing wrong.
+        collate : callable, optional
+            How records become a batch; PyTorch's own way by default.
+        batch_size : float, default=64
+            People in a step of training, to tell what visits will cost.
+        """
+        if self._attachment is not None or self._by_hand:
+            raise InputError("This accountant is attached already. A second run of training needs a second accountant.")
+        if len(dataset) != len(self._ids):
+            raise InputError(f"The data set has {len(dataset)} examples, but ids names {len(self._ids)}.")
+        self._by_hand = True
+        self._begin(dataset, steps, collate, batch_size)
+        self._visit()
+
+    def step(
+        self, *, noise_multiplier: float, max_grad_norm: float, sample_rate: float | None, batch: Any = None
+    ) -> None:
+        """Account for one step of a training loop of your own, after its update of the weights.
+
+        Parameters
+        ----------
+        noise_multiplier, max_grad_norm : float
+            The noise that the step added to the sum of clipped gradients had standard deviation
+            ``noise_multiplier * max_grad_norm``.
+        sample_rate : float or None
+            The probability with which each person was drawn into the batch, if batches are drawn by Poisson sampling
+            (see `PoissonSampler`) and stay secret. None for any other way: then no credit is given for it.
+        batch : sequence, optional
+            Who took part; needed where `sample_rate` is None.
+        """
+        if not self._by_hand:
+            raise InputError("Call watch(dataset, steps=...) before the first step, so that people can be visited.")
+        if sample_rate is None:
+            if batch is None:
+                raise InputError("Without secret sampling it matters who took part: give batch=, their ids.")
+            self._draw(self._rows(batch))
+        self._publish(
+            Mechanism(self.clipping, float(max_grad_norm), float(noise_multiplier), sample_rate),
+            "other" if sample_rate is None else "poisson",
+        )
+        self._visit()
+
+    def detach(self) -> None:
+        """Leave training alone from now on. What has been accounted for stays."""
+        if self._attachment is not None:
+            self._attachment.detach()
+
+    def plan(self, inputs: Any, *, steps: int, batch_size: float) -> Plan:
         """Return the memory and time that accounting will take, before any is taken.
 
         Parameters
         ----------
         inputs : tensor
             One batch of inputs, or one like it (its values do not matter).
+        steps : int
+            The length of training.
+        batch_size : float
+            The people in a batch.
         """
-        values = int(inputs[0].numel())
-        sketch = self._sketch.bytes_for(values) if self._sketch is not None else 0
-        return Plan(len(self._ids), values, 2 * self._ledger.bytes, sketch, self.probes, self._sketch is not None)
+        sketch = self._sketch.bytes_for(int(inputs[0].numel())) if self._sketch is not None else 0
+        passes = self.probes * len(self._directions.names)
+        return Plan(len(self._visited), min(self.sweeps, steps), passes, steps, batch_size, sketch)
 
     def leakage(self) -> Leakage:
-        """Return what has been given away so far, as the same result that linear models have."""
+        """Return what has been given away so far, as the same result that linear models have.
+
+        About the people who have been visited; the others are left unanswered.
+        """
         return Leakage(self.information())
 
     def information(self) -> NetworkInformation:
         """Return the measurement behind `leakage`."""
-        if self._sizes is None or self.steps == 0:
+        answered = self._answered()
+        if self.steps == 0 or not len(answered):
             raise UnansweredError(
                 "No step of training has been accounted for yet. Train first: attach the accountant to Opacus, or call "
-                "observe in a loop of your own."
+                "watch and step in a loop of your own."
             )
         if self._attachment is not None:
             self._attachment.check_complete()
-        ledger = Ledger(len(self._ids), self._directions.count)
-        for part in (self._elsewhere, self._ledger):
-            ledger.add(part.state())
-        traces, uncertainty, unamplified = ledger.estimate()
-        unseen = float(((ledger.probes.sum(1) == 0) & (ledger.steps > 0)).mean())
-        spectrum = None if self._sketch is None else self._sketch.bounds(traces.sum(1), ledger.steps)
+        assert self._stretches is not None
+        visits, sizes, sketch, drawn = self._all()
+        length = self._stretches.at(self.steps - 1) + 1
+        secret = self._history[0][0].sample_rate is not None
+        bounds = [min(self._stretches.start(s), self.steps) for s in range(length + 1)]
+        lengths = np.diff(bounds).astype(np.float64)
+        taken = np.tile(lengths, (len(self._ids), 1))
+        if secret:
+            rates = sum(float(m.sample_rate or 0.0) * m.batches * count for m, _, count in self._history) / self.steps
+            plain_taken = rates * taken
+        else:
+            taken = plain_taken = np.stack([*drawn, *[np.zeros(len(self._ids))] * length][:length], 1)
+            if self._attachment is not None and self._batches < self.steps:
+                raise UnansweredError(
+                    f"{self.steps} steps were taken with {self._batches} batches: some were used more than once, and "
+                    "who took part in which step is not known. Take each batch from the data loader."
+                )
+        scales = np.concatenate([np.full(count, 1 / m.noise_scale**2) for m, _, count in self._history])
+        # Visits at weights whose step was never taken tell nothing.
+        visits = {name: values[visits["step"] < self.steps] for name, values in visits.items()}
+        found = estimate(visits, len(self._ids), self._stretches, scales, taken, plain_taken)
+        spectrum = None if sketch is None else sketch.bounds(found.traces.sum(1), taken.sum(1))
+        seen = np.zeros(taken.shape, dtype=bool)
+        seen[visits["person"], visits["stretch"]] = True
+        overdrawn = 0.0 if secret or self._attachment is None else self._batches / self.steps - 1
+        facts = assumptions(
+            self._history,
+            self._known,
+            label=self.label,
+            sweeps=min(self.sweeps, length),
+            probes=self.probes,
+            visits=len(visits["person"]),
+            spectrum=sketch is not None,
+            unanswered=len(self._ids) - len(answered),
+            overdrawn=overdrawn,
+            unfinished=1 - float(seen[answered].mean()),
+            largest=found.largest,
+        )
         return NetworkInformation(
-            people=PeopleInMemory(self._ids),
+            people=PeopleInMemory(self._ids[answered]),
             attribute_names=self._directions.names,
-            sizes=np.asarray(self._sizes, dtype=np.float64),
-            steps=ledger.steps,
-            traces=traces,
-            uncertainty=uncertainty,
-            unamplified=unamplified,
-            spectrum=spectrum,
+            sizes=sizes[answered],
+            steps=taken.sum(1)[answered],
+            traces=found.traces[answered],
+            uncertainty=found.variance[answered],
+            unamplified=found.plain[answered],
+            spectrum=None if spectrum is None else (spectrum[0][answered], spectrum[1][answered]),
             mechanisms=tuple(
-                (m.noise_scale / m.rule.sensitivity, 1.0 if m.sample_rate is None else m.sample_rate, count)
+                (m.noise_scale / m.rule.sensitivity, min(1.0, (m.sample_rate or 1.0) * m.batches), count)
                 for m, _, count in self._history
             ),
-            assumptions=assumptions(self, unseen),
+            assumptions=facts,
         )
 
     def renyi_epsilon(self) -> float:
-        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, by Opacus's own analysis.
+        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, for *replacing* a record.
 
-        Steps whose sampling earns no credit count as if everybody took part in them.
+        Opacus's is for adding or removing one, and smaller. Steps whose sampling earns no credit count as if everybody
+        took part in them.
         """
         return self.information().renyi
 
     def renyi_floor(self, *, value_range: float) -> float:
-        """Return the smallest mean squared error of any guess of anyone that Renyi privacy alone promises.
+        """Return the smallest mean squared error of any unbiased guess of anyone that Renyi privacy alone promises.
 
-        Theorem 1 of Guo et al. (2022), the same for everybody:  (range^2 / 4) / (exp(epsilon) - 1).
+        Theorem 1 of Guo et al. (2022), the same for everybody:  (range^2 / 4) / (exp(epsilon) - 1), with the epsilon of
+        `renyi_epsilon`.
 
         Parameters
         ----------
@@ -294,14 +370,23 @@ class FisherAccountant:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that has been accounted for, to be saved with the training checkpoint."""
+        visits = {name: torch.from_numpy(np.ascontiguousarray(v)) for name, v in self._visits.arrays().items()}
         return {
-            "ledger": self._ledger.state(),
-            "elsewhere": self._elsewhere.state(),
+            "visits": visits,
+            "sizes": torch.from_numpy(self._sizes.copy()),
             "sketch": None if self._sketch is None else self._sketch.state(),
-            "history": [(vars(mechanism).copy(), sampling, count) for mechanism, sampling, count in self._history],
-            "sizes": self._sizes,
-            "at_embedding": self._at_embedding,
-            "generator": self._generator.get_state(),
+            "history": [(asdict(mechanism), sampling, count) for mechanism, sampling, count in self._history],
+            "drawn": [torch.from_numpy(counts.copy()) for counts in self._drawn],
+            "batches": self._batches,
+            "scheduled": {
+                step: [torch.from_numpy(rows.copy()) for rows in parts] for step, parts in self._scheduled.items()
+            },
+            "planned": self._planned,
+            "length": None if self._stretches is None else self._stretches.steps,
+            "circumstances": {**asdict(self._known), "kinks": sorted(self._known.kinks)},
+            "generator": self._aimed if self._pending else self._generator.get_state(),
+            "seed": self._seed,
+            "random": self._random.bit_generator.state,
             "settings": self._settings(),
         }
 
@@ -315,138 +400,223 @@ class FisherAccountant:
                 f"{ {k: self._settings()[k] for k in differing} }."
             )
         self._pending.clear()
-        self._ledger.restore(state["ledger"])
-        self._elsewhere.restore(state["elsewhere"])
+        self._visits.restore({name: value.numpy() for name, value in state["visits"].items()})
+        self._sizes = state["sizes"].numpy().copy()
         if self._sketch is not None:
             self._sketch.restore(state["sketch"])
         self._history = [(Mechanism(**values), sampling, count) for values, sampling, count in state["history"]]
-        self._sizes = state["sizes"]
-        self._at_embedding = state["at_embedding"]
+        self._drawn = [counts.numpy().copy() for counts in state["drawn"]]
+        self._batches, self._planned = state["batches"], state["planned"]
+        self._scheduled = {step: [rows.numpy() for rows in parts] for step, parts in state["scheduled"].items()}
+        if state["length"] is not None:
+            self._stretches = Stretches(state["length"], self.sweeps)
+        self._known = Circumstances(**{**state["circumstances"], "kinks": set(state["circumstances"]["kinks"])})
         self._generator.set_state(state["generator"])
+        self._random.bit_generator.state = state["random"]
+        self._seed = state["seed"]
+        self._gathered = None
+        if self._by_hand:
+            self._visit()
 
     def synchronize(self) -> None:
-        """Add up what all ranks of a distributed run have seen, so that each holds everybody. Call it on every rank."""
+        """Gather what all ranks of a distributed run have seen, so that each holds everybody. Call it on every rank."""
         import torch.distributed as dist
 
         if not (dist.is_available() and dist.is_initialized()):
             raise InputError("synchronize needs an initialized torch.distributed process group.")
-        summed = self._ledger.state()
-        for name in sorted(summed):
-            tensor = torch.from_numpy(np.nan_to_num(summed[name]))
-            dist.all_reduce(tensor)
-            summed[name] = tensor.numpy()
-        self._elsewhere.add(summed)
-        self._ledger.clear()
-        if self._sketch is not None:
-            self._sketch.synchronize()
-        sizes = [None] * dist.get_world_size()
-        dist.all_gather_object(sizes, self._sizes)
-        self._sizes = next((found for found in sizes if found is not None), None)
+        parts: list[Any] = [None] * dist.get_world_size()
+        keys = ("visits", "sizes", "sketch", "drawn", "batches")
+        state = self.state_dict()
+        dist.all_gather_object(parts, {key: state[key] for key in keys})
+        self._gathered = (self.steps, parts)
 
     def __repr__(self) -> str:
-        return f"FisherAccountant({len(self._ids)} people, {self.steps} steps, probes={self.probes:g})"
+        return f"FisherAccountant({len(self._ids)} people, {self.steps} steps, sweeps={self.sweeps})"
 
     # What follows is shared with the attachment to Opacus.
 
-    def _open(self, *, materialize: bool) -> Any:
-        return tangent_pass(self.model, self._direct, materialize=materialize)
+    def _draw(self, rows: Any) -> None:
+        """Take note of who is in a batch."""
+        stretch = 0 if self._stretches is None else self._stretches.at(self.steps)
+        while len(self._drawn) <= stretch:
+            self._drawn.append(np.zeros(len(self._ids)))
+        np.add.at(self._drawn[stretch], np.asarray(rows, dtype=np.int64), 1.0)
+        self._batches += 1
 
-    def _direct(self, values: Tensor) -> Tensor:
-        sizes = self._directions.bind(values, self._label_size)
-        if self._sizes is not None and not np.array_equal(self._sizes, sizes):
-            raise InputError(
-                f"The batch has {sizes.sum()} private values an example; those before had {self._sizes.sum()}."
-            )
-        self._sizes = sizes
-        self._directions.draw(len(values))
-        return self._directions.inputs(values)
+    def _visit(self) -> None:
+        """Visit who is due at the weights of the moment, which are those of the next step."""
+        assert self._stretches is not None
+        assert self._records is not None
+        step = self.steps
+        stretch = self._stretches.at(step)
+        self._pending.clear()
+        fresh = stretch >= self._planned
+        if fresh:
+            self._schedule(stretch)
+        due = self._scheduled.get(step, [])
+        if not due and not fresh and self._modes is not None:
+            return
+        self._aimed = self._generator.get_state()
+        with _checks.undisturbed(self._seed + step):
+            modes = self._probe.carrier.follow(self.model)
+            if self._by_hand and (fresh or modes != self._modes):
+                self._check(self._visited[:2].tolist())
+            self._modes = modes
+            for part in due:
+                for rows in split(part, self._together or len(part)):
+                    for alike, batch in self._records.alike(rows):
+                        self._pending.append((alike, batch, self._probed(alike, batch)))
 
-    def _chosen(self) -> NDArray[np.int64]:
-        assert self._directions.chosen is not None
-        return self._directions.chosen.numpy().copy()
-
-    def _run(self, passing: TangentPass, inputs: Any, target: Any) -> None:
-        """Run the network and its loss, forward and back."""
-        if self.label == "private":
-            if not (isinstance(target, Tensor) and target.is_floating_point()):
-                raise UnsupportedError(
-                    "label='private' needs labels that are numbers and can move a little: give classes as one-hot "
-                    "probabilities (torch.nn.functional.one_hot(y, classes).float(), which CrossEntropyLoss takes)."
-                )
-            self._label_size = int(target[0].numel())
-        arguments = inputs if isinstance(inputs, tuple) else (inputs,)
-        self._check_mixing(arguments, {})
-        output = self.model(*passing.open(arguments))
-        passing.forwarded()
-        self._note_kinks(passing)
-        self._at_embedding = not arguments[0].is_floating_point()
-        if self.label == "private":
-            target = forward_ad.make_dual(target.detach(), self._directions.label(target))
-        per_example(self.loss, output, target, passing.count).sum().backward()
-
-    def _note_kinks(self, passing: TangentPass) -> None:
-        """Warn, once, of kinks in forward methods, which no layer shows."""
-        if passing.kinks and not self._kinks:
-            self._kinks = passing.kinks
-            _layers.warn_of_kinks(passing.kinks)
-
-    def _check_mixing(self, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not self._checked_mixing and len(arguments[0]) > 1:
-            self._checked_mixing = True
-            if not _layers.is_separable(self.model, arguments, kwargs):
-                raise UnsupportedError(
-                    "The network's output for an example changes with the other examples in the batch: nobody's "
-                    "gradient is their own. Look for a statistic over the batch in a forward method."
-                )
-
-    def _draw_probes(self) -> int:
-        whole = int(self.probes)
-        part = self.probes - whole
-        return whole + int(part > 0 and float(torch.rand((), generator=self._generator, dtype=torch.float64)) < part)
-
-    def _rows(self, ids: Any, count: int) -> Rows:
-        listed = column_values(ids)
-        if len(listed) != count:
-            raise InputError(f"The batch has {count} examples, but {len(listed)} ids were given.")
+    def _probed(self, rows: Rows, batch: Any) -> list[Tensor]:
+        """Return the three numbers of each of these people, for each direction of each group."""
+        found = []
         try:
-            rows = np.array([self._place[name] for name in listed.tolist()], dtype=np.int64)
-        except KeyError as error:
-            raise InputError(f"There is nobody called {error.args[0]!r} among the ids of this accountant.") from None
-        return _checked_once(rows)
+            for group in range(len(self._directions.names)):
+                found += [self._probe.products(batch, self._directions.along(group)) for _ in range(self.probes)]
+        except NotImplementedError as error:
+            raise UnsupportedError(f"PyTorch cannot differentiate this network twice: {error}") from error
+        self._sizes[rows] = self._directions.sizes(self._probe.values)
+        for name, shape in self._probe.values.items():
+            if name != LABEL:
+                self._known.values[name] = max(self._known.values.get(name, 0), math.prod(shape))
+        kinks = self._probe.carrier.kinks
+        if kinks and not self._known.kinks:
+            self._known.kinks |= kinks
+            _layers.warn_of_kinks(kinks)
+        return found
+
+    def _check(self, rows: list[int]) -> bool:
+        """Compare a few people's gradients and derivatives with plain ones; return whether the network is random."""
+        assert self._records is not None
+        fetch, probe = self._records.fetch, self._probe
+        ones = [fetch([row]) for row in rows]
+        self._known.random_data |= _checks.is_random(fetch, rows)
+        self._known.random_network |= _checks.draws_masks(probe, ones[0])
+        if len(rows) > 1 and not self._known.random_network:
+            together, batch = next(self._records.alike(np.asarray(rows, dtype=np.int64)))
+            if not self._known.random_data:
+                _checks.check_alone(probe, batch, fetch([int(together[0])]))
+        _checks.check_tangents(self.model, probe, ones, self._known.random_network)
+        probe.carrier.follow(self.model)
+        return self._known.random_data or self._known.random_network
 
     def _publish(self, mechanism: Mechanism, sampling: str) -> None:
-        """Enter all that has been seen since the last step: its sum is now published."""
-        _checked_once(np.concatenate([visit.rows for visit in self._pending] or [np.empty(0, np.int64)]))
-        for visit in self._pending:
-            self._ledger.take_part(visit.rows)
-            for products, group in visit.probes:
-                value, unamplified = mechanism.information(products)
-                self._ledger.probe(visit.rows, group, value, unamplified)
-            if self._sketch is not None and visit.sketched is not None:
-                self._sketch.insert(visit.rows, visit.sketched)
+        """Enter what the last visits found: the step at those weights has now been taken this way."""
+        assert self._stretches is not None
+        if self._history and (self._history[0][0].sample_rate is None) != (mechanism.sample_rate is None):
+            raise InputError(
+                "Either all steps of a run are drawn by secret Poisson sampling, or none: not some of them."
+            )
+        step, stretch = self.steps, self._stretches.at(self.steps)
+        groups = len(self._directions.names)
+        for rows, batch, probes in self._pending:
+            pairs = [mechanism.information(products) for products in probes]
+            value, plain = (
+                np.stack([pair[i] for pair in pairs]).reshape(groups, self.probes, -1).mean(1).T for i in range(2)
+            )
+            self._visits.add(rows, step, stretch, value, plain)
+            if self._sketch is not None:
+                values = (
+                    int(self._directions.sizes(self._probe.values)[0]) if groups == 1 else self._sizes[rows[0]].sum()
+                )
+                like = next(iter(self._probe.carrier.trained.values()))
+                basis = self._sketch.directions(int(values), like)
+                self._sketch.insert(rows, sketch_rows(self._probe, batch, basis, mechanism))
         self._pending.clear()
+        self._scheduled.pop(step, None)
         if self._history and self._history[-1][:2] == (mechanism, sampling):
             self._history[-1] = (mechanism, sampling, self._history[-1][2] + 1)
         else:
             self._history.append((mechanism, sampling, 1))
 
+    def _begin(self, dataset: Any, steps: int, collate: Collate | None, batch: float) -> None:
+        self._records = Records(dataset, collate, lambda: next(iter(self.model.parameters())).device)
+        self._stretches = Stretches(steps, self.sweeps)
+        if self._together is None:
+            self._together = max(1, min(_TOGETHER, round(batch / 2)))
+        passes = self.probes * len(self._directions.names)
+        plan = Plan(len(self._visited), min(self.sweeps, steps), passes, steps, batch, 0)
+        print(plan, file=sys.stderr)
+
+    def _schedule(self, stretch: int) -> None:
+        """Plan who is visited when in a stretch; from the third on, those who seem most exposed twice."""
+        assert self._stretches is not None
+        assert self._together is not None
+        # Each rank of a distributed run visits people of its own: the weights are the same everywhere.
+        rank, ranks = (0, 1) if self._attachment is None else (self._attachment.rank, self._attachment.ranks)
+        mine = self._visited[rank::ranks]
+        people = [mine]
+        if stretch >= 2:
+            most = min(len(mine) // 4, max(_LEAST, math.ceil(_MOST * len(mine))))
+            if most:
+                visits = self._visits.arrays()
+                total = np.bincount(visits["person"], visits["value"].sum(1), len(self._ids))
+                mean = total / np.maximum(np.bincount(visits["person"], minlength=len(self._ids)), 1)
+                people.append(mine[np.argsort(-mean[mine], kind="stable")[:most]])
+        for some in people:
+            found = self._stretches.visits(stretch, some, self._together, self._random)
+            for step, parts in found.items():
+                self._scheduled.setdefault(step, []).extend(parts)
+        self._planned = stretch + 1
+
+    def _all(self) -> tuple[dict[str, Any], Any, Sketch | None, list[Any]]:
+        """Return visits, sizes, sketch and participation, of all ranks if there are several."""
+        if self._attachment is None or self._attachment.ranks == 1:
+            return self._visits.arrays(), self._sizes, self._sketch, self._drawn
+        if self._gathered is None or self._gathered[0] != self.steps:
+            raise UnansweredError(
+                "Each rank has visited some of the people only. Call synchronize() on every rank before leakage()."
+            )
+        parts = self._gathered[1]
+        visits = {
+            name: np.concatenate([part["visits"][name].numpy() for part in parts]) for name in self._visits.arrays()
+        }
+        length = max(len(part["drawn"]) for part in parts)
+        nobody = torch.zeros(len(self._ids), dtype=torch.float64)
+        drawn = [
+            sum(part["drawn"][s].numpy() if s < len(part["drawn"]) else nobody.numpy() for part in parts)
+            for s in range(length)
+        ]
+        sizes = np.max([part["sizes"].numpy() for part in parts], axis=0)
+        sketch = None if self._sketch is None else self._sketch.plus([part["sketch"] for part in parts])
+        return visits, sizes, sketch, drawn
+
+    def _answered(self) -> Rows:
+        person = self._visits.arrays()["person"] if self._gathered is None else self._all()[0]["person"]
+        return np.unique(person)
+
+    def _rows(self, ids: Any) -> Rows:
+        try:
+            rows = np.array([self._place[name] for name in column_values(ids).tolist()], dtype=np.int64)
+        except KeyError as error:
+            raise InputError(f"There is nobody called {error.args[0]!r} among the ids of this accountant.") from None
+        if len(np.unique(rows)) < len(rows):
+            raise UnsupportedError(
+                "Somebody is in one step twice: their gradients add up before the noise is added, which this "
+                "accountant does not follow. Sample without replacement."
+            )
+        return rows
+
+    def _chosen(self, people: Any) -> Rows:
+        if people is None:
+            return np.arange(len(self._ids))
+        if isinstance(people, int):
+            if not 0 < people <= len(self._ids):
+                raise InputError(f"people must be between 1 and the {len(self._ids)} of ids, not {people!r}.")
+            return np.sort(self._random.permutation(len(self._ids))[:people])
+        return np.sort(self._rows(people))
+
     def _settings(self) -> dict[str, Any]:
+        digest = hashlib.sha256("\n".join(map(repr, self._ids.tolist())).encode()).hexdigest()
         return {
-            "ids": (len(self._ids), str(self._ids[0]), str(self._ids[-1])),
+            "ids": digest,
+            "people": hashlib.sha256(self._visited.tobytes()).hexdigest(),
             "clipping": self.clipping,
             "label": self.label,
-            "groups": self._directions.names,
+            "sweeps": self.sweeps,
+            "groups": list(self._directions.names),
             "spectrum": 0 if self._sketch is None else self._sketch.rank,
         }
-
-
-def _checked_probes(probes: float) -> float:
-    if not (isinstance(probes, int | float) and 0 < probes < 1e6):
-        raise InputError(
-            f"probes must be the number of random directions a step (a fraction probes that share of the steps), "
-            f"not {probes!r}."
-        )
-    return float(probes)
 
 
 def _places(ids: NDArray[Any]) -> dict[Any, int]:
@@ -457,12 +627,3 @@ def _places(ids: NDArray[Any]) -> dict[Any, int]:
             f"ids must name each example once, but {str(names[counts > 1][0])!r} occurs {counts.max()} times."
         )
     return place
-
-
-def _checked_once(rows: Rows) -> Rows:
-    if len(np.unique(rows)) < len(rows):
-        raise UnsupportedError(
-            "Somebody is in one step twice: their gradients add up before the noise is added, which this accountant "
-            "does not follow. Sample without replacement."
-        )
-    return rows

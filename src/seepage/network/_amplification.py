@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
+from scipy.stats import binom
 
 from seepage._errors import InputError
 from seepage.meaning import gaussian_epsilon
@@ -61,47 +62,134 @@ def poisson_factors(sample_rate: float, ratio: ArrayLike) -> tuple[Array, Array]
     return post @ weight, post @ (weight * t * t)
 
 
+def step_factors(sample_rate: float, batches: int, ratio: ArrayLike) -> tuple[Array, Array]:
+    """Return what a whole step leaves of a person's information, drawn or not, across the gradient and along it.
+
+    Of one batch it is q k_perp and q k_par. A step may add up several batches, each drawn anew; the person is then in
+    j of them with binomial probability, the step publishes N(j g, s^2), and with u the coordinate along g, in units of
+    s, the factors are
+
+        E ( E[j | u]^2 ),     E ( E[j (u - j r) | u]^2 ).
+    """
+    r = np.abs(np.asarray(ratio, dtype=np.float64))
+    if batches == 1:
+        k_perp, k_par = poisson_factors(sample_rate, r)
+        return sample_rate * k_perp, sample_rate * k_par
+    j = np.arange(batches + 1)
+    chance = binom.pmf(j, batches, sample_rate)
+    t = np.linspace(-_REACH, _REACH, _NODES)
+    weight = np.exp(-0.5 * t * t)
+    weight /= weight.sum()
+    across, along = np.zeros_like(r), np.zeros_like(r)
+    for drawn, probability in zip(j, chance, strict=True):
+        # From the component in which the person was drawn so often.
+        u = t + drawn * r[..., None]
+        exponent = j * r[..., None, None] * u[..., None] - 0.5 * (j * r[..., None, None]) ** 2
+        post = chance * np.exp(exponent - exponent.max(-1, keepdims=True))
+        post /= post.sum(-1, keepdims=True)
+        across += probability * ((post @ j) ** 2 @ weight)
+        along += probability * (((post * j * (u[..., None] - j * r[..., None, None])).sum(-1)) ** 2 @ weight)
+    return across, along
+
+
 @dataclass(frozen=True, eq=False)
-class PoissonFactors:
-    """k_perp and k_par for one rate, tabulated."""
+class StepFactors:
+    """Both factors of a whole step for one rate, tabulated."""
 
     reach: float
     perpendicular: CubicSpline
     parallel: CubicSpline
 
     def __call__(self, ratio: Array) -> tuple[Array, Array]:
-        """Return k_perp and k_par at |g|/s."""
+        """Return the factors at |g|/s."""
         inside = np.minimum(ratio, self.reach)
         return self.perpendicular(inside), self.parallel(inside)
 
 
 @lru_cache(maxsize=64)
-def tabulated(sample_rate: float) -> PoissonFactors:
-    """Return the factors of one rate as a table; beyond its end they are 1 to twelve digits."""
+def tabulated(sample_rate: float, batches: int = 1) -> StepFactors:
+    """Return the factors of one rate as a table; beyond its end they no longer change to twelve digits."""
     _check_rate(sample_rate)
     # post(-8) is 1 to within exp(-8 r) once r^2/2 - 8 r exceeds the odds against.
     reach = 8.0 + math.sqrt(64.0 + 2.0 * max(0.0, -_log_odds(sample_rate)) + 60.0)
     grid = np.arange(0.0, reach + _SPACING, _SPACING)
-    perpendicular, parallel = poisson_factors(sample_rate, grid)
-    return PoissonFactors(float(grid[-1]), CubicSpline(grid, perpendicular), CubicSpline(grid, parallel))
+    parts = [step_factors(sample_rate, batches, some) for some in np.array_split(grid, 64)]
+    perpendicular, parallel = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return StepFactors(float(grid[-1]), CubicSpline(grid, perpendicular), CubicSpline(grid, parallel))
 
 
 def guo_factor(sample_rate: float, noise_multiplier: float, delta: float) -> float:
-    """Return kappa of Guo et al. 2022 (eq. 8.12), for comparison: it fails with probability `delta` and is near 1.
+    """Return kappa of Guo et al. 2022 (eq. 8.12) as the paper prints it, for comparison.
 
-    Its epsilon is that of the Gaussian mechanism between two clipped gradients, which differ by up to 2 C.
+    It fails with probability `delta` in each step: for all T steps and n people to hold, the paper asks for
+    ``delta = 1 / (n * T)``. Its epsilon is the classical one of the Gaussian mechanism between two gradients, clipped
+    smoothly to at most 1.115 C each: ``1.115 * 2 * sqrt(2 * log(1.25 / delta)) / noise_multiplier``.
 
     Examples
     --------
     >>> import seepage.network
-    >>> round(seepage.network.guo_factor(0.01, noise_multiplier=1.0, delta=1e-6), 3)
+    >>> round(seepage.network.guo_factor(0.01, noise_multiplier=2.0, delta=1e-5), 2)
+    0.69
+    >>> round(seepage.network.guo_factor(0.01, noise_multiplier=2.0, delta=1e-9), 2)
+    0.93
+    """
+    _check_delta(delta)
+    return _kappa(sample_rate, 1.115 * 2 * math.sqrt(2 * math.log(1.25 / delta)) / noise_multiplier)
+
+
+def gaussian_factor(sample_rate: float, noise_multiplier: float, delta: float) -> float:
+    """Return the same with the smallest epsilon that the Gaussian mechanism has, for gradients clipped to C.
+
+    Examples
+    --------
+    >>> import seepage.network
+    >>> round(seepage.network.gaussian_factor(0.01, noise_multiplier=1.0, delta=1e-6), 3)
     0.998
     """
+    _check_delta(delta)
+    return _kappa(sample_rate, gaussian_epsilon(2.0 / noise_multiplier, delta))
+
+
+@lru_cache(maxsize=256)
+def replacement_divergence(sample_rate: float, noise_multiplier: float) -> float:
+    """Return the Renyi divergence of order 2 between a step with one record and with another in its place (eq. 5.13).
+
+    Opacus's is that between a step with the record and without it. With r = 1/noise multiplier, P and Q the mixtures
+    of N(0, 1) with N(r, 1) and with N(-r, 1), which are the two clipped gradients farthest apart,
+
+        log ( 1 + integral of (P - Q)^2 / Q ).
+
+    Without sampling it is (2 r)^2.
+
+    Examples
+    --------
+    >>> import seepage.network
+    >>> round(1000 * seepage.network.replacement_divergence(0.01, 1.0), 3)
+    0.458
+    """
     _check_rate(sample_rate)
+    if not 0 < noise_multiplier < math.inf:
+        raise InputError(f"noise_multiplier must be a positive number, not {noise_multiplier!r}.")
+    r = 1 / noise_multiplier
+    if sample_rate == 1:
+        return 4 * r * r
+    # (P - Q)^2 / Q is largest around 3 r in the worst case, N(r)^2 / N(-r).
+    x = np.linspace(-12 - 3 * r, 12 + 3 * r, 40_001)
+    log_density = [-0.5 * (x - mean) ** 2 for mean in (r, -r, 0.0)]
+    highest = np.logaddexp(np.log(sample_rate) + log_density[1], np.log1p(-sample_rate) + log_density[2])
+    ratios = [np.exp(log_density[i] + log_density[j] - highest) for i, j in ((0, 0), (0, 1), (1, 1))]
+    integrand = sample_rate**2 * (ratios[0] - 2 * ratios[1] + ratios[2])
+    return float(np.log1p(np.trapezoid(integrand, x) / math.sqrt(2 * math.pi)))
+
+
+def _kappa(sample_rate: float, epsilon: float) -> float:
+    _check_rate(sample_rate)
+    return sample_rate / (sample_rate + (1 - sample_rate) * math.exp(-epsilon))
+
+
+def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise InputError(f"delta must be between 0 and 1, not {delta!r}.")
-    epsilon = gaussian_epsilon(2.0 / noise_multiplier, delta)
-    return sample_rate / (sample_rate + (1 - sample_rate) * math.exp(-epsilon))
 
 
 def _log_odds(sample_rate: float) -> float:

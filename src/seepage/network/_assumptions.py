@@ -1,25 +1,50 @@
-"""What the numbers of an accountant assume."""
+"""What the numbers of an accountant assume, as facts."""
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from seepage._facts import Assumption, Number, given, personal
-
-if TYPE_CHECKING:
-    from seepage.network._accountant import FisherAccountant
+from seepage._facts import Assumption, given, personal, public
+from seepage.network._step import Mechanism
 
 _SECRET = "who is in them stays secret: the exact factor for that is applied, with each example's own gradient norm."
 _NO_CREDIT = "no credit is given for sampling (factor 1)."
-_SAMPLING = {
+SAMPLING = {
     "poisson": f"Batches are drawn by Poisson sampling and {_SECRET}",
-    "opacus": f"Batches are drawn by Opacus's Poisson sampler and {_SECRET}",
+    "opacus": f"Batches are drawn by Opacus's Poisson sampler and {_SECRET} Whoever knows the state of PyTorch's "
+    "global generator knows who is in them.",
     "seeded": f"Batches are drawn by a Poisson sampler with a known seed, which tells who is in each: {_NO_CREDIT}",
     "other": f"Batches are not known to be drawn by Poisson sampling (shuffled, fixed or unrecognized): {_NO_CREDIT}",
 }
 
 
-def assumptions(accountant: "FisherAccountant", unseen: float) -> tuple[Assumption, ...]:
+@dataclass
+class Circumstances:
+    """What came to light about a run, beyond its numbers."""
+
+    kinks: set[str] = field(default_factory=set)
+    values: dict[str, int] = field(default_factory=dict)
+    """The most values that anybody has in each input and embedding, by name."""
+    random_data: bool = False
+    random_network: bool = False
+    low_precision: bool = False
+
+
+def assumptions(
+    history: Sequence[tuple[Mechanism, str, int]],
+    circumstances: Circumstances,
+    *,
+    label: str,
+    sweeps: int,
+    probes: int,
+    visits: int,
+    spectrum: bool,
+    unanswered: int,
+    overdrawn: float,
+    unfinished: float,
+    largest: tuple[float, float],
+) -> tuple[Assumption, ...]:
     """Return what is assumed, as far as the run so far tells."""
-    history = accountant._history
     found = [
         Assumption(
             "attacker",
@@ -27,23 +52,36 @@ def assumptions(accountant: "FisherAccountant", unseen: float) -> tuple[Assumpti
             "whoever sees the final weights alone knows less. They know all else: the other people, the order of "
             "steps, the network.",
         ),
-        _noise(accountant),
-        *(Assumption("sampling", _SAMPLING[name]) for name in dict.fromkeys(sampling for _, sampling, _ in history)),
+        _noise([mechanism for mechanism, _, _ in history]),
+        *(Assumption("sampling", sentence) for sentence in dict.fromkeys(SAMPLING[kind] for _, kind, _ in history)),
         Assumption(
             "label",
             "The label is public."
-            if accountant.label == "public"
+            if label == "public"
             else "The label is private, and counts among a person's values.",
         ),
+        _values(circumstances.values),
         Assumption(
             "estimate",
-            "Numbers are sums over the steps that were taken: an unbiased estimate of an upper bound of the "
-            "information (Guo et al. 2022, theorem 3), from {probes} random directions a step. Its standard error is "
-            "that of the directions alone.",
-            {"probes": given(accountant.probes, "g")},
+            "Numbers are sums over the steps that were taken, an unbiased estimate of an upper bound of the "
+            "information (Guo et al. 2022, theorem 3), from visits to each person's record at {sweeps} steps or more, "
+            "spread over the training and drawn independently of its batches, {probes} random directions at each: "
+            "{visits} visits. "
+            "The standard error is that of visits and directions.",
+            {"sweeps": given(sweeps, "g"), "probes": given(probes, "g"), "visits": public(visits, ".0f")},
         ),
     ]
-    if accountant._at_embedding:
+    if not math.isnan(largest[1]) and largest[1] > 0:
+        found.append(
+            Assumption(
+                "largest",
+                "The largest of noisy estimates errs upwards. Who is most exposed was visited twice as often in later "
+                "stretches; and of the person whom half of the visits puts first, those visits say a dfil {ratio} "
+                "times that of the other half.",
+                {"ratio": personal(math.sqrt(largest[0] / largest[1]), ".2f")},
+            )
+        )
+    if any(name.startswith("embedding") for name in circumstances.values):
         found.append(
             Assumption(
                 "embedding",
@@ -51,45 +89,80 @@ def assumptions(accountant: "FisherAccountant", unseen: float) -> tuple[Assumpti
                 "embedding layer.",
             )
         )
-    if accountant._kinks:
+    if circumstances.kinks:
         found.append(
             Assumption(
                 "kinks",
-                "The network has kinks ({layers}): what an input gives away by crossing one is not in the numbers.",
-                names={"layers": ", ".join(sorted(accountant._kinks))},
+                "The network has kinks ({kinks}): what an input gives away by crossing one is not in the numbers.",
+                names={"kinks": ", ".join(sorted(circumstances.kinks))},
             )
         )
-    bounded = "eta is bounded by the trace (eta_low is 0): keep a spectrum to bound it closely."
-    sketched = "eta is an upper bound from a low-rank sketch, eta_low a lower bound."
-    found.append(Assumption("spectrum", bounded if accountant._sketch is None else sketched))
-    if unseen > 0:
+    for holds, kind, sentence in (
+        (
+            circumstances.random_data,
+            "augmentation",
+            "The data set gives another record each time (random augmentation): the information is about the record "
+            "that the network is given, at fresh draws, not about the one it was made from.",
+        ),
+        (
+            circumstances.random_network,
+            "dropout",
+            "The network draws random numbers (dropout): visits draw their own, and that its gradients are those of "
+            "training was compared in size only.",
+        ),
+        (
+            circumstances.low_precision,
+            "precision",
+            "Training computes in lower precision; visits compute in that of the weights.",
+        ),
+        (
+            unfinished > 0,
+            "unfinished",
+            "Training ended before everybody was visited in its last stretch: what is missing there is taken from the "
+            "trend, and the errors are wider for it.",
+        ),
+        (overdrawn > 0, "drawn", "More batches were drawn than steps taken; all of them count."),
+        (
+            not spectrum,
+            "eta",
+            "eta is bounded by the trace (eta_low is 0): keep a spectrum to bound it closely.",
+        ),
+        (spectrum, "eta", "eta is an upper bound from a low-rank sketch over the visits, eta_low a lower bound."),
+    ):
+        if holds:
+            found.append(Assumption(kind, sentence))
+    if unanswered:
         found.append(
             Assumption(
-                "never probed",
-                "{share} of the people took part in steps but were never probed: theirs is the average of the others, "
-                "with the spread of the others as its error.",
-                {"share": personal(unseen, ".1%")},
+                "unanswered",
+                "{unanswered} people were not visited: nothing is said about them.",
+                {"unanswered": public(unanswered, ".0f")},
             )
         )
     return tuple(found)
 
 
-def _noise(accountant: "FisherAccountant") -> Assumption:
-    mechanisms = {mechanism for mechanism, _, _ in accountant._history}
-    norms, norm = _range("norm", {m.max_grad_norm for m in mechanisms})
-    scales, scale = _range("scale", {m.noise_scale for m in mechanisms})
-    kind = "hard" if accountant.clipping == "hard" else "smooth (up to 1.1153 times that norm)"
+def _values(values: Mapping[str, int]) -> Assumption:
+    listed = ", ".join(f"{name} ({count})" for name, count in values.items())
+    return Assumption("values", "The private values of a person are: {listed}.", names={"listed": listed})
+
+
+def _noise(mechanisms: Iterable[Mechanism]) -> Assumption:
+    known = list(mechanisms)
+    norms, scales = sorted({m.max_grad_norm for m in known}), sorted({m.noise_scale for m in known})
+    kind = "hard" if known[0].clipping == "hard" else "smooth (up to 1.1153 times that norm)"
+    clipped, noisy = _range("norm", norms), _range("scale", scales)
     return Assumption(
         "release",
-        f"Each step publishes the sum of gradients, with {kind} clipping to norm {norm}, plus Gaussian noise of "
-        f"standard deviation {scale} on every entry.",
-        norms | scales,
+        f"Each step publishes the sum of gradients, with {kind} clipping to norm {clipped}, plus Gaussian noise of "
+        f"standard deviation {noisy} on every entry.",
+        {
+            f"{name}{i}": given(value, "g")
+            for name, values in (("norm", norms), ("scale", scales))
+            for i, value in enumerate((values[0], values[-1]))
+        },
     )
 
 
-def _range(name: str, values: set[float]) -> tuple[dict[str, Number], str]:
-    """Return the ends of some values as numbers, and their place in a sentence."""
-    if len(values) == 1:
-        return {name: given(max(values), "g")}, f"{{{name}}}"
-    ends = {f"least_{name}": given(min(values), "g"), f"most_{name}": given(max(values), "g")}
-    return ends, " to ".join(f"{{{end}}}" for end in ends)
+def _range(name: str, values: list[float]) -> str:
+    return f"{{{name}0}}" if len(values) == 1 else f"{{{name}0}} to {{{name}1}}"

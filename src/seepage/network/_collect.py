@@ -60,8 +60,8 @@ def collect_gradients(
     """
     _layers.check(model)
     sent = Update() if update is None else update
-    layers = layers_of(model)
     names = {parameter: name for name, parameter in model.named_parameters()}
+    layers = layers_of(dict(_layers.units(model)), {n: p for p, n in names.items() if p.requires_grad})
     generator = torch.Generator().manual_seed(seed)
     writer = GradientWriter(Path(output), [layer.name for layer in layers], [layer.size for layer in layers])
     try:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812
-from torch.overrides import TorchFunctionMode, _get_current_function_mode
+from torch.overrides import TorchFunctionMode
 
 Tensor = torch.Tensor
 
@@ -81,6 +82,12 @@ def _attention(
     return F.dropout(torch.softmax(scores, -1), dropout_p) @ value
 
 
+def _detach(x: Tensor) -> Tensor:
+    # No gradient goes back through it, but its value moves with the input all the same.
+    value, moving = forward_ad.unpack_dual(x)
+    return value.detach() if moving is None else forward_ad.make_dual(value.detach(), moving.detach())
+
+
 _COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
     F.silu: _silu,
     F.mish: _mish,
@@ -93,6 +100,8 @@ _COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
     F.huber_loss: _huber_loss,
     F.scaled_dot_product_attention: _attention,
 }
+_DETACHING = (Tensor.detach, torch.detach, Tensor.data.__get__)  # type: ignore[attr-defined]
+_COMPOSITES |= dict.fromkeys(_DETACHING, _detach)
 
 
 _KINKED = {
@@ -100,6 +109,13 @@ _KINKED = {
     F.leaky_relu: "leaky_relu", F.hardtanh: "hardtanh", F.hardswish: "hardswish", F.hardsigmoid: "hardsigmoid",
     F.prelu: "prelu", F.threshold: "threshold", torch.max_pool1d: "max_pool1d", torch.max_pool2d: "max_pool2d",
     torch.max_pool3d: "max_pool3d", torch.abs: "abs", Tensor.abs: "abs",
+} | {
+    function: name
+    for name in (
+        "clamp", "clip", "amax", "amin", "max", "min", "sort", "topk", "median", "maximum", "minimum", "sign", "round",
+        "floor", "ceil", "trunc",
+    )
+    for function in (getattr(torch, name), getattr(Tensor, name))
 }  # fmt: skip
 
 
@@ -108,24 +124,14 @@ class Composites(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._active = True
         self.kinks: set[str] = set()
+        self.detached = False
+        """Whether a value was cut off from its gradient."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if self._active:
-            if func in _KINKED:
-                self.kinks.add(_KINKED[func])
-            func = _COMPOSITES.get(func, func)
-        return func(*args, **(kwargs or {}))
-
-    def open(self) -> None:
-        """Begin to stand in, until `close`."""
-        self.__enter__()
-
-    def close(self) -> None:
-        """Stop, even when the caller has entered modes of their own meanwhile: then only fall silent."""
-        self._active = False
-        if _get_current_function_mode() is self:
-            self.__exit__(None, None, None)
+        if func in _KINKED:
+            self.kinks.add(_KINKED[func])
+        self.detached |= func in _DETACHING
+        return _COMPOSITES.get(func, func)(*args, **(kwargs or {}))

@@ -1,13 +1,13 @@
 """The random directions in which private values are moved."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from seepage._errors import InputError
+from seepage.network._probe import LABEL, Direct
 
 Tensor = torch.Tensor
 OTHER = "other values"
@@ -47,72 +47,53 @@ def patches(shape: tuple[int, int], size: int) -> dict[str, Tensor]:
     return found
 
 
-@dataclass(eq=False)
 class Directions:
-    """Random signs on the private values of each example, or on one randomly chosen group of them.
+    """Random signs on all private values, or on one group of them.
 
     E |A w|^2 over such w is the trace of A^T A, or that of the group's block (eq. 8.7).
     """
 
-    groups: Mapping[str, Any] | None
-    private_label: bool
-    generator: torch.Generator
+    def __init__(self, groups: Mapping[str, Any] | None, private_label: bool, generator: torch.Generator) -> None:
+        if groups is not None and not groups:
+            raise InputError("groups names no group. Leave it out to keep the total alone.")
+        self.groups, self.private_label, self.generator = groups, private_label, generator
+        label = (LABEL,) if private_label else ()
+        self.names: tuple[str, ...] = ("all values",) if groups is None else (*groups, OTHER, *label)
+        self._masks: dict[tuple[int, ...], Tensor] = {}
 
-    def __post_init__(self) -> None:
-        self._masks: Tensor | None = None
-        self._sizes: np.ndarray | None = None
-        label = ("label",) if self.private_label else ()
-        self.names: tuple[str, ...] = ("all values",) if self.groups is None else (*self.groups, OTHER, *label)
-        self.chosen: Tensor | None = None
-        """Which group each example of the batch is moved in."""
+    def sizes(self, values: Mapping[str, tuple[int, ...]]) -> list[int]:
+        """Return how many values each group has, given the shapes of one person's."""
+        if self.groups is None:
+            return [sum(math.prod(shape) for shape in values.values())]
+        inputs = [shape for name, shape in values.items() if name != LABEL]
+        if len(inputs) != 1:
+            raise InputError(f"groups are of the values of one input; the network has {list(values)}.")
+        found = self._mask(inputs[0]).flatten(1).sum(1).tolist()
+        return [*found, math.prod(values[LABEL])] if self.private_label else found
 
-    @property
-    def count(self) -> int:
-        """How many groups there are."""
-        return len(self.names)
+    def along(self, group: int) -> Direct:
+        """Return directions that move one group alone."""
 
-    def bind(self, values: Tensor, label_size: int) -> np.ndarray:
-        """Learn the shape of one example's values; return how many values each group has."""
-        if self._sizes is None:
-            shape = values.shape[1:]
+        def direct(name: str, values: Tensor) -> Tensor:
+            signs = self._signs(values)
             if self.groups is None:
-                self._sizes = np.array([values[0].numel() + label_size])
-            else:
-                masks = [_mask(name, members, shape) for name, members in self.groups.items()]
-                covered = torch.stack(masks).sum(0)
-                if (covered > 1).any():
-                    raise InputError("The groups of input values overlap: each value may be in one group only.")
-                self._masks = torch.stack([*masks, covered == 0])
-                self._sizes = self._masks.flatten(1).sum(1).numpy()
-                if self.private_label:
-                    self._sizes = np.append(self._sizes, label_size)
-        return self._sizes
+                return signs
+            masks = self._mask(tuple(values.shape[1:])) if name != LABEL else None
+            if masks is None or group >= len(masks):
+                return signs * (name == LABEL and self.names[group] == LABEL)
+            return signs * masks[group].to(values.device)
 
-    def draw(self, count: int) -> None:
-        """Choose the group of each example of a batch; a group without values is never chosen."""
-        assert self._sizes is not None
-        nonempty = torch.tensor(np.flatnonzero(self._sizes))
-        pick = torch.randint(len(nonempty), (count,), generator=self.generator)
-        self.chosen = nonempty[pick]
+        return direct
 
-    def inputs(self, values: Tensor) -> Tensor:
-        """Return the direction of the input values."""
-        signs = self._signs(values)
-        if self._masks is None:
-            return signs
-        assert self.chosen is not None
-        nothing = torch.zeros_like(self._masks[:1])
-        masks = torch.cat([self._masks, nothing]) if self.private_label else self._masks
-        return signs * masks[self.chosen].to(values.device)
-
-    def label(self, values: Tensor) -> Tensor:
-        """Return the direction of the labels."""
-        signs = self._signs(values)
-        if self._masks is None:
-            return signs
-        assert self.chosen is not None
-        chosen = (self.chosen == self.count - 1).to(signs)
-        return signs * chosen.view(-1, *(1,) * (values.dim() - 1))
+    def _mask(self, shape: tuple[int, ...]) -> Tensor:
+        if shape not in self._masks:
+            assert self.groups is not None
+            masks = [_mask(name, members, torch.Size(shape)) for name, members in self.groups.items()]
+            covered = torch.stack(masks).sum(0)
+            if (covered > 1).any():
+                raise InputError("The groups of input values overlap: each value may be in one group only.")
+            self._masks[shape] = torch.stack([*masks, covered == 0])
+        return self._masks[shape]
 
     def _signs(self, values: Tensor) -> Tensor:
         # Drawn where the generator lives: the same directions on every device, and nothing of the user's random state.

@@ -24,7 +24,6 @@ from torch.utils import _pytree as pytree
 from seepage._errors import UnsupportedError
 from seepage.network._composites import Composites
 from seepage.network._layers import is_convolution, is_embedding, is_linear, is_norm
-from seepage.network._listeners import silenced
 
 Tensor = torch.Tensor
 Moving = tuple[Tensor, Tensor]
@@ -45,6 +44,10 @@ class Call:
     kwargs: dict[str, Any]
     tangents: list[Tensor | None] = field(default_factory=list)
     """How fast each leaf of (args, kwargs) moves; None where it does not."""
+    versions: list[int | None] = field(default_factory=list)
+    """Of each leaf when the layer was used: another one later means that it was overwritten."""
+    whole: bool = True
+    """Whether this is all there is of the gradients of the layer's parameters."""
 
     @property
     def entered(self) -> Moving:
@@ -53,18 +56,28 @@ class Call:
         return value, _or_zero(self.tangents[0], value)
 
 
-def measured(call: Call, back: Moving, *, keep: bool) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return |grad|^2, grad . grad' and |grad'|^2 of each example's gradient of this layer, shape (3, n).
-
-    And, if they are to be kept, the gradients themselves, by name.
-    """
+def measured(call: Call, back: Moving) -> Tensor:
+    """Return |grad|^2, grad . grad' and |grad'|^2 of each example's gradient of this layer, shape (3, n)."""
     unit = call.unit
     if is_linear(unit) or is_convolution(unit):
-        return _of_contraction(call, back, keep)
-    if is_embedding(unit) and not keep:
-        return _of_embedding(call, back), {}
-    found = gradients(call, back)
-    return sum_products(list(found.values())), {name: value for name, (value, _) in found.items()} if keep else {}
+        return _of_contraction(call, back)
+    if is_embedding(unit):
+        return _of_embedding(call, back)
+    return sum_products(list(gradients(call, back).values()))
+
+
+def joined(calls: list[Call]) -> Call:
+    """Return several uses of one linear layer as one, over the positions of all."""
+    pairs = [_positions_linear(call.entered) for call in calls]
+    value, moving = (torch.cat([pair[i] for pair in pairs], 2).transpose(1, 2) for i in range(2))
+    return Call(calls[0].name, calls[0].unit, calls[0].parameters, (value,), {}, [moving])
+
+
+def joined_back(backs: list[Moving]) -> Moving:
+    """Return what came back at several uses of one linear layer, over the positions of all."""
+    pairs = [_positions_linear(back) for back in backs]
+    value, moving = (torch.cat([pair[i] for pair in pairs], 2).transpose(1, 2) for i in range(2))
+    return value, moving
 
 
 def squared_norm(call: Call, back: Tensor) -> Tensor:
@@ -111,29 +124,6 @@ def gradients(call: Call, back: Moving) -> dict[str, Moving]:
     return _of_anything(call, back)
 
 
-def summed(call: Call, back: Tensor) -> dict[str, Tensor]:
-    """Return the sum over examples of the gradients that `back` gives: one batched product, no gradient of anyone."""
-    unit: Any = call.unit
-    if is_linear(unit):
-        a, b = call.args[0].flatten(0, -2), back.flatten(0, -2)
-        found = {"weight": b.T @ a, "bias": b.sum(0)}
-    elif is_convolution(unit):
-        found = {"bias": back.flatten(2).sum((0, 2))}
-        if "weight" in call.parameters:
-            found["weight"] = torch.ops.aten.convolution_backward(
-                back, _padded(unit, call.args[0]), call.parameters["weight"].detach(), None, unit.stride,
-                (0,) * len(unit.kernel_size), unit.dilation, False, (0,) * len(unit.kernel_size), unit.groups,
-                (False, True, False),
-            )[1]  # fmt: skip
-    else:
-        # The gradients of other layers are what PyTorch says they are.
-        with torch.enable_grad(), silenced(unit):
-            leaves = {name: value.detach().requires_grad_() for name, value in call.parameters.items()}
-            output = functional_call(unit, leaves, call.args, call.kwargs)
-            found = dict(zip(leaves, torch.autograd.grad(output, list(leaves.values()), back), strict=True))
-    return {name: found[name] for name in call.parameters}
-
-
 def unfolded(unit: Any, inputs: Tensor) -> Tensor:
     """Return what each position of a convolution sees, shape (n, channels times kernel, positions)."""
     x = _padded(unit, inputs)
@@ -159,70 +149,59 @@ def _positions_linear(moving: Moving) -> Moving:
     return first.transpose(1, 2), second.transpose(1, 2)
 
 
-def _of_contraction(call: Call, back: Moving, keep: bool) -> tuple[Tensor, dict[str, Tensor]]:
+def _of_contraction(call: Call, back: Moving) -> Tensor:
     """Treat the layers whose gradient is a sum over positions of b a^T, a few examples at a time."""
     unit: Any = call.unit
     convolution = is_convolution(unit)
     b = (back[0].flatten(2), back[1].flatten(2)) if convolution else _positions_linear(back)
-    total, kept = _nothing(b), {}
+    total = b[0].new_zeros(3, len(b[0]))
     if "bias" in call.parameters:
-        value, moving = b[0].sum(2), b[1].sum(2)
-        total = total + sum_products([(value, moving)])
-        kept["bias"] = value
+        total = total + sum_products([(b[0].sum(2), b[1].sum(2))])
     if "weight" not in call.parameters:
-        return total, kept if keep else {}
+        return total
     a = call.entered if convolution else _positions_linear(call.entered)
     weight, groups = call.parameters["weight"], getattr(unit, "groups", 1)
     outputs, inputs = weight.shape[0] // groups, math.prod(weight.shape[1:])
     n, positions = b[0].shape[0], b[0].shape[2]
-    gram = not keep and _gram_is_cheaper(positions, inputs, outputs)
-    contract = _of_single if positions == 1 and not keep else _of_grams if gram else _of_outer
+    gram = positions * (inputs + outputs) < inputs * outputs
+    contract = _of_single if positions == 1 else _of_grams if gram else _of_outer
     space = 2 * groups * (inputs * positions + (positions**2 if gram else inputs * outputs))
-    step = max(1, _SCRATCH // space) if positions > 1 or keep else max(1, n)
-    gradients_kept = b[0].new_empty(n, groups * outputs, inputs) if keep else None
+    step = max(1, _SCRATCH // space) if positions > 1 else max(1, n)
     parts = []
     for i in range(0, n, step):
         some = slice(i, i + step)
         seen = [unfolded(unit, x[some]) if convolution else x[some] for x in a]
         a_some = [x.reshape(-1, inputs, positions) for x in seen]
         b_some = [x[some].reshape(-1, outputs, positions) for x in b]
-        found, gradient = contract((a_some[0], a_some[1]), (b_some[0], b_some[1]))
+        found = contract((a_some[0], a_some[1]), (b_some[0], b_some[1]))
         parts.append(found.reshape(3, -1, groups).sum(2))
-        if gradients_kept is not None and gradient is not None:
-            gradients_kept[some] = gradient.reshape(-1, groups * outputs, inputs)
-    if gradients_kept is not None:
-        kept["weight"] = gradients_kept.reshape(n, *weight.shape)
-    return total + torch.cat(parts, 1) if parts else total, kept if keep else {}
+    return total + torch.cat(parts, 1) if parts else total
 
 
-def _gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
-    return positions * (inputs + outputs) < inputs * outputs
-
-
-def _of_single(a: Moving, b: Moving) -> tuple[Tensor, None]:
+def _of_single(a: Moving, b: Moving) -> Tensor:
     """One position: the gradient has rank one, and its products are those of its factors."""
     aa, am, mm = _dot(a[0], a[0]), _dot(a[0], a[1]), _dot(a[1], a[1])
     bb, bn, nn_ = _dot(b[0], b[0]), _dot(b[0], b[1]), _dot(b[1], b[1])
-    return torch.stack([aa * bb, aa * bn + am * bb, aa * nn_ + 2 * am * bn + mm * bb]), None
+    return torch.stack([aa * bb, aa * bn + am * bb, aa * nn_ + 2 * am * bn + mm * bb])
 
 
-def _of_outer(a: Moving, b: Moving) -> tuple[Tensor, Tensor]:
+def _of_outer(a: Moving, b: Moving) -> Tensor:
     """Form the gradients b a^T and how they move, stacked so that one product compares them all."""
     outputs = b[0].shape[1]
     both = torch.bmm(torch.cat(b, 1), a[0].transpose(1, 2))
     both[:, outputs:].baddbmm_(b[0], a[1].transpose(1, 2))
     flat = both.reshape(len(both), 2, -1)
     compared = torch.bmm(flat, flat.transpose(1, 2))
-    return torch.stack([compared[:, 0, 0], compared[:, 0, 1], compared[:, 1, 1]]), both[:, :outputs]
+    return torch.stack([compared[:, 0, 0], compared[:, 0, 1], compared[:, 1, 1]])
 
 
-def _of_grams(a: Moving, b: Moving) -> tuple[Tensor, None]:
+def _of_grams(a: Moving, b: Moving) -> Tensor:
     """Compare positions with positions, never forming a gradient."""
     aa, am, mm = _gram(a[0], a[0]), _gram(a[0], a[1]), _gram(a[1], a[1])
     bb, bn, nn_ = _gram(b[0], b[0]), _gram(b[0], b[1]), _gram(b[1], b[1])
     # grad' = sum_t b'_t a_t^T + b_t a'_t^T: the mixed term pairs a_t . a'_s with b'_t . b_s.
     mixed = _dot(am, bn.transpose(1, 2))
-    return torch.stack([_dot(aa, bb), _dot(aa, bn) + _dot(am, bb), _dot(aa, nn_) + 2 * mixed + _dot(mm, bb)]), None
+    return torch.stack([_dot(aa, bb), _dot(aa, bn) + _dot(am, bb), _dot(aa, nn_) + 2 * mixed + _dot(mm, bb)])
 
 
 def _gram(x: Tensor, y: Tensor) -> Tensor:
@@ -339,7 +318,7 @@ def _of_anything(call: Call, back: Moving) -> dict[str, Moving]:
     moving_in = [leaf for leaf, m in zip(leaves, moves, strict=True) if m]
     tangents = [_or_zero(t, leaf) for leaf, m, t in zip(leaves, moves, call.tangents, strict=True) if m]
     still = [leaf for leaf, b, m in zip(leaves, batched, moves, strict=True) if b and not m]
-    with Composites(), silenced(call.unit):
+    with Composites():
         value, moving = vmap(moving_gradient, randomness="error")(moving_in, tangents, back[0], back[1], still)
     return {name: (value[name], moving[name]) for name in value}
 
@@ -350,7 +329,3 @@ def _or_zero(tangent: Tensor | None, value: Tensor) -> Tensor:
 
 def _dot(x: Tensor, y: Tensor) -> Tensor:
     return torch.linalg.vecdot(x.flatten(1), y.flatten(1))
-
-
-def _nothing(b: Moving) -> Tensor:
-    return b[0].new_zeros(3, len(b[0]))

@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from opacus.accountants import RDPAccountant
-from opacus.accountants.analysis.rdp import compute_rdp
 
 from seepage._errors import UnansweredError
 from seepage._facts import Assumption
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
 from seepage.leakage.types import Assurance, Who
 from seepage.meaning import Guarantee, check_delta
+from seepage.network._amplification import replacement_divergence
 
 Array = NDArray[np.float64]
 
-_ACCOUNTED = Assumption("accounting", "By Opacus's accounting of Renyi differential privacy.")
+_ACCOUNTED = Assumption(
+    "accounting",
+    "The epsilon with a delta is by Opacus's accounting, for adding or removing a record; that of order 2 is for "
+    "replacing one by another, as bounds on reconstruction need it.",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,10 +34,10 @@ class NetworkInformation(GatheredInformation):
     ----------
     attribute_names : tuple of str
         The groups of private values that were told apart, the label last unless it is public.
-    sizes : array of shape (groups,)
+    sizes : array of shape (groups,) or (n, groups)
         How many values each group has.
     steps : array of shape (n,)
-        In how many steps each person took part.
+        How many steps count for each person: all of them with secret sampling, else those they took part in.
     """
 
     people: People = field(default_factory=PeopleInMemory)
@@ -45,7 +49,7 @@ class NetworkInformation(GatheredInformation):
     traces: Array
     """The information about each person and group, shape (n, groups); so the next two."""
     uncertainty: Array
-    """The variance of each trace over the random directions."""
+    """The variance of each trace over visits and directions."""
     unamplified: Array
     """The same as the traces, without credit for secret sampling."""
     spectrum: tuple[Array, Array] | None
@@ -63,7 +67,7 @@ class NetworkInformation(GatheredInformation):
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
-        trace, values = self.traces.sum(1), float(self.sizes.sum())
+        trace, values = self.traces.sum(1), self._sizes.sum(1)
         dfil = np.sqrt(trace / values)
         found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
         low, high = self.spectrum if self.spectrum is not None else (np.zeros_like(trace), trace)
@@ -74,15 +78,19 @@ class NetworkInformation(GatheredInformation):
         found["steps"] = self.steps
         return found
 
+    @property
+    def _sizes(self) -> Array:
+        return np.broadcast_to(self.sizes, self.traces.shape)
+
     def examples(self) -> dict[str, Array]:
         return self._examples
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
         return {
-            name: np.sqrt(self.traces[:, i] / self.sizes[i])
+            name: np.sqrt(self.traces[:, i] / self._sizes[:, i])
             for i, name in enumerate(self.attribute_names)
-            if self.sizes[i] > 0
+            if self._sizes[:, i].min() > 0
         }
 
     def attributes(self) -> dict[str, Array]:
@@ -109,11 +117,8 @@ class NetworkInformation(GatheredInformation):
 
     @property
     def renyi(self) -> float:
-        """Epsilon of Renyi differential privacy at order 2, by Opacus's analysis."""
-        return sum(
-            float(compute_rdp(q=rate, noise_multiplier=noise, steps=steps, orders=[2])[0])
-            for noise, rate, steps in self.mechanisms
-        )
+        """Epsilon of Renyi differential privacy at order 2, for replacing a record by another."""
+        return sum(steps * replacement_divergence(rate, noise) for noise, rate, steps in self.mechanisms)
 
     def joint(self, who: Who, attribute: str | None) -> float:
         raise UnansweredError(
@@ -123,7 +128,7 @@ class NetworkInformation(GatheredInformation):
         )
 
 
-def _root_error(trace: Array, variance: Array, values: float) -> Array:
+def _root_error(trace: Array, variance: Array, values: Array) -> Array:
     """Return the standard error of sqrt(trace / values), by the delta method."""
     root = np.sqrt(trace * values)
     error = np.sqrt(variance)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,7 +11,6 @@ from torch.utils import _pytree as pytree
 
 from seepage.network import _ghost
 from seepage.network._ghost import Call, Moving
-from seepage.network._layers import units
 
 Tensor = torch.Tensor
 # Elements of scratch for the gradients of a few examples of one layer.
@@ -32,13 +31,13 @@ class Layer:
         return sum(parameter.numel() for parameter in self.parameters)
 
 
-def layers_of(model: nn.Module) -> list[Layer]:
+def layers_of(layers: Mapping[str, nn.Module], trained: Mapping[str, nn.Parameter]) -> list[Layer]:
     """Return the layers that hold trained parameters; a shared parameter belongs to the first that holds it."""
     found: list[Layer] = []
-    seen: set[nn.Parameter] = set()
-    for name, unit in units(model):
-        own = tuple(p for p in unit.parameters() if p.requires_grad and p not in seen)
-        seen.update(own)
+    left = set(trained.values())
+    for name, unit in layers.items():
+        own = tuple(p for p in unit.parameters() if p in left)
+        left.difference_update(own)
         if own:
             found.append(Layer(name, type(unit).__name__, own))
     return found
@@ -70,7 +69,7 @@ class LayerMoves:
         calls = self._calls(layer)
         if norm == "fro" and all(self._uses[p] == 1 for call, _ in calls for p in call.parameters.values()):
             # Inner products of what went in and came back: no gradient is formed.
-            squares = [_ghost.measured(call, back, keep=False)[0][2] for call, back in calls]
+            squares = [_ghost.measured(call, back)[2] for call, back in calls]
             return torch.stack(squares).sum(0).clamp(min=0) if squares else torch.zeros(self.count)
         parts = []
         for _, moved in self._gradients(layer):

@@ -50,6 +50,11 @@ def is_embedding(unit: nn.Module) -> bool:
     return type(unit) is nn.Embedding
 
 
+def looks_up(module: nn.Module) -> bool:
+    """Return whether the module turns integers into numbers that can move."""
+    return isinstance(module, nn.Embedding | nn.EmbeddingBag)
+
+
 def is_norm(unit: nn.Module) -> bool:
     """Return whether the layer normalizes within an example."""
     return type(unit) in (nn.LayerNorm, nn.GroupNorm)

@@ -29,6 +29,9 @@ def per_example(loss: Loss, output: Any, target: Any, count: int) -> Tensor:
         losses = loss(output, target, reduction="none")  # type: ignore[call-arg]
     else:
         losses = loss(output, target)
+    if isinstance(losses, Tensor) and losses.dim() == 0 and _has_rows(output, count) and _has_rows(target, count):
+        # A loss of its own making that averages or adds up: of one example at a time it is that example's.
+        losses = torch.stack([loss(output[i : i + 1], target[i : i + 1]) for i in range(count)])
     if not isinstance(losses, Tensor) or losses.dim() == 0 or len(losses) != count:
         shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise InputError(
@@ -37,7 +40,11 @@ def per_example(loss: Loss, output: Any, target: Any, count: int) -> Tensor:
         )
     if losses.dim() == 1:
         return losses
-    return losses.flatten(1).sum(1) if reduction == "sum" else losses.flatten(1).mean(1)
+    return losses.flatten(1).sum(1) if reduction in ("sum", "batchmean") else losses.flatten(1).mean(1)
+
+
+def _has_rows(value: Any, count: int) -> bool:
+    return isinstance(value, Tensor) and value.dim() > 0 and len(value) == count
 
 
 def _parameters(loss: Loss) -> dict[str, inspect.Parameter]:

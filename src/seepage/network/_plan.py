@@ -4,32 +4,44 @@ from dataclasses import dataclass
 
 from seepage._amounts import size
 
+# What a visit costs, in examples of training: measured by `python -m benchmarks network`.
+_VISIT = 1.6
+
 
 @dataclass(frozen=True)
 class Plan:
-    """The memory that is kept for all of training, and the extra passes over each batch."""
+    """The visits that are planned, and what they cost beside training.
+
+    Attributes
+    ----------
+    people, visits, passes : int
+        Who is visited, how often each, and in how many directions each time.
+    steps, batch : float
+        The length of training, and the people in a batch.
+    sketch_bytes : int
+        Memory that the spectrum keeps.
+    """
 
     people: int
-    values: int
-    ledger_bytes: int
+    visits: int
+    passes: int
+    steps: int
+    batch: float
     sketch_bytes: int
-    probes: float
-    spectrum: bool
 
     @property
     def bytes(self) -> int:
-        """All memory that is kept."""
-        return self.ledger_bytes + self.sketch_bytes
+        """The memory that is kept for all of training."""
+        return 8 * self.people * self.visits * (3 + 2 * self.passes) + self.sketch_bytes
+
+    @property
+    def cost(self) -> float:
+        """The time of the whole training over that without visits, roughly."""
+        return 1 + _VISIT * self.people * self.visits * self.passes / (self.steps * self.batch)
 
     def __str__(self) -> str:
-        share = f"{self.probes:g} of the steps carry" if self.probes < 1 else "every step carries"
-        lines = [
-            f"{self.people} people with {self.values} private values each",
-            f"kept for all of training: {size(self.bytes)}"
-            + (f" ({size(self.sketch_bytes)} of them for the spectrum)" if self.spectrum else ""),
-            f"{share} a direction along: about twice the work of such a step"
-            + (f", and {self.probes - 1:g} further passes" if self.probes > 1 else ""),
-        ]
-        if self.spectrum:
-            lines.append("the spectrum adds several passes an example to each step: far more than the rest")
-        return "\n".join(lines)
+        kept = size(self.bytes) + (f" ({size(self.sketch_bytes)} for the spectrum)" if self.sketch_bytes else "")
+        return (
+            f"seepage will visit {self.people} people {self.visits} times each in {self.steps} steps: about "
+            f"{self.cost:.2g} times the work of training alone, and {kept} kept."
+        )

@@ -11,8 +11,6 @@ direction along.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -28,7 +26,7 @@ from seepage.network import _layers
 from seepage.network._ghost import Call, Moving
 from seepage.network._layer_moves import Layer, LayerMoves, layers_of
 from seepage.network._losses import Loss, per_example
-from seepage.network._tangents import TangentPass
+from seepage.network._tangents import Carrier
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
@@ -135,37 +133,18 @@ def layer_norms(
         raise InputError(f"directions must be a positive number of passes over each batch, not {directions!r}.")
     if len(x) == 0 or len(x) != len(y):
         raise InputError(f"x and y must hold the same examples, at least one; they hold {len(x)} and {len(y)}.")
-    _layers.check(model)
     if wrt == "input":
         _layers.warn_of_kinks(_layers.kinked(model))
-    layers = layers_of(model)
+    carrier = Carrier(model)
+    layers = layers_of(carrier.layers, carrier.trained)
     generator = torch.Generator().manual_seed(seed)
     found = []
     for start in range(0, len(x), batch_size):
         some = slice(start, start + batch_size)
-        batch = _Batch(model, loss, x[some], y[some], wrt, norm, directions, generator)
+        batch = _Batch(carrier, loss, x[some], y[some], wrt, norm, directions, generator)
         found.append(batch.measure(layers))
     norms, ranges = (torch.cat(parts).double().cpu().numpy() for parts in zip(*found, strict=True))
     return layers, norms, ranges
-
-
-class _LayerPass(TangentPass):
-    """A pass that keeps what comes back at each layer apart instead of adding it up."""
-
-    def __init__(self, model: nn.Module, directions: Callable[[Tensor], Tensor] | None) -> None:
-        super().__init__(model, directions or torch.zeros_like)
-        self.moves: list[tuple[Call, Moving]] = []
-        self._still = directions is None
-
-    def _moving(self, values: Tensor) -> Tensor:
-        if not self._still:
-            return super()._moving(values)
-        self.private = values.detach()
-        return self.private
-
-    def _measure(self, call: Call, back: Moving) -> None:
-        # A copy: the pass empties its own when the layer has been measured.
-        self.moves.append((replace(call), back))
 
 
 class _Batch:
@@ -173,7 +152,7 @@ class _Batch:
 
     def __init__(
         self,
-        model: nn.Module,
+        carrier: Carrier,
         loss: Loss,
         x: Tensor,
         y: Tensor,
@@ -182,7 +161,7 @@ class _Batch:
         most: int,
         generator: torch.Generator,
     ) -> None:
-        self.model, self.loss, self.x, self.y = model, loss, x, y
+        self.carrier, self.loss, self.x, self.y = carrier, loss, x, y
         self.wrt, self.norm, self.most, self.generator = wrt, norm, most, generator
         self._pass = 0
         self._values: int | None = None
@@ -212,21 +191,23 @@ class _Batch:
         return min(self._values, self.most)
 
     def _run(self) -> LayerMoves:
-        passing = _LayerPass(self.model, self._direction if self.wrt == "input" else None)
-        try:
-            output = self.model(*passing.open((self.x,)))
-            passing.forwarded()
-            target = self.y
+        moves: list[tuple[Call, Moving]] = []
+        count = len(self.x)
+
+        def move(_: str, values: Tensor) -> Tensor:
+            return forward_ad.make_dual(values.detach(), self._direction(values)) if self.wrt == "input" else values
+
+        def losses(network: nn.Module) -> Tensor:
+            output, target = network(self.x), self.y
             if self.wrt == "label":
                 target = _continuous(target, output)
                 target = forward_ad.make_dual(target, self._direction(target))
             elif self.wrt == "output":
                 output = forward_ad.make_dual(output, self._direction(output))
-            per_example(self.loss, output, target, passing.count).sum().backward()
-            passing.close()
-        finally:
-            passing.abandon()
-        return LayerMoves(passing.moves, passing.count)
+            return per_example(self.loss, output, target, count)
+
+        self.carrier.carry(losses, move, count, lambda call, back: moves.append((call, back)))
+        return LayerMoves(moves, count)
 
     def _direction(self, values: Tensor) -> Tensor:
         """Return in which direction the target moves in this pass."""

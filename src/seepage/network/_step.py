@@ -28,12 +28,15 @@ class Mechanism:
         The standard deviation of the noise, in units of C.
     sample_rate : float or None
         The probability of Poisson sampling, if membership of a batch is secret and drawn so; None otherwise.
+    batches : int
+        How many batches the step adds up, each drawn anew.
     """
 
     clipping: str
     max_grad_norm: float
     noise_multiplier: float
     sample_rate: float | None
+    batches: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.noise_multiplier < float("inf"):
@@ -54,7 +57,9 @@ class Mechanism:
         return self.noise_multiplier * self.max_grad_norm
 
     def information(self, products: Tensor) -> tuple[Array, Array]:
-        """Return what the step gives away along one direction, with and without credit for secret sampling.
+        """Return what the step gives away along one direction, and what it would if the person were known to be in it.
+
+        With secret sampling the first is about anybody, drawn or not; without, both are about who takes part.
 
         With grad the gradient, grad' how it moves, s = |grad| and p = grad . grad' (eq. 8.5):
 
@@ -73,6 +78,6 @@ class Mechanism:
         if self.sample_rate is None:
             return unamplified, unamplified
         ratio = (factor * norm / self.noise_scale).numpy()
-        k_perp, k_par = tabulated(self.sample_rate)(ratio)
+        k_perp, k_par = tabulated(self.sample_rate, self.batches)(ratio)
         amplified = k_perp * unamplified + (k_par - k_perp) * (radial**2).numpy() / self.noise_scale**2
         return np.maximum(amplified, 0.0), unamplified

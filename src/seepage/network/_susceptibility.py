@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, frame
@@ -20,8 +21,8 @@ from seepage.network import _ghost, _layers
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call
-from seepage.network._listeners import silenced
 from seepage.network._losses import Loss, per_example
+from seepage.network._twin import twin
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
@@ -93,7 +94,7 @@ def susceptibility(
     *,
     noise_scale: float | None,
     max_grad_norm: float | None,
-    clipping: str = "hard",
+    clipping: str = "smooth",
     batch_size: int = 256,
 ) -> Susceptibility:
     """Return how the privacy loss of each example answers to each of its values.
@@ -109,8 +110,10 @@ def susceptibility(
         None without noise: then of the gradient signal.
     max_grad_norm : float or None
         The norm that gradients are clipped to; None if they are not.
-    clipping : {"hard", "smooth"}, default="hard"
-        How they are clipped.
+    clipping : {"hard", "smooth"}, default="smooth"
+        How they are clipped. Hard clipping, which is what Opacus does, gives everybody whose gradient is longer than
+        `max_grad_norm` the same privacy loss, whatever their values: their susceptibility is nearly zero, and says
+        nothing. The paper asks for a smooth one.
     batch_size : int, default=256
         Examples at once: memory only.
 
@@ -153,31 +156,53 @@ def susceptibility(
 
 def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[str, Tensor]:
     """Return |grad|^2 of each example for each layer by name, differentiable in the inputs."""
+    network = twin(model)
     calls: list[Call] = []
     outputs: list[Tensor] = []
-    handles = []
+    handles: list[Any] = []
 
-    def tap(name: str, unit: nn.Module) -> Any:
+    def tap(name: str, unit: nn.Module) -> None:
         trained = {k: p for k, p in unit.named_parameters() if p.requires_grad}
 
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Tensor) -> None:
-            tensors = len(args) + len(kwargs)
-            calls.append(Call(name, unit, trained, args, kwargs, [None] * tensors))
+            if not any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in pytree.tree_leaves((args, kwargs))):
+                _refuse_hidden(name)
+            calls.append(Call(name, unit, trained, args, kwargs, [None] * (len(args) + len(kwargs))))
             outputs.append(output)
 
-        return unit.register_forward_hook(hook, with_kwargs=True)
+        handles.append(unit.register_forward_hook(hook, with_kwargs=True))
 
-    with silenced(model), torch.enable_grad(), Composites():
-        try:
-            handles = [tap(name, unit) for name, unit in _layers.units(model)]
-            losses = per_example(loss, model(x), y, len(x))
-        finally:
-            for handle in handles:
-                handle.remove()
-        uses = Counter(p for call in calls for p in call.parameters.values())
-        if max(uses.values()) > 1:
-            raise UnsupportedError(
-                "A layer is used more than once in the network; susceptibility needs each used once."
-            )
+    for name, unit in list(_layers.units(network)):
+        tap(name, unit)
+    network.requires_grad_(False)
+    with torch.enable_grad(), Composites() as composites:
+        losses = per_example(loss, network(x), y, len(x))
+        for handle in handles:
+            handle.remove()
+        if composites.detached:
+            _refuse_hidden("")
         backs = torch.autograd.grad(losses.sum(), outputs, create_graph=True)
-        return {call.name: _ghost.squared_norm(call, back) for call, back in zip(calls, backs, strict=True)}
+        uses: dict[tuple[int, ...], list[tuple[Call, Tensor]]] = {}
+        for call, back in zip(calls, backs, strict=True):
+            uses.setdefault(tuple(id(p) for p in call.parameters.values()), []).append((call, back))
+        counted = Counter(place for key in uses for place in key)
+        found = {}
+        for key, several in uses.items():
+            call, back = several[0]
+            if max(counted[place] for place in key) > 1 or (len(several) > 1 and not _layers.is_linear(call.unit)):
+                raise UnsupportedError(
+                    f"The layer {call.name!r} shares a part of its parameters, or is used more than once and is not "
+                    "linear; susceptibility needs such parameters used once."
+                )
+            if len(several) > 1:
+                call = _ghost.joined([use for use, _ in several])
+                back = _ghost.joined_back([(b, b) for _, b in several])[0]
+            found[call.name] = _ghost.squared_norm(call, back)
+        return found
+
+
+def _refuse_hidden(name: str) -> None:
+    raise UnsupportedError(
+        f"The network hides its input from derivatives{f' before the layer {name!r}' if name else ''} (detach, .data, "
+        "no_grad): how the gradient moves with it cannot be followed backwards. FisherAccountant can, forwards."
+    )

@@ -1,13 +1,14 @@
-"""One pass over a batch that carries a direction in input space along (forward-over-reverse).
+"""Passes over a batch that carry a direction along (forward-over-reverse).
 
-The same pass yields what training needs: gradients, or their clipped sum. While it is open, the network's parameters
-stand as constants (PyTorch would otherwise compute their summed gradients, and how those move, for nothing), and each
-layer's output is tapped: what comes back there in the backward pass, and how fast it moves, is all that is needed.
+They run on a private copy of the network: what the network's owner does with theirs, and what Opacus hears of it, is
+untouched. The copy's parameters are constants; each layer's output is tapped, and what comes back there in the backward
+pass, and how fast it moves, is all that is needed.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,9 +20,16 @@ from seepage._errors import UnsupportedError
 from seepage.network import _ghost
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call, Moving
-from seepage.network._layers import is_embedding, is_plain, units
+from seepage.network._layers import check, is_linear, is_plain, looks_up, units
+from seepage.network._twin import follow, twin
 
 Tensor = torch.Tensor
+Move = Callable[[str, Tensor], Tensor]
+"""Given the name of a tensor of private values and its values, return them moving."""
+
+
+class RandomLayerError(UnsupportedError):
+    """A layer without formulas draws random numbers: run again for its gradients, it would draw others."""
 
 
 class _Source(torch.autograd.Function):
@@ -37,237 +45,232 @@ class _Source(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        return tangents[0].clone()
+        return None if tangents[0] is None else tangents[0].clone()
 
 
-class TangentPass:
-    """One forward and backward pass with a direction.
+class Carrier:
+    """A private copy of a network, and the taps on its layers."""
 
-    Parameters
-    ----------
-    model : Module
-        The network.
-    directions : callable
-        Given the private values of a batch, return the direction in which they move, of the same shape.
-    materialize : bool
-        Keep each example's gradients (Opacus wants them in its hooks mode).
-    """
+    def __init__(self, model: nn.Module) -> None:
+        check(model)
+        self.network = twin(model)
+        self.layers = dict(units(self.network))
+        self.trained = {name: p for name, p in self.network.named_parameters() if p.requires_grad}
+        self.kinks: set[str] = set()
+        """The functions without a derivative everywhere that the network has called."""
+        self._move: Move | None = None
+        self._tapped: Callable[[Call, Tensor], Tensor] | None = None
+        self._count = 0
+        self._known: frozenset[str] | None = None
+        self._tokens: set[int] = set()
+        """Where the integers are stored that entered the network."""
+        self.network.register_forward_pre_hook(self._enter, with_kwargs=True)
+        for name, module in self.network.named_modules():
+            if looks_up(module):
+                module.register_forward_hook(partial(self._look_up, name))
+        for name, unit in self.layers.items():
+            own = {k: p for k, p in unit.named_parameters() if p.requires_grad}
+            unit.register_forward_hook(partial(self._tap, name, own), with_kwargs=True)
+        self.network.requires_grad_(False)
 
-    def __init__(self, model: nn.Module, directions: Callable[[Tensor], Tensor], *, materialize: bool = False) -> None:
-        self.model = model
-        self.materialize = materialize
-        self.scale = 1.0
-        """By how much what comes back has to be multiplied: the batch size when the loss is a mean."""
-        self.private: Tensor | None = None
-        """The private values that the direction was given for."""
-        self.count = 0
-        self.gradients: dict[nn.Parameter, Tensor] = {}
-        """Each example's gradients, if they are kept."""
-        self._directions = directions
-        self._units = dict(units(model))
-        self._calls: list[Call] = []
-        self._backs: dict[int, Moving] = {}
-        self._uses: Counter[nn.Parameter] = Counter()
-        self._shared: dict[nn.Parameter, list[Moving]] = {}
-        self._total: Tensor | None = None
-        self._composites = Composites()
-        self._undo: list[Callable[[], None]] = []
-        self._level: int | None = None
-        self._anchor: Tensor | None = None
+    @property
+    def whole(self) -> bool:
+        """Whether the network is one layer without formulas: it has parameters of its own beside other layers."""
+        return any(unit is self.network and not is_plain(unit) for unit in self.layers.values())
 
-    def open(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Start the pass: return the inputs of the network, the first of them moving."""
-        self._level = forward_ad.enter_dual_level()
-        self._composites.open()
-        for name, unit in self._units.items():
-            self._prepare(name, unit)
-        first = inputs[0]
-        self.count = len(first)
-        if not first.is_floating_point():
-            return inputs
-        return (self._moving(first), *inputs[1:])
+    def follow(self, model: nn.Module) -> tuple[bool, ...]:
+        """Bring the copy to where the network is."""
+        return follow(self.network, model)
 
-    def _moving(self, values: Tensor) -> Tensor:
-        self.private = values.detach()
-        return forward_ad.make_dual(self.private, self._directions(self.private))
+    @contextmanager
+    def moving(self, move: Move, count: int, known: frozenset[str] | None = None) -> Iterator[None]:
+        """Let private values move wherever they enter the copy; by name, where it is known which they are."""
+        self._move, self._count, self._known = move, count, known
+        self._tokens.clear()
+        try:
+            yield
+        finally:
+            self._move = None
 
-    def _prepare(self, name: str, unit: nn.Module) -> None:
-        trained = {k: p for k, p in unit.named_parameters() if p.requires_grad}
-        for module in unit.modules():
-            kept, hooks = dict(module._parameters), module._backward_hooks
-            for key, parameter in kept.items():
-                if parameter is not None:
-                    module._parameters[key] = parameter.detach()  # type: ignore[assignment]
-            # Whoever listens to gradients of layers (Opacus does) must not hear this pass.
-            module._backward_hooks = OrderedDict()
-            self._undo.append(lambda m=module, k=kept, h=hooks: _restore(m, k, h))  # type: ignore[misc]
+    def carry(
+        self,
+        losses: Callable[[nn.Module], Tensor],
+        move: Move,
+        count: int,
+        measure: Callable[[Call, Moving], None],
+    ) -> None:
+        """Run a batch forward and back; hand each use of a layer, and what came back there moving, to `measure`.
 
-        def tap(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            return self._tap(name, unit, trained, args, kwargs, output)
+        `losses` runs the network that it is given and returns the loss of each example.
+        """
+        calls: list[Call] = []
+        waiting: dict[int, Moving] = {}
+        uses: Counter[nn.Parameter] = Counter()
+        anchors: list[Tensor] = []
 
-        handle = unit.register_forward_hook(tap, with_kwargs=True)
-        self._undo.append(handle.remove)
+        def tapped(call: Call, output: Tensor) -> Tensor:
+            if not output.requires_grad:
+                if not anchors:
+                    anchors.append(torch.zeros((), device=output.device, dtype=output.dtype, requires_grad=True))
+                output = _Source.apply(output, anchors[0])
+            index = len(calls)
+            calls.append(call)
+            uses.update(call.parameters.values())
+            output.register_hook(lambda back: came_back(index, back))
+            return output
+
+        def came_back(index: int, back: Tensor) -> None:
+            value, tangent = forward_ad.unpack_dual(back)
+            value, call = value.detach(), calls[index]
+            _check_kept(call)
+            moving = (value, torch.zeros_like(value) if tangent is None else tangent)
+            if is_plain(call.unit) and all(uses[p] == 1 for p in call.parameters.values()):
+                # Measured in passing, so that nothing of it has to be kept.
+                measure(call, moving)
+                calls[index] = Call(call.name, call.unit, {}, (), {})
+            else:
+                waiting[index] = moving
+
+        self._tapped = tapped
+        composites = Composites()
+        try:
+            with torch.enable_grad(), forward_ad.dual_level(), composites, self.moving(move, count):
+                total = losses(self.network).sum()
+                if total.requires_grad:
+                    total.backward()
+        finally:
+            self._tapped = None
+            self.kinks |= composites.kinks
+        with torch.no_grad():
+            for call, back in _together([(calls[index], back) for index, back in sorted(waiting.items())]):
+                measure(call, back)
+
+    def _enter(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        move = self._move
+        if move is None:
+            return None
+        leaves, layout = pytree.tree_flatten_with_path((args, kwargs))
+        found = []
+        for path, leaf in leaves:
+            name = f"input {_name(path)}"
+            if isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == self._count:
+                if leaf.is_floating_point():
+                    leaf = move(name, leaf)
+                elif self._known is None:
+                    self._tokens.add(leaf.untyped_storage().data_ptr())
+            found.append(leaf)
+        return pytree.tree_unflatten(found, layout)
+
+    def _look_up(self, name: str, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Any:
+        move = self._move
+        called = f"embedding {name}"
+        if move is None or not (self._is_private(args[0]) if self._known is None else called in self._known):
+            return None
+        return move(called, output)
+
+    def _is_private(self, tokens: Tensor) -> bool:
+        """Return whether what is looked up is somebody's; positions are nobody's."""
+        if tokens.untyped_storage().data_ptr() in self._tokens:
+            return True
+        # Made from the input, or from nothing: then it is the same for everybody.
+        return tokens.dim() > 0 and len(tokens) == self._count > 1 and not bool((tokens == tokens[:1]).all())
 
     def _tap(
-        self,
-        name: str,
-        unit: nn.Module,
-        trained: dict[str, nn.Parameter],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        output: Any,
+        self, name: str, own: dict[str, nn.Parameter], unit: nn.Module, args: Any, kwargs: Any, output: Any
     ) -> Any:
+        tapped = self._tapped
+        if tapped is None:
+            return None
         if not isinstance(output, Tensor):
             raise UnsupportedError(
                 f"The layer {name!r} ({type(unit).__name__}) owns parameters and returns a "
                 f"{type(output).__name__}: only layers that return one tensor can be accounted for. Split it into "
                 "layers that do."
             )
-        if len(output) != self.count:
+        if len(output) != self._count:
             raise UnsupportedError(
                 f"The layer {name!r} ({type(unit).__name__}) returns {len(output)} rows for a batch of "
-                f"{self.count}: the first axis must be the examples everywhere in the network."
+                f"{self._count}: the first axis must be the examples everywhere in the network."
             )
-        call = Call(name, unit, trained, args, kwargs)
         leaves, layout = pytree.tree_flatten((args, kwargs))
         pairs = [forward_ad.unpack_dual(leaf) if isinstance(leaf, Tensor) else (leaf, None) for leaf in leaves]
         still = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf, _ in pairs]
-        call.args, call.kwargs = pytree.tree_unflatten(still, layout)
-        call.tangents = [None if tangent is None else tangent.detach() for _, tangent in pairs]
-        if self.private is None and is_embedding(unit):
-            output = self._moving(output)
-        if not output.requires_grad:
-            if self._anchor is None:
-                self._anchor = torch.zeros((), device=output.device, dtype=output.dtype, requires_grad=True)
-            output = _Source.apply(output, self._anchor)
-        index = len(self._calls)
-        self._calls.append(call)
-        self._uses.update(trained.values())
-        output.register_hook(lambda back: self._came_back(index, back))
-        return output
+        args, kwargs = pytree.tree_unflatten(still, layout)
+        tangents = [None if tangent is None else tangent.detach() for _, tangent in pairs]
+        versions = [leaf._version if isinstance(leaf, Tensor) else None for leaf in still]
+        return tapped(Call(name, unit, own, args, kwargs, tangents, versions), output)
 
-    def forwarded(self) -> None:
-        """Note that the network has been run: give it back its parameters."""
-        while self._undo:
-            self._undo.pop()()
 
-    def _came_back(self, index: int, back: Tensor) -> None:
-        value, tangent = forward_ad.unpack_dual(back) if self._level is not None else (back, None)
-        call, value = self._calls[index], value.detach()
-        if self._level is None:
-            # A second backward pass over the same graph, the losses already weighted: only its sum is wanted.
-            for name, found in _ghost.summed(call, value).items():
-                parameter = call.parameters[name]
-                parameter.grad = found if parameter.grad is None else parameter.grad + found
+class Products:
+    """|grad|^2, grad . grad' and |grad'|^2 of each example's gradient of all layers, and of each layer."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.layers: dict[str, Tensor] = {}
+        self._shared: dict[nn.Parameter, tuple[str, list[Moving]]] = {}
+
+    def measure(self, call: Call, back: Moving) -> None:
+        """Add one use of a layer."""
+        if call.whole:
+            self._add(call.name, _ghost.measured(call, back) if is_plain(call.unit) else _of_layer(call, back))
             return
-        if index in self._backs:
-            raise UnsupportedError(
-                "A second backward pass went over the same batch before the step: what is published would be the sum "
-                "of two gradients. Add up the losses and go back once."
-            )
-        moving = (self._scaled(value), self._scaled(torch.zeros_like(value) if tangent is None else tangent))
-        if is_plain(call.unit):
-            # Layers with formulas of their own are measured in passing; the others wait until the pass is over.
-            self._measure(call, moving)
-            # How fast things move is spent; how they stand is still needed for the clipped sum.
-            moving, call.tangents = (moving[0], moving[0]), []
-        self._backs[index] = moving
+        for name, gradient in _gradients(call, back).items():
+            # A parameter used several times has one gradient, the sum over its uses.
+            held = self._shared.setdefault(call.parameters[name], (call.name, []))[1]
+            held[:] = [gradient] if not held else [(held[0][0] + gradient[0], held[0][1] + gradient[1])]
 
-    def _scaled(self, value: Tensor) -> Tensor:
-        return value if self.scale == 1.0 else value * self.scale
+    def _add(self, layer: str, products: Tensor) -> None:
+        found = products.double()
+        self.layers[layer] = self.layers[layer] + found if layer in self.layers else found
 
-    def _measure(self, call: Call, back: Moving) -> None:
-        if all(self._uses[parameter] == 1 for parameter in call.parameters.values()):
-            products, kept = _ghost.measured(call, back, keep=self.materialize)
-            self._add(products)
-            self.gradients.update({call.parameters[name]: gradient for name, gradient in kept.items()})
-            return
-        # A parameter used several times has one gradient, the sum over its uses: it waits for the others.
-        alone = []
-        for name, gradient in _ghost.gradients(call, back).items():
-            parameter = call.parameters[name]
-            if self._uses[parameter] > 1:
-                self._shared.setdefault(parameter, []).append(gradient)
-            else:
-                alone.append(gradient)
-                self._keep(parameter, gradient[0])
-        if alone:
-            self._add(_ghost.sum_products(alone))
-
-    def _keep(self, parameter: nn.Parameter, gradient: Tensor) -> None:
-        if self.materialize:
-            self.gradients[parameter] = gradient
-
-    def _add(self, products: Tensor) -> None:
-        # The three numbers of layers of different precision meet in the widest.
-        self._total = products if self._total is None else self._total + products
-
-    @property
-    def kinks(self) -> set[str]:
-        """The functions without a derivative everywhere that the network has called."""
-        return self._composites.kinks
-
-    @property
-    def returned(self) -> bool:
-        """Whether a backward pass has reached any layer."""
-        return bool(self._backs)
-
-    @torch.no_grad()
-    def close(self) -> Tensor:
-        """End the pass; return |grad|^2, grad . grad' and |grad'|^2 of each example, shape (3, n), in float64."""
-        self.abandon()
-        for index, call in enumerate(self._calls):
-            if index in self._backs and not is_plain(call.unit):
-                self._measure(call, self._backs[index])
-        for parameter, uses in self._shared.items():
-            value, moving = (torch.stack([use[i] for use in uses]).sum(0) for i in range(2))
-            self._keep(parameter, value)
-            self._add(_ghost.sum_products([(value, moving)]))
+    def total(self) -> Tensor:
+        """Return the three numbers of each example, shape (3, n), in float64."""
+        for name, gradients in self._shared.values():
+            self._add(name, _ghost.sum_products(gradients))
         self._shared.clear()
-        if self._total is None:
-            return torch.zeros(3, self.count, dtype=torch.float64)
-        return self._total.double()
-
-    def abandon(self) -> None:
-        """Leave nothing open, whatever has happened."""
-        self.forwarded()
-        if self._level is not None:
-            self._composites.close()
-            forward_ad.exit_dual_level(level=self._level)
-            self._level = None
-
-    @torch.no_grad()
-    def clipped_sum(self, factors: Tensor) -> dict[nn.Parameter, Tensor]:
-        """Return the sum over examples of factor times gradient, for each parameter."""
-        found: dict[nn.Parameter, Tensor] = {}
-        for index, call in enumerate(self._calls):
-            if index not in self._backs:
-                continue
-            back = self._backs[index][0]
-            weighted = back * factors.to(back).view(-1, *(1,) * (back.dim() - 1))
-            for name, gradient in _ghost.summed(call, weighted).items():
-                parameter = call.parameters[name]
-                found[parameter] = found[parameter] + gradient if parameter in found else gradient
-        return found
-
-    def forget(self) -> None:
-        """Let go of the activations."""
-        self._calls.clear()
-        self._backs.clear()
+        return torch.stack(list(self.layers.values())).sum(0) if self.layers else torch.zeros(3, self.count).double()
 
 
-def _restore(module: nn.Module, parameters: dict[str, Any], hooks: Any) -> None:
-    module._parameters.update(parameters)
-    module._backward_hooks = hooks
-
-
-@contextmanager
-def tangent_pass(
-    model: nn.Module, directions: Callable[[Tensor], Tensor], *, materialize: bool = False
-) -> Iterator[TangentPass]:
-    """Open a pass that is ended whatever happens inside."""
-    passing = TangentPass(model, directions, materialize=materialize)
+def _gradients(call: Call, back: Moving) -> dict[str, Moving]:
     try:
-        yield passing
-    finally:
-        passing.abandon()
+        return _ghost.gradients(call, back)
+    except RuntimeError as error:
+        if "random" not in str(error):
+            raise
+        raise RandomLayerError(
+            f"The layer {call.name!r} ({type(call.unit).__name__}) owns parameters and draws random numbers."
+        ) from error
+
+
+def _of_layer(call: Call, back: Moving) -> Tensor:
+    return _ghost.sum_products(list(_gradients(call, back).values()))
+
+
+def _check_kept(call: Call) -> None:
+    leaves = pytree.tree_leaves((call.args, call.kwargs))
+    if any(v is not None and leaf._version != v for leaf, v in zip(leaves, call.versions, strict=True)):
+        raise UnsupportedError(
+            f"What went into the layer {call.name!r} ({type(call.unit).__name__}) is overwritten later in the network. "
+            "Use the operation that does not work in place."
+        )
+
+
+def _together(waiting: list[tuple[Call, Moving]]) -> Iterator[tuple[Call, Moving]]:
+    """Yield uses of layers; several of the same linear layer are one, over more positions."""
+    uses = Counter(p for call, _ in waiting for p in call.parameters.values())
+    groups: dict[tuple[int, ...], list[tuple[Call, Moving]]] = {}
+    for place, (call, back) in enumerate(waiting):
+        alike = tuple(id(p) for p in call.parameters.values()) if is_linear(call.unit) else (-1, place)
+        groups.setdefault(alike, []).append((call, back))
+    for group in groups.values():
+        call, back = group[0]
+        if len(group) > 1:
+            call = _ghost.joined([call for call, _ in group])
+            back = _ghost.joined_back([back for _, back in group])
+        call.whole = all(uses[p] == len(group) for p in call.parameters.values())
+        yield call, back
+
+
+def _name(path: Any) -> str:
+    # (args, kwargs), then the place or the name of the argument.
+    return pytree.keystr(path[1:]).strip("[]'\"") if len(path) > 1 else "0"

@@ -10,8 +10,8 @@ from torch.func import functional_call, grad, vmap
 from seepage._errors import InputError
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
-from seepage.network._listeners import silenced
 from seepage.network._losses import Loss, per_example
+from seepage.network._twin import silenced
 
 Tensor = torch.Tensor
 # Gradients of this many numbers exist at once where each example's own is clipped.

@@ -1,0 +1,291 @@
+"""From visits to information: who is visited when, and what the visits say about all steps.
+
+Training gives away v_it about person i in step t, drawn or not. Each person is visited a few times, once in each
+stretch of the training, at a step drawn uniformly from the stretch and independently of all that happens there. So
+(steps in the stretch) x v is an unbiased estimate of the stretch's sum. What moves for everybody alike, the trend mu_t,
+need not be left to chance (eq. 8.8):
+
+    sum over t of R mu_t  +  (steps in the stretch) (v - R mu),
+
+R being the person's ratio to the trend in the *other* stretches and mu the trend among *other* people: whatever they
+are, the estimate stays unbiased; the better they are, the less is left to chance. Given the trend it is a weighted sum
+of the person's own visits, whose relative variance is what people with several visits show around R mu.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_TINY = 1e-150
+# People that a stretch is split over, at least, so that its visits are spread over it.
+_MOMENTS = 16
+# Parts of the people; the trend of each comes from the others.
+_FOLDS = 10
+# Visits that the trend at a step is taken from, at most and at least.
+_WINDOW = (24, 200)
+# Visits' worth of everybody's ratio to the trend in the ratio of one person.
+_PRIOR = 1.0
+# Visits' worth of everybody's relative variance in the variance of one person.
+_BORROWED = 20.0
+# How far a level that is noise may be anybody's.
+_DOUBT = 0.2
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Training of known length, cut into as many stretches as everybody is visited; going on repeats the last."""
+
+    steps: int
+    sweeps: int
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "sweeps"):
+            value = getattr(self, name)
+            if not (isinstance(value, int) and value >= 1):
+                raise InputError(f"{name} must be a positive whole number, not {value!r}.")
+
+    @property
+    def _planned(self) -> int:
+        return min(self.sweeps, self.steps)
+
+    def start(self, stretch: int) -> int:
+        """Return the first step of a stretch."""
+        if stretch <= self._planned:
+            return round(stretch * self.steps / self._planned)
+        return self.steps + (stretch - self._planned) * (self.steps - self.start(self._planned - 1))
+
+    def at(self, step: int) -> int:
+        """Return the stretch that a step is in."""
+        stretch = int(step * self._planned / self.steps)
+        while self.start(stretch + 1) <= step:
+            stretch += 1
+        while self.start(stretch) > step:
+            stretch -= 1
+        return stretch
+
+    def visits(self, stretch: int, people: Rows, together: int, random: np.random.Generator) -> dict[int, list[Rows]]:
+        """Return who is visited at which step of a stretch: each at a step drawn uniformly from it."""
+        first, length = self.start(stretch), self.start(stretch + 1) - self.start(stretch)
+        moments = max(-(-len(people) // together), min(length, len(people), _MOMENTS), 1)
+        found: dict[int, list[Rows]] = {}
+        parts = np.array_split(random.permutation(people), moments)
+        for place, part in zip(random.permutation(moments), parts, strict=True):
+            found.setdefault(first + int((place + random.random()) * length / moments), []).append(part)
+        return found
+
+
+class Visits:
+    """What visits have found, and how many steps everybody took part in, as arrays that can be saved."""
+
+    def __init__(self, people: int, groups: int) -> None:
+        self.people, self.groups = people, groups
+        self._parts: list[dict[str, Any]] = []
+
+    def add(self, person: Rows, step: int, stretch: int, value: Array, plain: Array) -> None:
+        """Enter what one pass found: values of shape (people, groups), with and without credit for sampling."""
+        count = len(person)
+        part = {"step": np.full(count, step), "stretch": np.full(count, stretch)}
+        self._parts.append({"person": person, **part, "value": value, "plain": plain})
+
+    def arrays(self) -> dict[str, Any]:
+        """Return all visits, one row each."""
+        if not self._parts:
+            none = np.empty(0, np.int64)
+            table = np.empty((0, self.groups))
+            return {"person": none, "step": none, "stretch": none, "value": table, "plain": table}
+        self._parts = [{name: np.concatenate([p[name] for p in self._parts]) for name in self._parts[0]}]
+        return dict(self._parts[0])
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Put back what `arrays` returned."""
+        self._parts = [dict(arrays)] if len(arrays["person"]) else []
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The information about each person and group, its variance, and the same without credit for sampling."""
+
+    traces: Array
+    variance: Array
+    plain: Array
+    largest: tuple[float, float]
+    """The largest trace of those that half of the visits put first: by that half, and by the other half."""
+
+
+def estimate(
+    visits: dict[str, Any], people: int, stretches: Stretches, scales: Array, taken: Array, plain_taken: Array
+) -> Estimate:
+    """Estimate the sum over all steps from the visits.
+
+    Parameters
+    ----------
+    scales : array of shape (steps,)
+        What information in each step is known to be proportional to: one over the squared noise.
+    taken : array of shape (people, stretches)
+        The steps of each stretch that count for each person: those so far, or those they were drawn into.
+    plain_taken : array of the same shape
+        The same for numbers without credit for sampling.
+    """
+    groups = visits["value"].shape[1]
+    parts = [_Group(visits, people, stretches, scales, taken, visits["value"][:, g]).estimate() for g in range(groups)]
+    plain = [_stretch_sums(visits, people, plain_taken, visits["plain"][:, g]) for g in range(groups)]
+    traces = np.stack([value for value, _ in parts], 1)
+    return Estimate(traces, np.stack([v for _, v in parts], 1), np.stack(plain, 1), _largest(visits, people, taken))
+
+
+class _Group:
+    """The estimate for one group of private values."""
+
+    def __init__(
+        self, visits: dict[str, Any], people: int, stretches: Stretches, scales: Array, taken: Array, value: Array
+    ) -> None:
+        self.person, self.step, self.value, self.taken = visits["person"], visits["step"], value, taken
+        self.people, self.scales = people, scales
+        self.at = (self.person, visits["stretch"])
+        self.bounds = [stretches.start(s) for s in range(taken.shape[1] + 1)]
+        # Any fixed division will do: who is visited when is drawn independently of it.
+        self.fold = np.arange(people) % min(_FOLDS, max(people, 1))
+
+    def estimate(self) -> tuple[Array, Array]:
+        trend, sums = self._trend()
+        count, value, mu, mu_squares = (self._table(x) for x in (np.ones_like(trend), self.value, trend, trend**2))
+        visited = count > 0
+        share = 1 / np.maximum(count, 1)
+        value, mu = value * share, mu * share
+        counted = np.where(visited, self.taken, 0.0)
+        # What the trend says of each stretch beyond what the visit there stands for.
+        left = sums - counted * mu
+        # A ratio to the trend is worth little where the trend was low: everybody's counts as much as some visits more.
+        typical = self.value.sum() / max(trend.sum(), _TINY)
+        prior = _PRIOR * trend.mean()
+        ratio = left / (mu.sum(1, keepdims=True) - mu + prior)
+        weights = np.where(visited, counted + ratio.sum(1, keepdims=True) - ratio, 0.0)
+        total = (weights * value).sum(1) + typical * prior * ratio.sum(1)
+        # A ratio of sums can be thrown off by a visit or two; the plain sum over visits then stands alone.
+        plain = (counted * value).sum(1)
+        total = np.where(total > 0.1 * plain, total, plain)
+        level = value.sum(1) / np.maximum(mu.sum(1), _TINY)
+        spread = (weights**2 * mu_squares * share**2).sum(1) + (np.where(visited, 0.0, sums) ** 2).sum(1)
+        relative = self._relative(trend)
+        noise = relative * (mu_squares * share**2).sum(1) / np.maximum(mu.sum(1), _TINY) ** 2
+        return total, relative * _settled(level, noise) * spread
+
+    def _relative(self, trend: Array) -> Array:
+        """Return each person's relative variance around the trend: their own, and everybody's, by what is known."""
+        ratio = self.value / trend
+        count = np.bincount(self.person, minlength=self.people)
+        mean = np.bincount(self.person, ratio, self.people) / np.maximum(count, 1)
+        squares = np.bincount(self.person, (ratio - mean[self.person]) ** 2, self.people)
+        several = count > 1
+        if not several.any():
+            return np.full(self.people, np.nan)
+        own = squares / np.maximum(count - 1, 1)
+        # The square of a mean of noisy visits is too large by its own variance.
+        noise, square = own[several].mean(), (mean[several] ** 2 - own[several] / count[several]).mean()
+        common = noise / square if square > 0 else 0.0
+        size = mean**2 / (1 + common / np.maximum(count, 1))
+        known = np.where(several, count - 1, 0) * (size > 0)
+        relative = np.divide(own, size, out=np.zeros_like(own), where=size > 0)
+        return (known * relative + _BORROWED * common) / (known + _BORROWED)
+
+    def _trend(self) -> tuple[Array, Array]:
+        """Return the trend at each visit, and its sum over the steps that count, for each person and stretch."""
+        scale = self.scales[self.step]
+        expected = np.ones_like(self.value)
+        for _ in range(2):
+            # Each person's visits, as multiples of their own level: who was visited early or late must not tell on it.
+            total, weight = (np.bincount(self.person, x, self.people) for x in (self.value / scale, expected))
+            level = total / np.maximum(weight, _TINY)
+            known = level[self.person] > 0
+            shape = np.divide(self.value / scale, level[self.person], out=np.zeros_like(self.value), where=known)
+            expected = _smooth(self.step[known], shape[known], len(self.scales))[self.step]
+        at_visit, sums = np.empty_like(self.value), np.zeros_like(self.taken)
+        for fold in range(self.fold.max(initial=0) + 1):
+            own = self.fold[self.person] == fold
+            among = known & ~own if (known & ~own).any() else known
+            curve = self.scales * _smooth(self.step[among], shape[among], len(self.scales))
+            at_visit[own] = curve[self.step[own]]
+            running = np.concatenate([[0.0], np.cumsum(curve)])
+            ends = np.minimum(self.bounds, len(curve))
+            lengths = np.maximum(np.diff(ends), 1)
+            mine = self.fold == fold
+            sums[mine] = self.taken[mine] * (np.diff(running[ends]) / lengths)
+        return at_visit, sums
+
+    def _table(self, values: Array) -> Array:
+        found = np.zeros_like(self.taken)
+        np.add.at(found, self.at, values)
+        return found
+
+
+def _settled(level: Array, noise: Array) -> Array:
+    """Return the mean square of each person's true level, given estimates of it with the given relative variances.
+
+    A person whose few visits happened to be small ones is not the more certain for it: as far as a level is noise, it
+    may be anybody's.
+    """
+    anybody = (level[level > 0] ** 2).mean() if (level > 0).any() else 0.0
+    return (level**2 + _DOUBT * noise * anybody) / (1 + _DOUBT * noise)
+
+
+def _smooth(steps: Rows, values: Array, length: int) -> Array:
+    """Return a line through the visits around each step, shape (length,); above zero."""
+    if not len(values):
+        return np.ones(length)
+    order = np.argsort(steps, kind="stable")
+    x, y = steps[order].astype(np.float64) / length, values[order]
+    window = min(len(x), int(np.clip(len(x) // 8, *_WINDOW)))
+    at = np.arange(length) / length
+    low = np.clip(np.searchsorted(x, at) - window // 2, 0, len(x) - window)
+    moments = np.stack([np.ones_like(x), x, y, x * x, x * y])
+    running = np.concatenate([np.zeros((5, 1)), np.cumsum(moments, 1)], 1)
+    n, sx, sy, sxx, sxy = running[:, low + window] - running[:, low]
+    spread = n * sxx - sx**2
+    slope = np.divide(n * sxy - sx * sy, spread, out=np.zeros_like(sx), where=spread > 1e-9 * n**2)
+    mean = sy / n
+    return np.maximum(mean + slope * (at - sx / n), 0.2 * mean.clip(min=1e-300))
+
+
+def _stretch_sums(visits: dict[str, Any], people: int, taken: Array, value: Array) -> Array:
+    """Return the sum over stretches of steps times the mean visit; a stretch without one is as the person's others."""
+    at = (visits["person"], visits["stretch"])
+    total, count = np.zeros_like(taken), np.zeros_like(taken)
+    np.add.at(total, at, value)
+    np.add.at(count, at, 1.0)
+    visited = count > 0
+    seen, all_steps = np.where(visited, taken, 0.0).sum(1), taken.sum(1)
+    sums = (np.where(visited, taken, 0.0) * total / np.maximum(count, 1)).sum(1)
+    return sums * np.divide(all_steps, seen, out=np.zeros(people), where=seen > 0)
+
+
+def _largest(visits: dict[str, Any], people: int, taken: Array) -> tuple[float, float]:
+    """Let half of the visits say who is most exposed, and the other half how exposed they are; both ways round."""
+    total = visits["value"].sum(1)
+    found = []
+    odd = visits["stretch"] % 2 == 1
+    halves = []
+    for chosen in (odd, ~odd):
+        part = {name: visits[name][chosen] for name in ("person", "stretch")}
+        halves.append(_stretch_sums(part, people, taken, total[chosen]))
+    both = (halves[0] > 0) & (halves[1] > 0)
+    for first, second in (halves, halves[::-1]):
+        if both.any():
+            person = int(np.argmax(np.where(both, first, -1.0)))
+            found.append((first[person], second[person]))
+    if not found:
+        return float("nan"), float("nan")
+    return float(np.mean([f for f, _ in found])), float(np.mean([s for _, s in found]))
+
+
+def split(rows: Rows, together: int) -> Iterator[Rows]:
+    """Yield a few people at a time."""
+    for start in range(0, len(rows), together):
+        yield rows[start : start + together]

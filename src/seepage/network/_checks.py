@@ -1,0 +1,221 @@
+"""Whether what is accounted for is what training does: compared, not trusted.
+
+At the first step, and again whenever modes or shapes change or a stretch begins, a few people who are in the batch are
+looked at closely: their gradients as training computed them against those of a plain pass, and how these move against
+finite differences of a moved input.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from seepage._errors import InputError, UnsupportedError
+from seepage.network._probe import Probe
+from seepage.network._twin import twin
+
+Tensor = torch.Tensor
+Fetch = Callable[[list[int]], Any]
+"""Return the batch of these people."""
+
+# Relative differences that rounding explains.
+_ROUNDING = {torch.float64: 1e-5, torch.float32: 5e-3}
+_COARSE = 0.1
+_PEOPLE = 3
+
+
+@contextmanager
+def undisturbed(seed: int | None = None) -> Iterator[None]:
+    """Leave the random numbers of training as they are, whatever is drawn inside."""
+    python, state = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    try:
+        with torch.random.fork_rng(devices=devices):
+            if seed is not None:
+                torch.manual_seed(seed)
+                random.seed(seed)
+                np.random.seed(seed % 2**32)  # noqa: NPY002
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(state)  # noqa: NPY002
+
+
+def is_random(fetch: Fetch, rows: list[int]) -> bool:
+    """Return whether the data set gives another record each time it is asked for the same."""
+    first, again = (pytree.tree_leaves(fetch(rows[:1])) for _ in range(2))
+    return any(isinstance(a, Tensor) and not torch.equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+class Trained:
+    """Gradients of the people in a batch as training computed them."""
+
+    def __init__(self, gradients: list[Tensor] | None, norms: Tensor | None) -> None:
+        self.gradients, self.norms = gradients, norms
+        """Of each parameter, (n, ...); or, where none exist, each person's norm of all."""
+
+    @property
+    def count(self) -> int:
+        """How many people they are of."""
+        held = self.norms if self.gradients is None else self.gradients[0]
+        return 0 if held is None else len(held)
+
+    def distance(self, ours: Tensor) -> float:
+        """Return how far the nearest of them is from a gradient, relative to it."""
+        size = max(float(ours.norm()), 1e-12)
+        if self.gradients is None:
+            assert self.norms is not None
+            return float((self.norms.double() - ours.norm().double()).abs().min()) / size
+        parts = ours.split([g[0].numel() for g in self.gradients])
+        squares = torch.stack([g.flatten(1).square().sum(1) for g in self.gradients]).double().sum(0)
+        inner = torch.stack([g.flatten(1) @ o.to(g) for g, o in zip(self.gradients, parts, strict=True)]).double()
+        nearest = int((squares - 2 * inner.sum(0)).argmin())
+        rest = [(g[nearest].flatten() - o.to(g)).square().sum() for g, o in zip(self.gradients, parts, strict=True)]
+        return float(torch.stack(rest).sum().sqrt()) / size
+
+    def sizes(self) -> Tensor:
+        """Return the norm of each of them."""
+        if self.gradients is None:
+            assert self.norms is not None
+            return self.norms.double()
+        return torch.stack([g.flatten(1).square().sum(1) for g in self.gradients]).double().sum(0).sqrt()
+
+
+def check_gradients(probe: Probe, trained: Trained, drawn: list[list[int]], fetch: Fetch, varying: bool) -> bool:
+    """Refuse a run whose gradients are not those of the loss, network and data at hand.
+
+    `drawn` are the batches that the data loader has drawn since the last step: one of them, or the end of one, is the
+    one that training used. Returns whether training computes in lower precision.
+    """
+    kind = next(iter(probe.carrier.trained.values())).dtype
+    allowed = _ROUNDING.get(kind, _COARSE)
+    best = float("inf")
+    for batch in drawn:
+        # Of a batch in parts, the last part; of several batches added up, any.
+        people = batch[-trained.count :][:_PEOPLE]
+        ones = [fetch([person]) for person in people]
+        if varying:
+            best = min(best, 0.0 if all(_is_plausible(probe, trained, one) for one in ones) else 1.0)
+        else:
+            best = min(best, max(trained.distance(probe.gradient(one)) for one in ones))
+        if best <= allowed:
+            return False
+        device = next(iter(probe.carrier.trained.values())).device.type
+        with torch.autocast(device, dtype=torch.bfloat16):
+            if not varying and max(trained.distance(probe.gradient(one)) for one in ones) < 0.02:
+                return True
+    raise InputError(
+        "The gradients of training are not those of the loss, the network and the data set that this accountant was "
+        f"given: those of people in the batch differ by {best:.1%}. Give it the loss that training uses (a weighted "
+        "mean over the batch has none for each person: use reduction='sum'), forward= if training runs the network in "
+        "another way, and a network whose output for one person does not change with the others in the batch (look for "
+        "statistics over the batch, losses between people, mixup, and padding that is not masked)."
+    )
+
+
+def _is_plausible(probe: Probe, trained: Trained, one: Any) -> bool:
+    """Compare sizes only: another draw of dropout or augmentation is another gradient."""
+    draws = torch.stack([probe.gradient(one).norm() for _ in range(8)]).double()
+    sizes = trained.sizes()
+    return bool(((sizes > 0.4 * draws.min()) & (sizes < 2.5 * draws.max())).any())
+
+
+def draws_masks(probe: Probe, one: Any) -> bool:
+    """Return whether the network gives another gradient each time it is run on the same record."""
+    first, again = probe.gradient(one), probe.gradient(one)
+    return not torch.equal(first, again)
+
+
+def check_alone(probe: Probe, batch: Any, one: Any) -> None:
+    """Refuse networks and losses that mix people: the first person's gradient is the same without the others."""
+    found = probe.products(batch, lambda _, values: torch.ones_like(values))[0, 0]
+    alone = probe.gradient(one).double().square().sum().to(found)
+    kind = next(iter(probe.carrier.trained.values())).dtype
+    if abs(float(found - alone)) > 4 * _ROUNDING.get(kind, _COARSE) * max(float(found), float(alone), 1e-12):
+        raise UnsupportedError(
+            "The network's gradient for somebody changes with the other examples in the batch: nobody's gradient is "
+            "their own. Look for a statistic over the batch in a forward method, and for random numbers drawn for the "
+            "whole batch at once."
+        )
+
+
+def check_tangents(model: nn.Module, probe: Probe, ones: list[Any], varying: bool) -> None:
+    """Refuse a network whose gradients move otherwise than their derivatives say, or do not move at all."""
+    precise, ones = _in_double(model, probe, ones)
+    if varying:
+        # The same random numbers would have to be drawn several times; without them it is the same network.
+        precise.carrier.network.eval()
+    exact = next(iter(precise.carrier.trained.values())).dtype == torch.float64
+    still, compared = True, False
+    for one in ones:
+        if float(precise.gradient(one).norm()) == 0:
+            continue
+        compared = True
+        found = [_compare(precise, one, 1e-5 if exact else 1e-2, seed) for seed in range(3)]
+        still &= all(size == 0 for _, size in found)
+        # A direction may cross a kink: one in three that agrees is enough.
+        if min(error for error, _ in found) > (1e-3 if exact else 0.1):
+            raise UnsupportedError(
+                "How the gradient moves with the input is not what PyTorch's derivatives say: something in the network "
+                "or the loss hides the input from them (inference_mode, NumPy, a function of its own making) or works "
+                "in place. Compute everything with tensors that carry derivatives."
+            )
+    if still and compared:
+        raise UnsupportedError(
+            "The gradient does not move with the input at all: the network rounds, compares or binarizes it, or takes "
+            "its sign. What crossing such a step gives away has no derivative; a zero would not be safety. Do it in "
+            "the data set, and let the network take the result."
+        )
+
+
+def _compare(probe: Probe, one: Any, width: float, seed: int) -> tuple[float, float]:
+    generator = torch.Generator().manual_seed(seed)
+    directions: dict[str, Tensor] = {}
+
+    def direct(name: str, values: Tensor) -> Tensor:
+        if name not in directions:
+            signs = torch.randint(0, 2, values.shape, generator=generator, dtype=torch.int8).mul_(2).sub_(1)
+            directions[name] = signs.to(values.device, values.dtype)
+        return directions[name]
+
+    with undisturbed(seed):
+        squared, _, moved = probe.products(one, direct)[:, 0].tolist()
+    sides = []
+    for sign in (1.0, -1.0):
+        with undisturbed(seed):
+            sides.append(probe.gradient(one, lambda n, v, s=sign: v + s * width * direct(n, v)).double())  # type: ignore[misc]
+    slope = (sides[0] - sides[1]) / (2 * width)
+    size = max(float(slope @ slope), moved, 1e-14 * squared)
+    return abs(float(slope @ slope) - moved) / max(size, 1e-300), moved if moved > 1e-12 * squared else 0.0
+
+
+def _in_double(model: nn.Module, probe: Probe, ones: list[Any]) -> tuple[Probe, list[Any]]:
+    """Return the same in float64, where differences can be compared; as it is where the network will not have it."""
+
+    def widened(leaf: Any) -> Any:
+        return leaf.double() if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf
+
+    wide = [pytree.tree_map(widened, one) for one in ones]
+    try:
+        precise = Probe(twin(model).double(), probe.loss, forward=probe.forward, private_label=probe.private_label)
+        with undisturbed():
+            precise.gradient(wide[0])
+    except RuntimeError:
+        return probe, ones
+    return precise, wide
+
+
+def check_optimizer(model: nn.Module, optimizer: Any) -> None:
+    """Refuse an optimizer that publishes only part of what is trained."""
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    missing = [name for name, p in model.named_parameters() if p.requires_grad and id(p) not in held]
+    if missing:
+        raise UnsupportedError(
+            f"The optimizer does not hold {', '.join(map(repr, missing[:3]))}, which would take part in clipping or "
+            "not, by the mode. Freeze what is not trained: requires_grad_(False)."
+        )

@@ -1,0 +1,184 @@
+"""What one direction tells of each person's gradient, at given weights: three numbers a person (eq. 8.6)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.autograd import forward_ad
+from torch.func import functional_call, grad, jvp, vmap
+from torch.utils import _pytree as pytree
+
+from seepage._errors import InputError, UnsupportedError
+from seepage.network._composites import Composites
+from seepage.network._losses import Loss, per_example
+from seepage.network._tangents import Carrier, Move, Products, RandomLayerError
+
+Tensor = torch.Tensor
+Forward = Callable[[Any, Any], tuple[Any, Any]]
+"""How training uses a batch: given the network and a batch, return the output and the target."""
+Direct = Callable[[str, Tensor], Tensor]
+"""Given the name of a tensor of private values and its values, return the direction in which they move."""
+
+LABELS = ("label", "labels", "target", "targets", "y")
+LABEL = "label"
+# Gradients of this many numbers exist at once where a network can only be differentiated as a whole.
+_SCRATCH = 2**24
+
+
+def standard_forward(model: Any, batch: Any) -> tuple[Any, Any]:
+    """Run (inputs..., target), or a mapping with one of the usual names for the target."""
+    if isinstance(batch, Mapping):
+        names = [name for name in LABELS if name in batch]
+        if len(names) == 1:
+            inputs = {name: value for name, value in batch.items() if name != names[0]}
+            output = model(*inputs.values()) if len(inputs) == 1 else model(**inputs)
+            return output, batch[names[0]]
+    elif isinstance(batch, list | tuple) and len(batch) > 1:
+        return model(*batch[:-1]), batch[-1]
+    what = f"a mapping of {list(batch)}" if isinstance(batch, Mapping) else f"a {type(batch).__name__}"
+    raise InputError(
+        f"A batch is {what}: it is not known what of it is the target. Give forward=, a function of the network and a "
+        "batch that returns the output and the target."
+    )
+
+
+def size_of(batch: Any) -> int:
+    """Return how many people a batch holds."""
+    for leaf in pytree.tree_leaves(batch):
+        if isinstance(leaf, Tensor) and leaf.dim() > 0:
+            return len(leaf)
+    raise InputError(f"A batch ({type(batch).__name__}) holds no tensor: nobody knows how many people are in it.")
+
+
+class Probe:
+    """A network and its loss, on which directions can be tried."""
+
+    def __init__(
+        self, model: nn.Module, loss: Loss, *, forward: Forward = standard_forward, private_label: bool = False
+    ) -> None:
+        self.carrier = Carrier(model)
+        self.loss, self.forward, self.private_label = loss, forward, private_label
+        self._whole = self.carrier.whole
+        self.values: dict[str, tuple[int, ...]] = {}
+        """The private values of the last batch: the shape of one person's, by name."""
+
+    def products(self, batch: Any, direct: Direct) -> Tensor:
+        """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64."""
+        count = size_of(batch)
+        self.values = {}
+        if not self._whole:
+            try:
+                found = Products(count)
+                run = partial(self._losses, batch=batch, count=count, direct=direct)
+                self.carrier.carry(run, partial(self._moving, direct), count, found.measure)
+                self._check_moved()
+                return found.total()
+            except RandomLayerError:
+                # It cannot be run again for its gradients alone: differentiate everything at once.
+                self._whole, self.values = True, {}
+        return self._of_whole(batch, direct, count)
+
+    def gradient(self, batch: Any, move: Move | None = None) -> Tensor:
+        """Return the gradient of one person, all parameters in one vector, the plain way."""
+
+        def shifted(name: str, value: Tensor) -> Tensor:
+            return value if move is None else move(name, value)
+
+        with torch.enable_grad(), self.carrier.moving(shifted, 1):
+            trained = {k: p.detach().clone().requires_grad_() for k, p in self.carrier.trained.items()}
+            losses = self._example_losses(self._called(trained), batch, 1, shifted)
+            found = torch.autograd.grad(losses.sum(), list(trained.values()), materialize_grads=True)
+        return torch.cat([g.detach().flatten() for g in found])
+
+    def _called(self, values: Mapping[str, Tensor]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: functional_call(self.carrier.network, dict(values), args, kwargs)
+
+    def _losses(self, network: nn.Module, *, batch: Any, count: int, direct: Direct) -> Tensor:
+        return self._example_losses(network, batch, count, partial(self._moving, direct))
+
+    def _example_losses(self, network: Any, batch: Any, count: int, move: Move) -> Tensor:
+        output, target = self.forward(network, batch)
+        if self.private_label:
+            if not (isinstance(target, Tensor) and target.is_floating_point()):
+                raise UnsupportedError(
+                    "label='private' needs labels that are numbers and can move a little: give classes as one-hot "
+                    "probabilities (torch.nn.functional.one_hot(y, classes).float(), which CrossEntropyLoss takes)."
+                )
+            target = move(LABEL, target)
+        return per_example(self.loss, output, target, count)
+
+    def _moving(self, direct: Direct, name: str, values: Tensor) -> Tensor:
+        self.values[name] = tuple(values.shape[1:])
+        still = values.detach()
+        return forward_ad.make_dual(still, direct(name, still).to(still))
+
+    def _check_moved(self) -> None:
+        if not [name for name in self.values if name != LABEL]:
+            raise UnsupportedError(
+                "Nothing that can move a little enters the network: its inputs are integers, and no embedding looks "
+                "them up. Give it floating-point inputs (divide images by 255 in the data set, not in the network)."
+            )
+
+    def functional(self, batch: Any) -> "Functional":
+        """Return the gradient of each person as a function of how far their values are shifted."""
+        count = size_of(batch)
+        shapes: dict[str, tuple[int, ...]] = {}
+
+        def note(name: str, values: Tensor) -> Tensor:
+            shapes[name] = tuple(values.shape[1:])
+            return values
+
+        with torch.no_grad(), self.carrier.moving(note, count):
+            self._example_losses(self.carrier.network, batch, count, note)
+        self.values = dict(shapes)
+        self._check_moved()
+        trained = {k: p.detach() for k, p in self.carrier.trained.items()}
+        leaves, layout = pytree.tree_flatten(batch)
+        held = [isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count for leaf in leaves]
+
+        def gradient(shifts: dict[str, Tensor], own: list[Tensor]) -> Tensor:
+            mine = iter(own)
+            one = pytree.tree_unflatten(
+                [next(mine).unsqueeze(0) if h else leaf for h, leaf in zip(held, leaves, strict=True)], layout
+            )
+
+            def shifted(name: str, value: Tensor) -> Tensor:
+                return value + shifts[name].unsqueeze(0).to(value.dtype) if name in shifts else value
+
+            def loss(values: dict[str, Tensor]) -> Tensor:
+                with self.carrier.moving(shifted, 1, frozenset(shifts)):
+                    return self._example_losses(self._called(values), one, 1, shifted).sum()
+
+            return torch.cat([g.flatten() for g in grad(loss)(trained).values()])
+
+        return Functional(gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h], shapes)
+
+    def _of_whole(self, batch: Any, direct: Direct, count: int) -> Tensor:
+        """Differentiate the network as a function of one person, many at once."""
+        one = self.functional(batch)
+        first = next(iter(self.carrier.trained.values()))
+        directions = {name: direct(name, first.new_zeros(count, *shape)) for name, shape in one.shapes.items()}
+
+        def moved(w: dict[str, Tensor], own: list[Tensor]) -> Tensor:
+            still = {name: torch.zeros_like(value) for name, value in w.items()}
+            value, moving, *_ = jvp(lambda shifts: one.gradient(shifts, own), (still,), (w,))
+            return torch.stack([value @ value, value @ moving, moving @ moving])
+
+        chunk = max(1, _SCRATCH // max(sum(p.numel() for p in self.carrier.trained.values()), 1))
+        with Composites() as composites:
+            found = vmap(moved, randomness="different", chunk_size=chunk)(directions, one.people)
+        self.carrier.kinks |= composites.kinks
+        return found.T.double().detach()
+
+
+@dataclass(frozen=True, eq=False)
+class Functional:
+    """The gradient of a person as a function, and the people to give it."""
+
+    gradient: Callable[[dict[str, Tensor], list[Tensor]], Tensor]
+    people: list[Tensor]
+    """What belongs to one person in each entry of the batch."""
+    shapes: dict[str, tuple[int, ...]]

@@ -1,0 +1,86 @@
+"""The records of the people: taken from the data set by index, for visits that disturb nothing."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils import _pytree as pytree
+from torch.utils.data import DataLoader, default_collate
+
+Rows = NDArray[np.int64]
+Collate = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """A data set, and how its items become a batch."""
+
+    items: Any
+    collate: Collate | None
+    device: Callable[[], torch.device]
+
+    def fetch(self, rows: Any) -> Any:
+        """Return these people as one batch, where the network is."""
+        batch = (self.collate or default_collate)([self.items[int(row)] for row in rows])
+        device = self.device()
+        return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
+
+    def alike(self, rows: Rows) -> Iterator[tuple[Rows, Any]]:
+        """Yield people whose records have the same shape together: nobody's is padded to another's."""
+        items = [self.items[int(row)] for row in rows]
+        groups: dict[Any, list[int]] = {}
+        for place, item in enumerate(items):
+            leaves = pytree.tree_leaves(item)
+            groups.setdefault(tuple(getattr(leaf, "shape", None) for leaf in leaves), []).append(place)
+        device = self.device()
+        for places in groups.values():
+            batch = (self.collate or default_collate)([items[place] for place in places])
+            yield (
+                rows[places],
+                pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch),
+            )
+
+
+class Noted:
+    """A batch sampler, overheard: whoever asks takes it for the sampler itself."""
+
+    def __init__(self, sampler: Any, note: Callable[[list[int]], None]) -> None:
+        self._sampler, self._note = sampler, note
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        # Opacus treats the samplers it knows in ways of their own.
+        return type(self._sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._sampler:
+            self._note([int(index) for index in batch])
+            yield batch
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("_sampler", "_note"):
+            raise AttributeError(name)
+        return getattr(self._sampler, name)
+
+
+def overheard(loader: Any, collate: Collate, note: Callable[[list[int]], None]) -> DataLoader[Any]:
+    """Return a data loader with the same batches, and tell `note` who is in each when it is drawn."""
+    return DataLoader(
+        dataset=loader.dataset,
+        batch_sampler=Noted(loader.batch_sampler, note),
+        num_workers=loader.num_workers,
+        collate_fn=collate,
+        pin_memory=loader.pin_memory,
+        timeout=loader.timeout,
+        worker_init_fn=loader.worker_init_fn,
+        multiprocessing_context=loader.multiprocessing_context,
+        generator=loader.generator,
+        prefetch_factor=loader.prefetch_factor,
+        persistent_workers=loader.persistent_workers,
+    )

@@ -1,0 +1,59 @@
+"""A copy of a network that nobody else hears of or looks at."""
+
+import copy
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from seepage._errors import InputError
+
+
+def twin(model: nn.Module) -> nn.Module:
+    """Return a copy of a network, without the hooks that Opacus may have set."""
+    compiled = getattr(model, "_orig_mod", model)
+    with silenced(compiled):
+        return copy.deepcopy(compiled)
+
+
+@torch.no_grad()
+def follow(ours: nn.Module, model: nn.Module) -> tuple[bool, ...]:
+    """Bring a copy to where the network is: weights, buffers and modes; return the modes."""
+    model = getattr(model, "_orig_mod", model)
+    theirs = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    for name, value in (*ours.named_parameters(), *ours.named_buffers()):
+        if name not in theirs or theirs[name].shape != value.shape:
+            raise InputError(
+                f"The network has changed since the accountant was made: {name!r} is gone or has another shape. Make "
+                "the accountant when the network is complete."
+            )
+        value.data = value.data.to(theirs[name].device)
+        value.copy_(theirs[name])
+    for mine, other in zip(ours.modules(), model.modules(), strict=True):
+        mine.training = other.training
+    return tuple(module.training for module in ours.modules())
+
+
+@contextmanager
+def silenced(model: nn.Module) -> Iterator[None]:
+    """Hide a network from Opacus, which listens to the inputs and gradients of layers."""
+    kept = [(module, module._forward_hooks, module._backward_hooks) for module in model.modules()]
+    # It keeps handles on its hooks with the module, and through them itself and its optimizer.
+    handles = model.__dict__.pop("autograd_grad_sample_hooks", None)
+    try:
+        for module, forward, _ in kept:
+            module._forward_hooks = OrderedDict((key, hook) for key, hook in forward.items() if not _of_opacus(hook))
+            module._backward_hooks = OrderedDict()
+        yield
+    finally:
+        for module, forward, backward in kept:
+            module._forward_hooks, module._backward_hooks = forward, backward
+        if handles is not None:
+            model.__dict__["autograd_grad_sample_hooks"] = handles
+
+
+def _of_opacus(hook: Any) -> bool:
+    return str(getattr(hook, "__module__", "")).startswith("opacus.")

@@ -1,0 +1,85 @@
+"""From visits to all steps: unbiased, and standard errors mean what they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import coverage
+from seepage.network._account import Stretches, Visits, estimate
+
+
+@given(steps=st.integers(1, 400), sweeps=st.integers(1, 12), beyond=st.integers(0, 100))
+def test_stretches_cover_all_steps_once(steps, sweeps, beyond):
+    stretches = Stretches(steps, sweeps)
+    for step in range(0, steps + beyond, 7):
+        at = stretches.at(step)
+        assert stretches.start(at) <= step < stretches.start(at + 1)
+    assert stretches.start(min(sweeps, steps)) == steps
+
+
+def test_everybody_is_visited_once_in_a_stretch_at_a_step_drawn_uniformly():
+    stretches, random = Stretches(10, 1), np.random.default_rng(0)
+    counts = np.zeros((7, 10))
+    for _ in range(3000):
+        seen = np.zeros(7)
+        for step, parts in stretches.visits(0, np.arange(7), 3, random).items():
+            for rows in parts:
+                assert len(rows) <= 3
+                seen[rows] += 1
+                counts[rows, step] += 1
+        assert (seen == 1).all()
+    # 300 expected in each cell: six standard deviations.
+    assert np.abs(counts - 300).max() < 6 * np.sqrt(300)
+
+
+@pytest.mark.parametrize("name", coverage.SETTINGS)
+def test_estimates_are_unbiased_and_intervals_cover(name):
+    """In a hundred repetitions; `python -m benchmarks coverage` takes a thousand."""
+    found = coverage.study(name, seeds=100)
+    assert abs(found.bias) < 5 * found.bias_error + 0.01
+    assert 0.9 < found.coverage < 0.99
+
+
+def test_the_trend_takes_most_of_the_error_away():
+    """People who differ by a factor, in a training whose information falls by ten: what is left is next to nothing."""
+    random, steps, people = np.random.default_rng(0), 200, 300
+    levels, trend = random.lognormal(0, 0.5, people), np.exp(-np.linspace(0, np.log(10), steps))
+    values = levels[:, None] * trend
+    stretches, visits = Stretches(steps, 4), Visits(people, 1)
+    for stretch in range(4):
+        for step, parts in stretches.visits(stretch, np.arange(people), 8, random).items():
+            for rows in parts:
+                visits.add(rows, step, stretch, values[rows, step : step + 1], values[rows, step : step + 1])
+    taken = np.full((people, 4), 50.0)
+    found = estimate(visits.arrays(), people, stretches, np.ones(steps), taken, taken)
+    error = np.abs(found.traces[:, 0] / values.sum(1) - 1)
+    plain = np.abs(found.plain[:, 0] / values.sum(1) - 1)
+    assert np.median(error) < 0.02
+    assert np.median(error) < np.median(plain) / 5
+    assert np.median(np.sqrt(found.variance[:, 0]) / values.sum(1)) < 0.05
+
+
+def test_a_single_visit_alone_has_no_standard_error_and_a_second_one_of_somebody_else_lends_theirs():
+    stretches, none = Stretches(2, 2), np.zeros((1, 1))
+    visits = Visits(2, 1)
+    visits.add(np.array([0]), 0, 0, none + 2.0, none + 2.0)
+    taken = np.ones((2, 2))
+    found = estimate(visits.arrays(), 2, stretches, np.ones(2), taken, taken)
+    assert np.isnan(found.variance[0, 0])
+    visits.add(np.array([1]), 0, 0, none + 1.0, none + 1.0)
+    visits.add(np.array([1]), 1, 1, none + 1.5, none + 1.5)
+    found = estimate(visits.arrays(), 2, stretches, np.ones(2), taken, taken)
+    assert np.isfinite(found.variance).all()
+    assert found.traces[0, 0] == pytest.approx(4.0, rel=0.3)
+
+
+def test_who_took_no_part_gives_nothing_away():
+    visits = Visits(2, 1)
+    for step in range(2):
+        visits.add(np.array([0, 1]), step, step, np.full((2, 1), 2.0), np.full((2, 1), 2.0))
+    taken = np.array([[1.0, 1.0], [0.0, 0.0]])
+    found = estimate(visits.arrays(), 2, Stretches(2, 2), np.ones(2), taken, taken)
+    np.testing.assert_allclose(found.traces[:, 0], [4.0, 0.0])
+    assert found.variance[1, 0] == 0
+    assert found.plain[1, 0] == 0

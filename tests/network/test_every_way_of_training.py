@@ -1,0 +1,706 @@
+"""Ways of training with Opacus: a visit finds what finite differences find, or the way is refused by name."""
+
+import copy
+import io
+
+import differences
+import numpy as np
+import pytest
+import torch
+from differences import Perceptron, Watched
+from opacus.schedulers import ExponentialGradClip, ExponentialNoise
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.data import Dataset, TensorDataset
+
+import seepage
+
+COUNT = 12
+torch.manual_seed(0)
+X, OTHER = torch.randn(COUNT, 6).double(), torch.randn(COUNT, 4).double()
+Y, NUMBERS, BITS = torch.randint(0, 3, (COUNT,)), torch.randn(COUNT, 3).double(), (torch.rand(COUNT, 3) > 0.5).double()
+TOKENS = torch.randint(0, 10, (COUNT, 3))
+DATA = TensorDataset(X, Y)
+LOSS = nn.CrossEntropyLoss()
+CROSS_ENTROPY = differences.plain(F.cross_entropy)
+WEIGHT = torch.tensor([0.2, 1.0, 4.0]).double()
+
+
+class Focal(nn.Module):
+    def __init__(self, detached=False):
+        super().__init__()
+        self.detached = detached
+
+    def forward(self, output, target):
+        log = output.log_softmax(1).gather(1, target[:, None])[:, 0]
+        chance = log.exp().detach() if self.detached else log.exp()
+        return (-((1 - chance) ** 2) * log).mean()
+
+
+SUM = {"loss_reduction": "sum"}
+LOSSES = {
+    "mean": (LOSS, F.cross_entropy, Y, {}),
+    "sum": (nn.CrossEntropyLoss(reduction="sum"), F.cross_entropy, Y, SUM),
+    "label smoothing": (
+        nn.CrossEntropyLoss(label_smoothing=0.1), lambda o, y: F.cross_entropy(o, y, label_smoothing=0.1), Y, {},
+    ),
+    "weighted sum": (
+        nn.CrossEntropyLoss(weight=WEIGHT, reduction="sum"),
+        lambda o, y: F.cross_entropy(o, y, weight=WEIGHT, reduction="sum"), Y, SUM,
+    ),
+    "several bits": (nn.BCEWithLogitsLoss(), F.binary_cross_entropy_with_logits, BITS, {}),
+    "squares": (nn.MSELoss(), F.mse_loss, NUMBERS, {}),
+    "sum of squares": (nn.MSELoss(reduction="sum"), lambda o, y: F.mse_loss(o, y, reduction="sum"), NUMBERS, SUM),
+    "Huber": (nn.HuberLoss(), F.huber_loss, NUMBERS, {}),
+    "smooth L1": (nn.SmoothL1Loss(), F.smooth_l1_loss, NUMBERS, {}),
+    "absolute": (nn.L1Loss(), F.l1_loss, NUMBERS, {}),
+    "negative log likelihood": (nn.NLLLoss(), F.nll_loss, Y, {}),
+    "Kullback-Leibler": (
+        nn.KLDivLoss(reduction="batchmean"), lambda o, y: F.kl_div(o, y, reduction="sum"), NUMBERS.softmax(1), {},
+    ),
+    "Poisson": (nn.PoissonNLLLoss(), F.poisson_nll_loss, NUMBERS.abs(), {}),
+    "of one's own making": (Focal(), Focal(), Y, {}),
+    "of one's own making, partly detached": (Focal(True), Focal(True), Y, {}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:The model has kinks")
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name):
+    loss, function, target, options = LOSSES[name]
+    Watched(Perceptron, TensorDataset(X, target), loss, epochs=2, **options).train().check(differences.plain(function))
+
+
+@pytest.mark.parametrize(
+    "loss", [nn.CrossEntropyLoss(weight=WEIGHT), nn.CrossEntropyLoss(ignore_index=2)], ids=["weights", "ignored"]
+)
+def test_a_mean_over_the_batch_that_is_nobody_s_is_refused(loss):
+    with pytest.raises(seepage.InputError, match="weighted mean over the batch"):
+        Watched(Perceptron, DATA, loss).train()
+
+
+def stepping(loss):
+    def step(run, batch):
+        run.optimizer.zero_grad()
+        loss(run, batch).backward()
+        run.optimizer.step()
+
+    return step
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
+@pytest.mark.parametrize("scale", [0.05, 3.0])
+def test_a_loss_that_is_not_that_of_training_is_refused(mode, scale):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode)
+    with pytest.raises(seepage.InputError, match="not those of the loss"):
+        run.train(stepping(lambda run, batch: scale * run.loss(run.module(batch[0]), batch[1])))
+
+
+def contrastive(run, batch):
+    x, y = batch
+    if len(x) < 2:
+        return run.module(x).sum() * 0
+    z = F.normalize(run.module(x), dim=1)
+    near = z @ z.T / 0.5 - 1e3 * torch.eye(len(x)).double()
+    same = (y[:, None] == y[None]) & ~torch.eye(len(x)).bool()
+    return -(near.log_softmax(1) * same).sum(1).mean()
+
+
+MIXING = {
+    "a loss between people": contrastive,
+    "mixup": lambda run, b: LOSS(run.module(0.6 * b[0] + 0.4 * b[0][torch.randperm(len(b[0]))]), b[1]),
+    "two passes": lambda run, b: LOSS(run.module(b[0]), b[1]) + LOSS(run.module(b[0] + 0.5), b[1]),
+    "augmented by the loop": lambda run, b: LOSS(run.module(b[0] + 0.3 * torch.randn_like(b[0])), b[1]),
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_people_mixed_by_the_training_loop_are_refused(name):
+    with pytest.raises((seepage.InputError, ValueError), match=r"not those of the loss|accumul|Poisson"):
+        Watched(Perceptron, DATA, LOSS).train(stepping(MIXING[name]))
+
+
+class Centered(nn.Module):
+    def __init__(self, pair=False, dropout=0.0):
+        super().__init__()
+        self.inner, self.pair, self.dropout = Perceptron(), pair, nn.Dropout(dropout)
+
+    def forward(self, x):
+        found = self.inner(self.dropout(x) - x.mean(0))
+        return (found, found) if self.pair else found
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_statistics_over_the_batch_are_refused(pair):
+    settings = {"forward": lambda model, batch: (model(batch[0])[0], batch[1])} if pair else {}
+    run = Watched(lambda: Centered(pair), DATA, LOSS, accountant=settings)
+    with pytest.raises(seepage.UnsupportedError, match="other examples in the batch"):
+        run.train(stepping(lambda run, b: LOSS(run.module(b[0])[0] if pair else run.module(b[0]), b[1])))
+
+
+class Frozen(nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.body, self.head = how, nn.Sequential(nn.Linear(6, 8), nn.Tanh()), nn.Linear(8, 3)
+        self.body.requires_grad_(False)
+
+    def forward(self, x):
+        if self.how == "inference":
+            with torch.inference_mode():
+                found = self.body(x)
+            return self.head(found.clone())
+        if self.how.startswith("no_grad"):
+            with torch.no_grad():
+                found = self.body(x)
+        else:
+            found = self.body(x)
+        if self.how == "data":
+            return self.head(found.data)
+        return self.head(found.detach() if "detach" in self.how else found)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+@pytest.mark.parametrize("how", ["plain", "no_grad", "no_grad, detach", "detach", "data"])
+def test_a_frozen_backbone_is_seen_through(how, mode):
+    Watched(lambda: Frozen(how), DATA, LOSS, mode=mode, epochs=2).train().check(CROSS_ENTROPY)
+
+
+def test_what_hides_the_input_from_derivatives_is_refused():
+    with pytest.raises((seepage.UnsupportedError, RuntimeError), match=r"derivatives|[Ii]nference"):
+        Watched(lambda: Frozen("inference"), DATA, LOSS).train()
+
+
+class Gated(nn.Module):
+    """Parts of it are not differentiated in training, and move all the same."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.c = nn.Linear(6, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        z = self.a(x / x.detach().norm(dim=1, keepdim=True))
+        return self.c(torch.tanh(z) * torch.sigmoid(z).detach())
+
+
+def test_parts_that_training_does_not_differentiate_move_all_the_same():
+    Watched(Gated, DATA, LOSS, epochs=2).train().check(CROSS_ENTROPY)
+
+
+class Before(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.inner = function, Perceptron()
+
+    def forward(self, x):
+        return self.inner(self.function(x))
+
+
+ROUNDED = {
+    "binarized": lambda x: (x > 0.5).double(),
+    "rounded": lambda x: torch.round(8 * x) / 8,
+    "signs": torch.sign,
+}
+
+
+@pytest.mark.filterwarnings("ignore:The model has kinks")
+@pytest.mark.parametrize("name", ROUNDED)
+def test_an_input_that_is_rounded_is_refused(name):
+    with pytest.raises(seepage.UnsupportedError, match="does not move with the input at all"):
+        Watched(lambda: Before(ROUNDED[name]), DATA, LOSS).train()
+
+
+KINKED = {
+    "clamp": lambda x: x.clamp(-0.5, 0.5),
+    "amax": lambda x: x - x.amax(1, keepdim=True),
+    "sort": lambda x: x.sort(1).values,
+    "maximum": lambda x: torch.maximum(x, torch.full_like(x, 0.1)),
+}
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_kinks_in_what_comes_before_are_said(name):
+    run = Watched(lambda: Before(KINKED[name]), DATA, LOSS, epochs=2)
+    with pytest.warns(UserWarning, match=rf"kinks \(.*{name}"):
+        run.train()
+    run.check(CROSS_ENTROPY)
+    assert any(name in sentence for sentence in run.accountant.leakage().assumptions)
+
+
+def test_an_optimizer_of_a_part_is_refused():
+    model = Perceptron().double()
+    from opacus import PrivacyEngine
+    from torch.utils.data import DataLoader
+
+    accountant = seepage.network.FisherAccountant(model, LOSS, ids=range(COUNT), label="public")
+    with pytest.raises(seepage.UnsupportedError, match=r"does not hold '0\.weight'"):
+        accountant.attach(
+            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model[2].parameters(), lr=0.1),
+            data_loader=DataLoader(DATA, batch_size=6), epochs=1, noise_multiplier=1.0, max_grad_norm=1.0,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("part", [0, 2])
+def test_an_accountant_of_a_part_is_refused(part):
+    model = Perceptron().double()
+    from opacus import PrivacyEngine
+    from torch.utils.data import DataLoader
+
+    accountant = seepage.network.FisherAccountant(model[part], LOSS, ids=range(COUNT), label="public")
+    with pytest.raises(seepage.InputError, match="a part of model="):
+        accountant.attach(
+            PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data_loader=DataLoader(DATA, batch_size=6), epochs=1, noise_multiplier=1.0, max_grad_norm=1.0,
+        )  # fmt: skip
+
+
+def late(run, batch):
+    loss = run.loss(run.module(batch[0]), batch[1])
+    run.optimizer.zero_grad()
+    loss.backward()
+    run.optimizer.step()
+
+
+def after(run, batch):
+    run.loss(run.module(batch[0]), batch[1]).backward()
+    run.optimizer.step()
+    run.optimizer.zero_grad()
+
+
+def evaluating(run, batch):
+    run.optimizer.zero_grad()
+    run.module.eval()
+    with torch.no_grad():
+        run.module(X)
+    run.module.train()
+    loss = run.loss(run.module(batch[0]), batch[1])
+    loss.backward()
+    run.optimizer.step()
+
+
+def permuted(run, batch):
+    order = torch.randperm(len(batch[0]))
+    Watched._ordinary(run, [batch[0][order], batch[1][order]])
+
+
+def around(run, batch):
+    run.optimizer.zero_grad()
+    inner = run.module._module
+    run.loss(inner[2](inner[1](inner[0](batch[0]))), batch[1]).backward()
+    run.optimizer.step()
+
+
+LOOPS = {
+    "gradients cleared late": late, "cleared after": after,
+    "evaluation in between": evaluating, "batches permuted": permuted, "layers called by hand": around,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(name, mode):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2)
+    if name == "gradients cleared late" and mode == "ghost":
+        pytest.skip("Opacus's ghost mode keeps what its passes found in the gradients.")
+    run.train(LOOPS[name]).check(CROSS_ENTROPY)
+    assert run.accountant.steps == 2 * len(run.loader)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_batches_that_no_step_followed_are_not_counted(mode):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=4)
+    turns = iter(range(1000))
+
+    def every_other(run, batch):
+        run.optimizer.zero_grad()
+        run.loss(run.module(batch[0]), batch[1]).backward()
+        if next(turns) % 2:
+            run.optimizer.step()
+
+    run.train(every_other)
+    assert run.accountant.steps == 4
+    run.accountant.leakage()
+    run.check(CROSS_ENTROPY)
+
+
+@pytest.mark.parametrize("clipping", ["hard", "smooth"])
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_virtual_steps(mode, clipping):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2, accountant={"clipping": clipping})
+    for _ in range(2):
+        with BatchMemoryManager(data_loader=run.loader, max_physical_batch_size=3, optimizer=run.optimizer) as loader:
+            for batch in loader:
+                Watched._ordinary(run, batch)
+    assert run.accountant.steps == 4
+    run.check(CROSS_ENTROPY)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_batches_that_are_often_empty(mode):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2, batch_size=1)
+    run.train().check(CROSS_ENTROPY)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+@pytest.mark.parametrize("what", ["noise", "bound", "both"])
+def test_schedulers_change_the_mechanism_of_a_step(what, mode):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=3)
+    schedulers = [torch.optim.lr_scheduler.StepLR(run.optimizer.original_optimizer, 1, 0.9)]
+    if what != "bound":
+        schedulers.append(ExponentialNoise(run.optimizer, gamma=0.7))
+    if what != "noise":
+        schedulers.append(ExponentialGradClip(run.optimizer, gamma=0.8))
+
+    def step(run, batch):
+        Watched._ordinary(run, batch)
+        for scheduler in schedulers:
+            scheduler.step()
+
+    run.train(step).check(CROSS_ENTROPY)
+    assert len({mechanism.noise_scale for mechanism in run.steps}) == 6
+    clipped = {mechanism.max_grad_norm for mechanism in run.steps}
+    # Opacus's ghost mode clips to the norm it was given, whatever its optimizer's scheduler says.
+    assert len(clipped) == (1 if what == "noise" or mode == "ghost" else 6)
+
+
+def test_param_groups_and_adam():
+    Watched(
+        Perceptron, DATA, LOSS, epochs=2,
+        optimizer=lambda p, lr: torch.optim.Adam([{"params": p[:2], "lr": 1e-2}, {"params": p[2:]}], lr=lr),
+    ).train().check(CROSS_ENTROPY)  # fmt: skip
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+def test_accumulated_batches_are_one_step(poisson):
+    run = Watched(Perceptron, DATA, LOSS, epochs=4, batch_size=3, poisson_sampling=poisson)
+    run.module.allow_grad_accumulation()
+    turns = iter(range(1000))
+
+    def accumulating(run, batch):
+        if len(batch[0]):
+            run.loss(run.module(batch[0]), batch[1]).backward()
+            if next(turns) % 2:
+                run.optimizer.step()
+                run.optimizer.zero_grad()
+
+    run.train(accumulating)
+    assert run.accountant.steps >= 7
+    if poisson:
+        assert {mechanism.batches for mechanism in run.steps} == {2}
+        assert run.engine.accountant.history[-1][1] == pytest.approx(0.5)
+    else:
+        run.check(CROSS_ENTROPY)
+    run.accountant.leakage()
+
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(6, 5), nn.Linear(4, 5), nn.Linear(10, 3)
+
+    def forward(self, x, z=None):
+        return self.c(torch.tanh(torch.cat([self.a(x), self.b(z)], 1)))
+
+
+CALLS = {
+    "by place": lambda run, b: run.module(b[0], b[1]),
+    "one by name": lambda run, b: run.module(b[0], z=b[1]),
+    "all by name": lambda run, b: run.module(x=b[0], z=b[1]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_several_inputs_all_count(name):
+    run = Watched(Both, TensorDataset(X, OTHER, Y), LOSS, epochs=2)
+    run.train(stepping(lambda run, b: LOSS(CALLS[name](run, b), b[2])))
+    run.check(CROSS_ENTROPY, lambda record: record[:2])
+    assert run.accountant.information().sizes[0].sum() == 10
+    assert any("input 0 (6), input 1 (4)" in sentence for sentence in run.accountant.leakage().assumptions)
+
+
+class Named(Dataset):
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return {"x": X[index], "labels": Y[index]}
+
+
+def test_batches_that_are_mappings():
+    run = Watched(Perceptron, Named(), LOSS, epochs=2)
+    run.train(stepping(lambda run, b: LOSS(run.module(b["x"]), b["labels"]))).check(CROSS_ENTROPY)
+
+
+class HuggingFace(nn.Module):
+    def __init__(self, frozen=False):
+        super().__init__()
+        self.e, self.c = nn.Embedding(10, 4), nn.Linear(4, 3)
+        self.e.requires_grad_(not frozen)
+
+    def forward(self, input_ids=None, labels=None):
+        logits = self.c(torch.tanh(self.e(input_ids)).mean(1))
+        return {"loss": None if labels is None else F.cross_entropy(logits, labels), "logits": logits}
+
+
+class Texts(Dataset):
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return {"input_ids": TOKENS[index], "labels": Y[index]}
+
+
+def moved_tokens(model, values, record):
+    """The loss with the looked-up values moved by hand, the table's gradient staying with the tokens."""
+    table = model.e(record[0])
+    return F.cross_entropy(model.c(torch.tanh(table + values[0] - table.detach()).mean(1)), record[1])
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_keyword_calls_and_embeddings(frozen):
+    def forward(model, batch):
+        return model(input_ids=batch["input_ids"])["logits"], batch["labels"]
+
+    run = Watched(lambda: HuggingFace(frozen), Texts(), LOSS, epochs=2, accountant={"forward": forward})
+    run.train(stepping(lambda run, b: run.module(**b)["loss"]))
+    holder = {}
+
+    def values(record):
+        return [holder["model"].e(record[0]).detach()]
+
+    def loss(model, given, record):
+        return moved_tokens(model, given, record)
+
+    # The oracle needs the table of the step to know where the values are.
+    original = differences.information
+
+    def with_table(model, *args, **kwargs):
+        holder["model"] = model
+        return original(model, args[0], [model.e(args[2][0]).detach()], *args[2:], **kwargs)
+
+    differences.information = with_table
+    try:
+        run.check(loss, lambda record: [None])
+    finally:
+        differences.information = original
+    sentences = " ".join(run.accountant.leakage().assumptions)
+    assert "embedding e (12)" in sentences
+    assert "outputs of the embedding" in sentences
+    del values
+
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e = nn.ModuleList([nn.Embedding(10, 4) for _ in range(3)])
+        self.n, self.c = nn.Linear(6, 4), nn.Linear(16, 3)
+
+    def forward(self, t, x):
+        return self.c(torch.tanh(torch.cat([e(t[:, i]) for i, e in enumerate(self.e)] + [self.n(x)], 1)))
+
+
+def test_a_table_of_numbers_and_categories():
+    run = Watched(Table, TensorDataset(TOKENS, X, Y), LOSS, epochs=2).train()
+    assert run.accountant.information().sizes[0].sum() == 6 + 3 * 4
+
+
+class Bytes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Perceptron()
+
+    def forward(self, x):
+        return self.inner(x.double() / 255)
+
+
+def test_integers_that_no_embedding_looks_up_are_refused():
+    data = TensorDataset(torch.randint(0, 255, (COUNT, 6), dtype=torch.uint8), Y)
+    with pytest.raises(seepage.UnsupportedError, match="divide images by 255 in the data set"):
+        Watched(Bytes, data, LOSS).train()
+
+
+class Augmented(Dataset):
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return X[index] + 0.1 * torch.randn(6).double(), Y[index]
+
+
+def test_random_augmentation_is_said():
+    run = Watched(Perceptron, Augmented(), LOSS).train()
+    assert any("random augmentation" in sentence for sentence in run.accountant.leakage().assumptions)
+
+
+class Dropping(nn.Module):
+    """A parameter of the network itself, and a layer that draws random numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.c, self.drop = nn.Parameter(torch.randn(8, 6) * 0.3), nn.Linear(8, 3), nn.Dropout(0.3)
+
+    def forward(self, x):
+        return self.c(self.drop(torch.tanh(x @ self.w.T)))
+
+
+def dropped():
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
+
+
+def test_dropout_is_said_and_a_wrong_loss_is_seen_all_the_same():
+    run = Watched(dropped, DATA, LOSS).train()
+    assert any("dropout" in sentence for sentence in run.accountant.leakage().assumptions)
+    assert (run.accountant.leakage().examples["dfil"] > 0).all()
+    with pytest.raises(seepage.InputError, match="not those of the loss"):
+        Watched(dropped, DATA, LOSS).train(stepping(lambda run, b: 0.05 * LOSS(run.module(b[0]), b[1])))
+
+
+def test_dropout_beside_parameters_of_the_network_itself():
+    """Opacus does not train this network; a loop of one's own can."""
+    torch.manual_seed(0)
+    accountant = seepage.network.FisherAccountant(Dropping().double(), LOSS, ids=range(COUNT), label="public", seed=0)
+    accountant.watch(DATA, steps=8)
+    for _ in range(8):
+        accountant.step(noise_multiplier=1.0, max_grad_norm=0.5, sample_rate=0.5)
+    assert (accountant.leakage().examples["dfil"] > 0).all()
+
+
+class Lengths(Dataset):
+    def __init__(self):
+        self.items = [torch.randn(2 + i % 3, 6).double() for i in range(COUNT)]
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return self.items[index], Y[index]
+
+
+def padded(items):
+    if not items:
+        return [torch.zeros(0, 3, 6).double(), torch.zeros(0, dtype=torch.long)]
+    x = nn.utils.rnn.pad_sequence([a for a, _ in items], batch_first=True)
+    return [x, torch.stack([y for _, y in items])]
+
+
+class Pooled(nn.Module):
+    def __init__(self, masked):
+        super().__init__()
+        self.a, self.c, self.masked = nn.Linear(6, 4), nn.Linear(4, 3), masked
+
+    def forward(self, x):
+        found = torch.tanh(self.a(x))
+        if not self.masked:
+            return self.c(found.mean(1))
+        real = (x.abs().sum(2, keepdim=True) > 0).double()
+        return self.c((found * real).sum(1) / real.sum(1))
+
+
+@pytest.mark.filterwarnings("ignore:The model has kinks")
+def test_sequences_count_as_long_as_they_are():
+    run = Watched(lambda: Pooled(True), Lengths(), LOSS, sampling={"collate_fn": padded}, epochs=2)
+    run.train().check(CROSS_ENTROPY)
+    assert run.accountant.information().sizes[:, 0].tolist() == [6.0 * (2 + i % 3) for i in range(COUNT)]
+
+
+def test_padding_that_is_not_masked_is_refused():
+    with pytest.raises(seepage.InputError, match="padding that is not masked"):
+        Watched(lambda: Pooled(False), Lengths(), LOSS, sampling={"collate_fn": padded}, epochs=5).train()
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_lower_precision_is_noticed_and_visits_compute_in_that_of_the_weights(mode):
+    run = Watched(Perceptron, TensorDataset(X.float(), Y), LOSS, mode=mode, dtype=torch.float32)
+
+    def autocast(run, batch):
+        run.optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = run.loss(run.module(batch[0]), batch[1])
+        loss.backward()
+        run.optimizer.step()
+
+    run.train(autocast)
+    assert any("lower precision" in sentence for sentence in run.accountant.leakage().assumptions)
+    assert (run.accountant.leakage().examples["dfil"] > 0).all()
+
+
+def test_workers():
+    run = Watched(Perceptron, DATA, LOSS, epochs=2, sampling={"num_workers": 2})
+    run.train().check(CROSS_ENTROPY)
+
+
+def look_ahead(loader):
+    batches = iter(loader)
+    coming = next(batches)
+    for batch in batches:
+        yield coming
+        coming = batch
+    yield coming
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+def test_loaders_that_run_ahead(poisson):
+    run = Watched(Perceptron, DATA, LOSS, epochs=2, poisson_sampling=poisson)
+    loader = run.loader
+    for _ in range(2):
+        for batch in look_ahead(loader):
+            Watched._ordinary(run, batch)
+    run.check(CROSS_ENTROPY)
+    if not poisson:
+        assert run.accountant.leakage().examples["steps"].tolist() == [2.0] * COUNT
+
+
+def test_batches_used_again_are_refused_where_it_matters_who_is_in_them():
+    run = Watched(Perceptron, DATA, LOSS, epochs=3, poisson_sampling=False)
+    batches = list(run.loader)
+    for _ in range(3):
+        for batch in batches:
+            Watched._ordinary(run, batch)
+    with pytest.raises(seepage.UnansweredError, match="used more than once"):
+        run.accountant.leakage()
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_copies_of_the_network_and_saved_states(mode):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2)
+    turns = iter(range(100))
+
+    def copying(run, batch):
+        Watched._ordinary(run, batch)
+        if next(turns) == 1:
+            copy.deepcopy(run.model)
+
+    run.train(copying).check(CROSS_ENTROPY)
+    file = io.BytesIO()
+    torch.save({"accountant": run.accountant.state_dict()}, file)
+    file.seek(0)
+    state = torch.load(file)["accountant"]
+    again = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2)
+    again.engine.accountant.history = list(run.engine.accountant.history)
+    again.accountant.load_state_dict(state)
+    np.testing.assert_array_equal(again.accountant.information().traces, run.accountant.information().traces)
+
+
+def test_an_error_in_the_middle_of_a_step_leaves_nothing_behind():
+    run = Watched(Perceptron, DATA, LOSS, epochs=2)
+    with pytest.raises(RuntimeError):
+        run.train(stepping(lambda run, b: F.cross_entropy(run.module(b[0]), b[1].float())))
+    from torch.autograd import forward_ad
+    from torch.overrides import _get_current_function_mode
+
+    assert _get_current_function_mode() is None
+    assert forward_ad._current_level == -1
+    assert torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))[1] == 1
+    fresh = Watched(Perceptron, DATA, LOSS, epochs=2)
+    fresh.train().check(CROSS_ENTROPY)
+
+
+def test_after_detaching_training_goes_on_alone_and_another_accountant_may_come():
+    run = Watched(Perceptron, DATA, LOSS, epochs=1).train()
+    run.accountant.detach()
+    before = run.accountant.leakage().examples
+    run.train()
+    np.testing.assert_array_equal(run.accountant.leakage().examples, before)
+    model = run.model
+    model.train()
+    LOSS(model(X), Y)

@@ -1,0 +1,270 @@
+"""Visits to people in real training with Opacus, against finite differences: networks of every kind."""
+
+import differences
+import pytest
+import torch
+from differences import Perceptron, Watched
+from opacus.layers import DPGRU, DPLSTM, DPRNN, DPMultiheadAttention
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.data import TensorDataset
+
+import seepage
+from seepage.network import FisherAccountant
+from seepage.network._step import Mechanism
+
+COUNT = 12
+torch.manual_seed(0)
+ROWS, IMAGES, SEQUENCES = (torch.randn(COUNT, *shape).double() for shape in ((6,), (2, 8, 8), (5, 6)))
+CLASSES = torch.randint(0, 3, (COUNT,))
+CROSS_ENTROPY = differences.plain(F.cross_entropy)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(6, 6), nn.Linear(6, 6, bias=False), nn.Linear(6, 3)
+
+    def forward(self, x):
+        x = x + torch.tanh(self.a(x))
+        return self.c(x + F.gelu(self.b(x)))
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.c = nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.a(torch.tanh(self.a(x)))))
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+        self.b.weight = self.a.weight
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.b(torch.tanh(self.a(x)))))
+
+
+class Convolutional(nn.Module):
+    def __init__(self, norm=None):
+        super().__init__()
+        self.a = nn.Conv2d(2, 4, 3, padding=1, stride=2)
+        self.norm = norm() if norm else nn.GroupNorm(2, 4)
+        self.b = nn.Conv2d(4, 6, 3, groups=2, padding_mode="reflect", padding=1)
+        self.c = nn.Linear(96, 3)
+
+    def forward(self, x):
+        return self.c(F.silu(self.b(torch.tanh(self.norm(self.a(x))))).flatten(1))
+
+
+class Normed(nn.Module):
+    def __init__(self, norm=nn.LayerNorm):
+        super().__init__()
+        self.a, self.norm, self.c = nn.Linear(6, 8), norm(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        found = self.norm(F.gelu(self.a(x)))
+        return self.c(found.mean(1) if x.dim() == 3 else found)
+
+
+class Attentive(nn.Module):
+    def __init__(self, bias=False):
+        super().__init__()
+        self.e, self.c = nn.Linear(6, 8), nn.Linear(8, 3)
+        self.m = DPMultiheadAttention(8, 2, batch_first=True, add_bias_kv=bias)
+
+    def forward(self, x):
+        h = self.e(x)
+        return self.c((h + self.m(h, h, h)[0]).mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.r = kind(6, 5, batch_first=True, **options)
+        self.c = nn.Linear(10 if options.get("bidirectional") else 5, 3)
+
+    def forward(self, x):
+        return self.c(self.r(x)[0][:, -1])
+
+
+class Scaled(nn.Module):
+    """A parameter of the network itself, beside a layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.s, self.a = nn.Parameter(torch.ones(6)), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.a(torch.tanh(x * self.s))
+
+
+class Transformer(nn.Module):
+    """Class token and positions are parameters of the network itself, as is usual."""
+
+    def __init__(self):
+        super().__init__()
+        self.token, self.position = nn.Parameter(torch.zeros(1, 1, 8)), nn.Parameter(torch.randn(1, 4, 8) * 0.1)
+        self.embed, self.f, self.c = nn.Linear(2, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        h = self.embed(x.reshape(len(x), 3, 2))
+        h = torch.cat([self.token.expand(len(x), -1, -1), h], 1) + self.position
+        return self.c(torch.tanh(self.f(h)).mean(1))
+
+
+class LowRank(nn.Module):
+    def __init__(self, base, layers):
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.layers = layers
+        if layers:
+            self.a, self.b = nn.Linear(base.in_features, 2, bias=False), nn.Linear(2, base.out_features, bias=False)
+        else:
+            self.a = nn.Parameter(torch.randn(2, base.in_features) * 0.3)
+            self.b = nn.Parameter(torch.randn(base.out_features, 2) * 0.3)
+
+    def forward(self, x):
+        return self.base(x) + (self.b(self.a(x)) if self.layers else x @ self.a.T @ self.b.T)
+
+
+class OneDimensional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.c = nn.Conv1d(6, 4, 3), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.a(x.transpose(1, 2))).mean(2))
+
+
+def convolution(layer):
+    return nn.Sequential(layer, nn.Tanh(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 3))
+
+
+def frozen_weight():
+    model = Perceptron()
+    model[0].weight.requires_grad_(False)
+    return model
+
+
+NETWORKS = {
+    "perceptron": (Perceptron, ROWS),
+    "a single linear layer": (lambda: nn.Linear(6, 3), ROWS),
+    "residual": (Residual, ROWS),
+    "a layer used twice": (Shared, ROWS),
+    "tied weights": (Tied, ROWS),
+    "convolutions, group norm": (Convolutional, IMAGES),
+    "convolutions, instance norm": (lambda: Convolutional(lambda: nn.InstanceNorm2d(4, affine=True)), IMAGES),
+    "layer norm": (Normed, ROWS),
+    "layer norm over sequences": (Normed, SEQUENCES),
+    "RMS norm": (lambda: Normed(nn.RMSNorm), ROWS),
+    "attention": (Attentive, SEQUENCES),
+    "LSTM": (lambda: Recurrent(DPLSTM), SEQUENCES),
+    "LSTM both ways, two layers": (lambda: Recurrent(DPLSTM, bidirectional=True, num_layers=2), SEQUENCES),
+    "GRU": (lambda: Recurrent(DPGRU), SEQUENCES),
+    "RNN": (lambda: Recurrent(DPRNN), SEQUENCES),
+    "convolution over sequences": (OneDimensional, SEQUENCES),
+    "a parameter of the network itself": (Scaled, ROWS),
+    "class token and positions": (Transformer, ROWS),
+    "low-rank layers": (
+        lambda: nn.Sequential(LowRank(nn.Linear(6, 8), True), nn.Tanh(), LowRank(nn.Linear(8, 3), True)), ROWS,
+    ),
+    "low-rank parameters": (
+        lambda: nn.Sequential(LowRank(nn.Linear(6, 8), False), nn.Tanh(), LowRank(nn.Linear(8, 3), False)), ROWS,
+    ),
+    "same padding": (lambda: convolution(nn.Conv2d(2, 4, 3, padding="same")), IMAGES),
+    "circular padding": (lambda: convolution(nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular")), IMAGES),
+    "dilation and stride": (lambda: convolution(nn.Conv2d(2, 4, 3, dilation=2, stride=2, padding=2)), IMAGES),
+    "depthwise": (lambda: convolution(nn.Conv2d(2, 4, 3, groups=2)), IMAGES),
+    "transposed convolution": (lambda: convolution(nn.ConvTranspose2d(2, 4, 3)), IMAGES),
+    "a frozen weight": (frozen_weight, ROWS),
+}  # fmt: skip
+# What Opacus itself trains in one mode only.
+MODES = {
+    "a layer used twice": ["hooks"], "tied weights": ["hooks"], "LSTM": ["hooks"], "GRU": ["hooks"], "RNN": ["hooks"],
+    "LSTM both ways, two layers": ["hooks"], "circular padding": ["functorch"],
+    "convolutions, group norm": ["functorch"], "convolutions, instance norm": ["functorch"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "mode"), [(n, m) for n in NETWORKS for m in MODES.get(n, ["hooks", "ghost"])])
+def test_a_visit_finds_what_finite_differences_find(name, mode):
+    make, x = NETWORKS[name]
+    run = Watched(make, TensorDataset(x, CLASSES), nn.CrossEntropyLoss(), mode=mode, epochs=2)
+    run.train().check(CROSS_ENTROPY)
+
+
+def test_padding_that_opacus_takes_for_zeros_is_refused():
+    with pytest.raises(seepage.UnsupportedError, match="reflect"):
+        Watched(Convolutional, TensorDataset(IMAGES, CLASSES), nn.CrossEntropyLoss())
+
+
+@pytest.mark.parametrize("name", ["perceptron", "convolutions, group norm", "LSTM", "class token and positions"])
+def test_with_smooth_clipping(name):
+    make, x = NETWORKS[name]
+    run = Watched(
+        make, TensorDataset(x, CLASSES), nn.CrossEntropyLoss(), mode=MODES.get(name, ["ghost"])[0], epochs=2,
+        accountant={"clipping": "smooth"},
+    )  # fmt: skip
+    run.train().check(CROSS_ENTROPY)
+
+
+class InPlace(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.a, self.b, self.kind = nn.Linear(6, 8), nn.Linear(8, 3), kind
+
+    def forward(self, x):
+        z = self.a(x)
+        if self.kind == "side effect":
+            z = z + 0
+            F.silu(z, inplace=True)
+            return self.b(z)
+        return self.b(torch.tanh_(z.mul_(2.0)) if self.kind == "tanh" else F.silu(z, inplace=True))
+
+
+@pytest.mark.parametrize(
+    ("make", "x"),
+    [
+        (lambda: Attentive(True), SEQUENCES),
+        (lambda: InPlace("tanh"), ROWS),
+        (lambda: InPlace("returned"), ROWS),
+        (lambda: InPlace("side effect"), ROWS),
+    ],
+    ids=["attention with biases", "in place", "an activation in place", "only in place"],
+)
+def test_networks_that_opacus_does_not_train(make, x):
+    """In a loop of one's own; what cannot be followed is refused."""
+    torch.manual_seed(0)
+    model = make().double()
+    accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(COUNT), label="public", seed=0)
+    try:
+        accountant.watch(TensorDataset(x, CLASSES), steps=1)
+    except seepage.UnsupportedError as error:
+        assert "in place" in str(error)  # noqa: PT017
+        return
+    w = torch.randint(0, 2, x.shape).double() * 2 - 1
+    products = accountant._probe.products((x, CLASSES), lambda name, values: w)
+    found = Mechanism("hard", 0.5, 0.9, None).information(products)[0]
+    for i in range(COUNT):
+        some = slice(i, i + 1)
+        (expected,) = differences.information(
+            make_like(make, model),
+            CROSS_ENTROPY,
+            [x[some]],
+            [x[some], CLASSES[some]],
+            [[w[some]]],
+            bound=0.5,
+            scale=0.45,
+        )
+        assert found[i] == pytest.approx(expected, rel=1e-6)
+
+
+def make_like(make, model):
+    fresh = make().double()
+    fresh.load_state_dict(model.state_dict())
+    return fresh
