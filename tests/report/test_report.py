@@ -315,16 +315,18 @@ def test_the_schema_ships_with_the_package():
     assert SCHEMA_FILE.parent == Path(seepage.report.__file__).parent
 
 
+@pytest.mark.filterwarnings("ignore:The model could not be refitted:RuntimeWarning")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_what_cannot_be_found_is_said(edition):
-    """Three flowers tell a label apart so well that refits do not settle."""
+    """When the only flower of a kind changes its kind, there is nothing left to balance by."""
     features, kind = load_iris(return_X_y=True)
-    model = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, kind)
+    features, kind = features[:101], kind[:101]
+    model = LogisticRegression(max_iter=1000, tol=1e-8, class_weight="balanced").fit(features, kind)
     leak = seepage.measure(model, features, kind, noise_scale=0.5)
     report = _checked(Report.of(leak, edition, policy=seepage.Policy(success_rate={"label": 0.6})))
     (entry,) = report.document.categories
     reason = silence_sentence(entry.silence, report.document)
-    assert ("did not settle" in reason) == (edition == "internal")
+    assert ("could not be refitted" in reason) == (edition == "internal")
     assert report.document.verdict.status == "withheld"
     assert reason in unescape(report.html())
 

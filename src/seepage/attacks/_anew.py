@@ -18,7 +18,7 @@ from sklearn.linear_model import (
 )
 
 from seepage._errors import UnansweredError
-from seepage.linear.information._information import LinearInformation
+from seepage.linear.information import LinearInformation
 
 Array = NDArray[np.float64]
 

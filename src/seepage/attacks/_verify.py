@@ -15,7 +15,7 @@ from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
 from seepage.attacks._reconstruction import Reconstruction
 from seepage.attacks._release import attackable, noise_scale
-from seepage.engines._progress import Progress
+from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.meaning import success_rate
 

@@ -164,6 +164,11 @@ class Leakage:
         interval : mapping from attribute to (low, high), optional
             Where values are known to lie; needed for the reconstruction bound of differential privacy.
         """
+        if isinstance(interval, Mapping):
+            # Where a category lies is no news, and does no harm.
+            check_names(self.information, interval)
+            categories = self.information.categorical
+            interval = {name: ends for name, ends in interval.items() if name not in categories}
         checked_lengths(self.information, interval)
         return frame(translate(self.information, delta, input_norm, interval or {}), self.people.library)
 

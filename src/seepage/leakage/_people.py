@@ -157,6 +157,9 @@ class PeopleInMemory(People):
         numbered = of_rows is None and index.equals(pd.RangeIndex(len(index)))
         if not named or numbered or any(index.equals(each) for each in named):
             return values
+        if all(len(index) != len(each) for each in named):
+            # Too few or too many, which whoever asked says.
+            return values
         for each in named:
             if len(index) == len(each) and index.is_unique and each.is_unique and index.isin(each).all():
                 return np.asarray(given.reindex(each).to_numpy())

@@ -61,7 +61,7 @@ def variances(information: Information, prior: Prior) -> Mapping[str, Variance]:
     check_numbers(information, prior)
     for name, variance in prior.items():
         if not isinstance(variance, Real) or not variance > 0:
-            raise InputError(f"The prior variance of {name!r} must be a positive number, not {variance!r}.")
+            raise InputError(f"The prior variance of {name!r} must be positive, not {variance!r}.")
     return prior
 
 

@@ -164,10 +164,12 @@ class Question:
         """Say of which rows it was that a step of the model would not take them."""
         try:
             yield
-        except SeepageError:
-            raise
         except ValueError as reason:
-            raise InputError(f"The model cannot be applied to the rows of {self.source.name}: {reason}") from reason
+            # What a step of the model says is the cause of what the library says.
+            cause = reason.__cause__ if isinstance(reason, SeepageError) else reason
+            if not isinstance(cause, ValueError) or isinstance(cause, SeepageError):
+                raise
+            raise InputError(f"The model cannot be applied to the rows of {self.source.name}: {cause}") from cause
 
     @property
     def grouping(self) -> Any:

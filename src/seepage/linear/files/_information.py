@@ -96,7 +96,8 @@ class FileInformation(ExactInformation):
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         raise UnansweredError(
-            "Refitting with another value is for people in memory: measure them, with everybody else, as a frame."
+            f"What moves with {attribute!r} is found by refitting, which needs the rows in memory: measure them, with "
+            "everybody else, as a frame."
         )
 
     def joint(self, who: Who, attribute: str | None) -> float:

@@ -15,7 +15,7 @@ from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.rows._rows import Reading
+from seepage.linear.rows import Reading
 from seepage.meaning import Guarantee, check_delta, output_perturbation
 
 Array = NDArray[np.float64]
