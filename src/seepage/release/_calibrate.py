@@ -60,7 +60,7 @@ def calibrate(
     noise = leak.information.noise
     if noise is None:
         raise UnansweredError(
-            "This measurement has no one noise that could be chosen anew: it was spent while training, or each of "
+            "The noise of this measurement cannot be chosen afterwards: it was spent while training, or each of "
             "several releases has its own. Calibrate each release by itself."
         )
     factor = max(policy.factors(leak).values())
