@@ -158,7 +158,7 @@ def least_norm(
     ties = null_space(np.asarray(features / scale, dtype=np.float64), rcond=1e-11) / np.asarray(scale)[:, None]
     if not ties.shape[1]:
         return penalty, matrix, coordinates
-    tiny = np.full_like(penalty, 1e-11 * (features**2).sum(axis=0).min())
+    tiny = np.full_like(penalty, 1e-8 * (features**2).sum(axis=0).min())
     if intercept:
         tiny[-1] = 0
     columns, kept = [], []

@@ -26,8 +26,8 @@ REFUSED = {
     "a prior of a category": (lambda: LEAK.variance_left(prior={"k": 0.25}), "'k' is a category.*success_rate"),
     "a floor with a prior of a category": (lambda: LEAK.error_floor(prior={"k": 0.25}), "'k' is a category"),
     "a prior that is a number": (lambda: LEAK.error_floor(prior=2.0), "mapping from attribute to variance, not 2.0"),
-    "a prior that is text": (lambda: LEAK.error_floor(prior={"a": "1"}), "must be a positive number, not '1'"),
-    "a negative prior": (lambda: LEAK.error_floor(prior={"a": -1.0}), "must be a positive number, not -1.0"),
+    "a prior that is text": (lambda: LEAK.error_floor(prior={"a": "1"}), "must be a number, not '1'"),
+    "a negative prior": (lambda: LEAK.error_floor(prior={"a": -1.0}), "must be positive, not -1.0"),
     "a prior of nothing": (lambda: LEAK.error_floor(prior={"q": 1.0}), "no private attribute 'q'"),
     "an interval that is a number": (lambda: LEAK.error_floor(interval={"a": 10}), r"\(low, high\), not 10"),
     "an interval of text": (lambda: LEAK.error_floor(interval={"a": "ab"}), r"\(low, high\), not 'ab'"),
@@ -146,6 +146,25 @@ def test_a_column_with_two_values_is_a_category_unless_it_is_called_a_number(cod
     number = seepage.measure(model, two, Y, noise_scale=1.0, numbers=["two"])
     assert number.information.categorical == frozenset()
     np.testing.assert_allclose(number.error_floor()["two"], 1 / leak.attributes["two"])
+
+
+@pytest.mark.parametrize(
+    ("column", "category"),
+    [
+        (np.eye(N)[0], False),
+        (np.eye(N)[0].astype(int), True),
+        (np.eye(N)[0].astype(bool), True),
+        (np.eye(N)[0].astype(int) * 200, False),
+        (np.eye(N)[0] + np.eye(N)[1], True),
+        (np.arange(N) % 3, False),
+    ],
+)
+def test_two_numbers_are_codes_if_they_look_like_codes_or_many_people_have_them(column, category):
+    # With so many rows one person is less than one in a hundred.
+    many = pd.DataFrame({"a": np.tile(X["a"], 3), "c": np.concatenate([column, np.zeros(2 * N, column.dtype)])})
+    labels = random.normal(size=3 * N)
+    found = seepage.measure(Ridge().fit(many, labels), many, labels, noise_scale=1.0).information.categorical
+    assert (found == {"c"}) == category
 
 
 def test_several_targets_have_a_variance_each():

@@ -10,7 +10,7 @@ import seepage
 from seepage.linear.files import _ids
 from seepage.linear.files._ids import hashed
 
-ONE = seepage.engines.Local(workers=1)
+ONE = seepage.Job(engine=seepage.engines.Local(workers=1))
 KINDS = {
     "text": lambda i: f"person {i}",
     "numbers": lambda i: int(i) - 20,
@@ -35,28 +35,28 @@ def test_repeated_ids_are_refused_with_their_count(tmp_path, monkeypatch, kind, 
     unique, some = tmp_path / "unique", tmp_path / "repeated"
     unique.mkdir(), some.mkdir()
     _, model = _write(unique, random.permutation(80), kind)
-    leak = seepage.measure(model, unique, target="y", ids="id", noise_scale=1.0, engine=ONE)
+    leak = seepage.measure(model, unique, target="y", ids="id", noise_scale=1.0, job=ONE)
     assert leak.information.count == 80
     drawn = random.integers(0, 60, 80)
     _, model = _write(some, drawn, kind)
     counts = np.bincount(drawn)
     expected = rf"holds {(counts > 1).sum()} ids more than once \(.* names {counts.max()} rows\).*in memory"
     with pytest.raises(seepage.InputError, match=expected):
-        seepage.measure(model, some, target="y", ids="id", noise_scale=1.0, engine=ONE)
+        seepage.measure(model, some, target="y", ids="id", noise_scale=1.0, job=ONE)
 
 
 def test_a_shared_hash_is_no_repetition(tmp_path, monkeypatch):
     _, model = _write(tmp_path, range(40), "text")
     # However badly ids were hashed, they are compared as they are in the end.
     monkeypatch.setattr(_ids, "_mixed", lambda values: values % np.uint64(5))
-    assert seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, engine=ONE).information.count == 40
+    assert seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=ONE).information.count == 40
 
 
 def test_a_missing_id_is_refused(tmp_path):
     frame, model = _write(tmp_path, range(40), "text")
     frame.assign(id=frame["id"].where(frame.index != 5)).to_parquet(tmp_path / "0.parquet")
     with pytest.raises(seepage.InputError, match="lacks the id of somebody"):
-        seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, engine=ONE)
+        seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, job=ONE)
 
 
 def test_hashes_of_different_ids_differ_and_of_slices_agree():

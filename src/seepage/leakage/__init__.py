@@ -12,7 +12,6 @@ from seepage.leakage._information import Distances as Distances
 from seepage.leakage._information import Exposed as Exposed
 from seepage.leakage._information import GatheredInformation as GatheredInformation
 from seepage.leakage._information import Information as Information
-from seepage.leakage._information import Variance as Variance
 from seepage.leakage._leakage import Leakage as Leakage
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory

@@ -16,11 +16,10 @@ from seepage._tables import Column
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
-from seepage.leakage.types import Assurance, By, Kind, Who
+from seepage.leakage.types import Assurance, By, Kind, Variance, Who
 from seepage.meaning import Guarantee
 
 Array = NDArray[np.float64]
-Variance = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,7 +155,9 @@ class PeopleInMemory(People):
         named = [pd.Index(each) for each in (self.ids, of_rows) if each is not None]
         # Rows without an index of their own are only numbered.
         numbered = of_rows is None and index.equals(pd.RangeIndex(len(index)))
-        if not named or numbered or any(index.equals(each) for each in named):
+        strange = len(index) not in map(len, named)
+        if numbered or strange or any(index.equals(each) for each in named):
+            # What is too long or too short is refused by whoever asked.
             return values
         if all(len(index) != len(each) for each in named):
             # Too few or too many, which whoever asked says.

@@ -6,8 +6,8 @@ from numbers import Real
 import numpy as np
 
 from seepage._errors import InputError, UnansweredError
-from seepage.leakage._information import Information, Variance
-from seepage.leakage.types import Prior
+from seepage.leakage._information import Information
+from seepage.leakage.types import Prior, Variance
 
 
 def check_names(information: Information, names: Iterable[str]) -> None:
@@ -60,7 +60,9 @@ def variances(information: Information, prior: Prior) -> Mapping[str, Variance]:
         raise InputError(f'prior must be "data" or a mapping from attribute to variance, not {prior!r}.')
     check_numbers(information, prior)
     for name, variance in prior.items():
-        if not isinstance(variance, Real) or not variance > 0:
+        if not isinstance(variance, Real):
+            raise InputError(f"The prior variance of {name!r} must be a number, not {variance!r}.")
+        if not variance > 0:
             raise InputError(f"The prior variance of {name!r} must be positive, not {variance!r}.")
     return prior
 

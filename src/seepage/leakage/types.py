@@ -9,6 +9,8 @@ Kind = Literal["examples", "attributes"]
 """Whether people or their attributes are spoken of."""
 Prior = Literal["data"] | Mapping[str, float] | None
 """What is known before the release: the variances of the data, those of a mapping, or nothing."""
+Variance = float | tuple[float, ...]
+"""Of an attribute: one number, or one for each of several numbers that it is."""
 By = Any
 """Groups of people: the name of a column, a label for each person, or None for the groups that `measure` was given."""
 Who = Any

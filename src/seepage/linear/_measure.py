@@ -53,8 +53,8 @@ def measure(
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default. The others are known to the attacker.
     numbers : collection of str, optional
-        Columns with two values that are numbers all the same. By default such columns count as categories: an error in
-        units of a code says nothing. Over files, that is known of columns of true and false only.
+        Columns with two values that are numbers all the same. By default columns of two codes count as categories: an
+        error in units of a code says nothing. Over files, that is known of columns of true and false only.
     ids : array-like of shape (n,) or str, optional
         Whose each row is. Rows with the same id are one person's, about whom the release says what it says about all
         their rows together. By default each row is a person, called by the pandas index if there is one. For files, the

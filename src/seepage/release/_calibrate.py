@@ -60,8 +60,8 @@ def calibrate(
     noise = leak.information.noise
     if noise is None:
         raise UnansweredError(
-            "This measurement has no one noise that could be chosen anew. Noise that was spent while training cannot "
-            "be chosen afterwards; of several releases, each has its own: calibrate each by itself."
+            "The noise of this measurement cannot be chosen afterwards: it was spent while training, or each of "
+            "several releases has its own. Calibrate each release by itself."
         )
     factor = max(policy.factors(leak).values())
     if factor == 0:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage._facts import Assumption, public
-from seepage.leakage import Distances, GatheredInformation, Information, Leakage, Variance
-from seepage.leakage.types import Assurance, Who
+from seepage.leakage import Distances, GatheredInformation, Information, Leakage
+from seepage.leakage.types import Assurance, Variance, Who
 from seepage.meaning import Guarantee, check_delta, gaussian_epsilon
 
 Array = NDArray[np.float64]

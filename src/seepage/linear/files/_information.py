@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory, Variance
-from seepage.leakage.types import By, Kind, Who
+from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
+from seepage.leakage.types import By, Kind, Variance, Who
 from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
-from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Variance
-from seepage.leakage.types import Who
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage.types import Variance, Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues

@@ -37,6 +37,8 @@ _SPARSE_NUMBERS = 2**20
 # A ColumnTransformer changes the warning filters of the whole process while it works and then puts back what it found:
 # two threads in it at once warn of each other, and can leave no filters at all behind.
 _PREPROCESSING = Lock()
+# Two numbers that each so many people have are codes, whatever they are.
+_SHARE_OF_CODES = 0.01
 
 
 def batch_rows(features: int) -> int:
@@ -145,7 +147,7 @@ class Rows(Protocol):
         ...
 
     def is_two_valued(self, column: int) -> bool:
-        """Return whether a raw column has two values, whatever they are."""
+        """Return whether a raw column has two values that look like codes."""
         ...
 
     def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
@@ -301,7 +303,12 @@ class InMemory:
         values = self.table.column_at(column)
         known = values[~self.missing[column]] if column in self.missing else values
         others = known[known != known[0]] if len(known) else known
-        return bool(len(others) and (others == others[0]).all())
+        if not len(others) or not (others == others[0]).all():
+            return False
+        # Codes are integers side by side; of other numbers two may be all that there are by chance, as in a corner of
+        # an image where one person left ink.
+        codes = known.dtype.kind not in "iuf" or (known.dtype.kind in "iu" and int(np.ptp(known)) <= 2)
+        return bool(codes or min(len(others), len(known) - len(others)) >= _SHARE_OF_CODES * len(known))
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
         weights = None if self.weights is None else self.weights[rows]
