@@ -1,4 +1,4 @@
-"""What accounting costs beside bare Opacus training, on the network of Guo et al. and on a larger one."""
+"""What accounting costs beside bare Opacus: whole trainings, with four visits to everybody and without."""
 
 import argparse
 import multiprocessing
@@ -12,90 +12,137 @@ from typing import Any
 
 import torch
 from opacus import PrivacyEngine
+from opacus.layers import DPLSTM, DPMultiheadAttention
 from torch import nn
+from torch.nn import functional as F  # noqa: N812
 from torch.utils.data import DataLoader, TensorDataset
 
 import seepage.network
-from experiments._networks import group_norm_network, guo_network
+from experiments._networks import guo_network
 
-NETWORKS: dict[str, tuple[Callable[[], nn.Module], int]] = {
-    "guo (26,010 parameters)": (guo_network, 600),
-    # In hooks mode Opacus holds a million gradients an example: 600 of them are 2.4 GB, and more while it works.
-    "group norm (1 million parameters)": (group_norm_network, 150),
+Tensor = torch.Tensor
+SWEEPS = 4
+
+
+class _Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.attention = DPMultiheadAttention(width, 4, batch_first=True)
+        self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.before(x)
+        x = x + self.attention(h, h, h, need_weights=False)[0]
+        return x + self.down(F.gelu(self.up(self.after(x))))
+
+
+class Transformer(nn.Module):
+    """Two layers over 64 tokens."""
+
+    def __init__(self, width: int = 128) -> None:
+        super().__init__()
+        self.embedding, self.last = nn.Embedding(1000, width), nn.Linear(width, 4)
+        self.blocks = nn.Sequential(_Block(width), _Block(width))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.last(self.blocks(self.embedding(tokens)).mean(1))
+
+
+class Recurrent(nn.Module):
+    """An LSTM over 64 tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.lstm, self.last = (
+            nn.Embedding(1000, 64),
+            DPLSTM(64, 128, batch_first=True),
+            nn.Linear(128, 4),
+        )
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.last(self.lstm(self.embedding(tokens))[0][:, -1])
+
+
+class _Residual(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norms = nn.ModuleList([nn.GroupNorm(8, outputs), nn.GroupNorm(8, outputs)])
+        self.shortcut: nn.Module = nn.Identity()
+        if stride > 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.GroupNorm(8, outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = self.norms[1](self.second(F.gelu(self.norms[0](self.first(x)))))
+        return F.gelu(found + self.shortcut(x))
+
+
+def resnet() -> nn.Module:
+    """ResNet-18 for small images, with group norm."""
+    widths = [
+        (64, 64, 1),
+        (64, 64, 1),
+        (64, 128, 2),
+        (128, 128, 1),
+        (128, 256, 2),
+        (256, 256, 1),
+        (256, 512, 2),
+        (512, 512, 1),
+    ]
+    return nn.Sequential(
+        nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.GroupNorm(8, 64), nn.GELU(), *(_Residual(*w) for w in widths),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10),
+    )  # fmt: skip
+
+
+def _tokens(count: int) -> Tensor:
+    return torch.randint(0, 1000, (count, 64))
+
+
+NETWORKS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor], int, list[str]]] = {
+    "MNIST network": (guo_network, lambda n: torch.rand(n, 1, 28, 28), 64, ["hooks", "ghost"]),
+    "transformer, 2 layers": (Transformer, _tokens, 16, ["hooks", "ghost"]),
+    "ResNet-18, group norm": (resnet, lambda n: torch.rand(n, 3, 32, 32), 4, ["hooks", "ghost"]),
+    # Opacus's ghost mode takes no layer that is used more than once.
+    "LSTM": (Recurrent, _tokens, 16, ["hooks"]),
 }
+"""How to build it, its inputs, the people in a batch, and the modes that Opacus trains it in."""
 
 
-def _images(count: int = 6000) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    return torch.rand(count, 1, 28, 28, generator=generator), torch.randint(0, 10, (count,), generator=generator)
+def train(name: str, mode: str, sweeps: int | None, epochs: int, batches: int) -> tuple[float, Tensor]:
+    """Train once; return the seconds it took, and the weights."""
+    torch.manual_seed(0)
+    build, inputs, batch, _ = NETWORKS[name]
+    x, y = inputs(batch * batches), torch.randint(0, 4, (batch * batches,))
+    model, loss, engine = build(), nn.CrossEntropyLoss(), PrivacyEngine()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader: Any = DataLoader(TensorDataset(x, y), batch_size=batch)
+    options: dict[str, Any] = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "grad_sample_mode": mode}
+    if sweeps is None:
+        made = engine.make_private(module=model, optimizer=optimizer, data_loader=loader, **options)
+    else:
+        accountant = seepage.network.FisherAccountant(model, loss, ids=range(len(x)), label="public", sweeps=sweeps)
+        made = accountant.attach(engine, model=model, optimizer=optimizer, data_loader=loader, epochs=epochs, **options)
+    module, optimizer, *criterion, loader = made
+    start = time.process_time()
+    for _ in range(epochs):
+        for one, label in loader:
+            optimizer.zero_grad()
+            (criterion[0] if criterion else loss)(module(one), label).backward()
+            optimizer.step()
+    optimizer.zero_grad()
+    return time.process_time() - start, torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-class Run:
-    """A training run that can be advanced step by step."""
-
-    def __init__(self, build: Callable[[], nn.Module], mode: str, probes: float | None, batch: int) -> None:
-        torch.manual_seed(0)
-        x, y = _images()
-        model, loss = build(), nn.CrossEntropyLoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.03, momentum=0.5)
-        loader: Any = DataLoader(TensorDataset(x, y), batch_size=batch)
-        engine = PrivacyEngine()
-        options: dict[str, Any] = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "grad_sample_mode": mode}
-        self.accountant = None
-        if probes is None:
-            made = engine.make_private(module=model, optimizer=optimizer, data_loader=loader, **options)
-        else:
-            self.accountant = seepage.network.FisherAccountant(model, loss, ids=range(len(x)), probes=probes, seed=0)
-            made = self.accountant.attach(engine, model=model, optimizer=optimizer, data_loader=loader, **options)
-        self.model, self.optimizer, *criterion, self.loader = made
-        self.loss = criterion[0] if criterion else loss
-        self.batches = self._forever()
-
-    def _forever(self) -> Any:
-        while True:
-            yield from self.loader
-
-    def step(self) -> float:
-        """Take one step; return its time."""
-        x, y = next(self.batches)
-        start = time.perf_counter()
-        self.optimizer.zero_grad()
-        self.loss(self.model(x), y).backward()
-        self.optimizer.step()
-        taken = time.perf_counter() - start
-        # Opacus keeps the gradients of a batch until the next: they must not pile up over runs side by side.
-        self.optimizer.zero_grad()
-        return taken
-
-
-def ratios(
-    build: Callable[[], nn.Module], batch: int, mode: str, probes: list[float], rounds: int
-) -> dict[float, float]:
-    """Return the time of accounted steps over that of bare ones, interleaved: the median over rounds of a few steps."""
-    bare = Run(build, mode, None, batch)
-    runs = {p: Run(build, mode, p, batch) for p in probes}
-    for run in (bare, *runs.values()):
-        run.step()
-    found: dict[float, list[float]] = {p: [] for p in probes}
-    for _ in range(rounds):
-        base = statistics.median(bare.step() for _ in range(5))
-        for p, run in runs.items():
-            steps = [run.step() for _ in range(3 if p >= 1 else 16)]
-            # Fractions mix two kinds of steps: their mean is what training pays.
-            found[p].append((statistics.median(steps) if p >= 1 else statistics.mean(steps)) / base)
-    return {p: statistics.median(values) for p, values in found.items()}
-
-
-def _peak(build_name: str, mode: str, probes: float | None, queue: Any) -> None:
+def _peak(name: str, mode: str, sweeps: int | None, queue: Any) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    build, batch = NETWORKS[build_name]
-    run = Run(build, mode, probes, batch)
     # Forget the peak of starting up, which a child process may even have from its parent.
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
-    for _ in range(3):
-        run.step()
+    train(name, mode, sweeps, 2, 2)
     queue.put(_status("VmHWM") - before)
 
 
@@ -105,42 +152,40 @@ def _status(name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def peak(build_name: str, mode: str, probes: float | None) -> float:
+def peak(name: str, mode: str, sweeps: int | None) -> float:
     """Return the memory that training adds to a fresh process, in MB."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    process = context.Process(target=_peak, args=(build_name, mode, probes, queue))
+    process = context.Process(target=_peak, args=(name, mode, sweeps, queue))
     process.start()
     grown = queue.get()
     process.join()
-    return grown / 1024
-
-
-def relative_errors(build: Callable[[], nn.Module], batch: int, probes: float, steps: int) -> float:
-    """Return the median relative standard error of dfil after so many steps of a run over 6,000 people."""
-    run = Run(build, "hooks", probes, batch)
-    for _ in range(steps):
-        run.step()
-    assert run.accountant is not None
-    examples = run.accountant.leakage().examples
-    return float((examples["dfil_standard_error"] / examples["dfil"]).median())
+    return float(grown) / 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks network")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    quick = parser.parse_args(sys.argv[2:]).quick
+    parser.add_argument("--epochs", type=int, nargs="+", default=[20, 50])
+    parser.add_argument("--batches", type=int, default=10, help="batches in an epoch")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
+    options = parser.parse_args(sys.argv[2:])
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    probes = [0.25, 1.0, 2.0, 4.0]
-    for name, (build, batch) in NETWORKS.items():
-        print(f"\n{name}, batch {batch}, one thread: time and memory over bare Opacus in the same mode")
-        print(f"{'':12}" + "".join(f"{f'probes={p:g}':>14}" for p in probes) + f"{'memory, 1 probe':>18}")
-        for mode in ("hooks", "ghost"):
-            found = ratios(build, batch, mode, probes, 3 if quick else 7)
-            bare, accounted = peak(name, mode, None), peak(name, mode, 1.0)
-            memory = f"{accounted / bare:.2f} ({accounted:.0f}/{bare:.0f} MB)"
-            print(f"{mode:12}" + "".join(f"{found[p]:14.2f}" for p in probes) + f"{memory:>24}", flush=True)
-        steps = 20 if quick else 60
-        errors = [relative_errors(build, batch, p, steps) for p in probes]
-        print(f"{'error':12}" + "".join(f"{e:14.1%}" for e in errors) + f"   of dfil, median, after {steps} steps")
+    print(f"{SWEEPS} sweeps, one thread: time and memory of a whole training over bare Opacus in the same mode")
+    print(f"{'':32}" + "".join(f"{f'{e} epochs':>12}" for e in options.epochs) + f"{'memory':>10}{'weights':>12}")
+    for name in options.networks:
+        for mode in NETWORKS[name][3]:
+            ratios, same = [], True
+            for epochs in options.epochs:
+                pairs = []
+                for _ in range(options.repetitions):
+                    (bare, weights), (accounted, found) = (
+                        train(name, mode, s, epochs, options.batches) for s in (None, SWEEPS)
+                    )
+                    pairs.append(accounted / bare)
+                    same &= torch.equal(weights, found)
+                ratios.append(statistics.median(pairs))
+            memory = peak(name, mode, SWEEPS) / peak(name, mode, None)
+            cells = "".join(f"{ratio:12.2f}" for ratio in ratios)
+            print(f"{f'{name}, {mode}':32}{cells}{memory:10.2f}{'identical' if same else 'differ':>12}", flush=True)

@@ -245,7 +245,7 @@ def test_networks_that_opacus_does_not_train(make, x):
     try:
         accountant.watch(TensorDataset(x, CLASSES), steps=1)
     except seepage.UnsupportedError as error:
-        assert "in place" in str(error)  # noqa: PT017
+        assert any(reason in str(error) for reason in ("in place", "first axis must be"))  # noqa: PT017
         return
     w = torch.randint(0, 2, x.shape).double() * 2 - 1
     products = accountant._probe.products((x, CLASSES), lambda name, values: w)

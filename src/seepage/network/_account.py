@@ -34,9 +34,9 @@ _WINDOW = (24, 200)
 # Visits' worth of everybody's ratio to the trend in the ratio of one person.
 _PRIOR = 1.0
 # Visits' worth of everybody's relative variance in the variance of one person.
-_BORROWED = 20.0
+_BORROWED = 40.0
 # How far a level that is noise may be anybody's.
-_DOUBT = 0.2
+_DOUBT = 0.26
 
 
 @dataclass(frozen=True)

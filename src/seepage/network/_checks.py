@@ -139,8 +139,8 @@ def check_alone(probe: Probe, batch: Any, one: Any) -> None:
     if abs(float(found - alone)) > 4 * _ROUNDING.get(kind, _COARSE) * max(float(found), float(alone), 1e-12):
         raise UnsupportedError(
             "The network's gradient for somebody changes with the other examples in the batch: nobody's gradient is "
-            "their own. Look for a statistic over the batch in a forward method, and for random numbers drawn for the "
-            "whole batch at once."
+            "their own. Look for a statistic over the batch in a forward method, for random numbers drawn for the "
+            "whole batch at once, and for functions that work in place."
         )
 
 
