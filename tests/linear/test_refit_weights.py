@@ -113,7 +113,7 @@ def test_the_only_one_of_a_class_is_unanswered_when_classes_are_balanced() -> No
         # A target for a share of people that leaves the unanswered out can be met.
         scale = seepage.calibrate(leak, success_rate={"label": 0.6}, quantile=0.95)
         safe = seepage.measure(model, X, y, noise_scale=scale).success_rate("label")["success_rate"]
-        page = leak.report("internal", policy=seepage.Policy(success_rate={"label": 0.6})).html()
+        page = seepage.Report.of(leak, "internal", policy=seepage.Policy(success_rate={"label": 0.6})).html()
     worst = safe.groupby(safe.index).max()
     assert (worst <= 0.6 + 1e-9).sum() >= 38
     assert "could not be refitted" in page
@@ -229,7 +229,7 @@ def test_the_best_round_of_equalizing_survives_one_that_fails() -> None:
     X[0] = [1e4, 0, 0]
     y = random.normal(size=100)
     with pytest.warns(ConvergenceWarning, match="the best one before it is kept"):
-        found = seepage.EqualizedLeakage(LinearRegression()).fit(X, y)
+        found = seepage.EqualizedLeakage(LinearRegression(), noise_scale=1.0).fit(X, y)
     eta = found.leakage_.examples["eta"]
     assert eta.std(ddof=0) / eta.mean() == pytest.approx(min(found.history_), rel=1e-9)
     assert min(found.history_) < found.history_[0] / 3

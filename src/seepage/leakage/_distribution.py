@@ -179,6 +179,8 @@ class Sketch(Distribution):
 def _moments(values: Array) -> tuple[int, float, float, float, float, int]:
     if not len(values):
         return 0, np.nan, 0.0, np.inf, -np.inf, 0
-    mean = float(values.mean())
-    squares = float(values.var()) * len(values)
+    # Somebody may be infinitely exposed.
+    with np.errstate(invalid="ignore"):
+        mean = float(values.mean())
+        squares = float(values.var()) * len(values)
     return len(values), mean, squares, float(values.min()), float(values.max()), int((values <= 0).sum())

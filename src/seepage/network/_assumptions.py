@@ -159,7 +159,7 @@ def _noise(mechanisms: Iterable[Mechanism]) -> Assumption:
         {
             f"{name}{i}": given(value, "g")
             for name, values in (("norm", norms), ("scale", scales))
-            for i, value in enumerate((values[0], values[-1]))
+            for i, value in enumerate(values[:1] if len(values) == 1 else (values[0], values[-1]))
         },
     )
 
