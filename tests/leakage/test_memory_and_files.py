@@ -206,13 +206,13 @@ def test_people_of_whom_no_row_is_known_are_grouped_by_labels():
 def test_a_refit_is_made_once(people, monkeypatch):
     from seepage.linear.information._refit import Refit
 
-    refitted, distances = [], Refit.distances
+    refitted, moves = [], Refit.moves
 
-    def counted(self, before, after):
+    def counted(self, before, after, factors=None):
         refitted.append(len(before))
-        return distances(self, before, after)
+        return moves(self, before, after, factors)
 
-    monkeypatch.setattr(Refit, "distances", counted)
+    monkeypatch.setattr(Refit, "moves", counted)
     model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
     leak = seepage.measure(model, people.X, people.frame["class"], noise_scale=1.0)
     first = leak.success_rate("class")

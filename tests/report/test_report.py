@@ -308,13 +308,15 @@ def test_the_schema_ships_with_the_package():
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_what_cannot_be_found_is_said(edition):
-    """Three flowers tell a label apart so well that refits do not settle."""
+    """Twelve flowers are kinds of their own: with another label there would be none to balance their class by."""
     features, kind = load_iris(return_X_y=True)
-    model = LogisticRegression(max_iter=1000, tol=1e-8).fit(features, kind)
+    kind[:12] = 3 + np.arange(12)
+    model = LogisticRegression(max_iter=1000, tol=1e-8, class_weight="balanced").fit(features, kind)
     leak = seepage.measure(model, features, kind, noise_scale=0.5)
-    report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"label": 0.6})))
+    with pytest.warns(RuntimeWarning, match="another label of 12 of 150 people"):
+        report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"label": 0.6})))
     entry = next(entry for entry in report.content["attributes"] if entry["kind"] == "category")
-    assert ("did not settle" in entry["reason"]) == (edition == "internal")
+    assert ("could not be refitted" in entry["reason"]) == (edition == "internal")
     assert report.content["verdict"]["status"] == "withheld"
     assert entry["reason"] in unescape(report.html())
 
