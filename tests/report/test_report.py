@@ -9,11 +9,14 @@ from pathlib import Path
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from people import write_people
-from sklearn.datasets import load_diabetes, load_iris
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import seepage
@@ -308,13 +311,16 @@ def test_the_schema_ships_with_the_package():
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_what_cannot_be_found_is_said(edition):
-    """Twelve flowers are kinds of their own: with another label there would be none to balance their class by."""
-    features, kind = load_iris(return_X_y=True)
-    kind[:12] = 3 + np.arange(12)
-    model = LogisticRegression(max_iter=1000, tol=1e-8, class_weight="balanced").fit(features, kind)
-    leak = seepage.measure(model, features, kind, noise_scale=0.5)
-    with pytest.warns(RuntimeWarning, match="another label of 12 of 150 people"):
-        report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"label": 0.6})))
+    """Most people are kinds of their own: without their record nothing decides the coefficient of their kind."""
+    random = np.random.default_rng(0)
+    kind = np.concatenate([np.repeat(["a", "b"], 30), [f"only {i}" for i in range(120)]])
+    people = pd.DataFrame({"age": random.normal(size=180), "kind": kind})
+    encode = make_column_transformer((OneHotEncoder(drop="first"), ["kind"]), remainder="passthrough")
+    target = people["age"] + random.normal(size=180)
+    model = make_pipeline(encode, LinearRegression()).fit(people, target)
+    leak = seepage.measure(model, people, target, noise_scale=0.5)
+    with pytest.warns(RuntimeWarning, match="another kind of 120 of 180 people"):
+        report = _checked(leak.report(edition, policy=seepage.Policy(success_rate={"kind": 0.6})))
     entry = next(entry for entry in report.content["attributes"] if entry["kind"] == "category")
     assert ("could not be refitted" in entry["reason"]) == (edition == "internal")
     assert report.content["verdict"]["status"] == "withheld"
