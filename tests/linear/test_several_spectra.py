@@ -85,15 +85,19 @@ def test_wide_matrices_whichever_part_is_larger(seed, k, outputs, label, balance
     blocks = np.tensordot(products_of_pairs(rho), within, 1)
     for row in range(4):
         matrix = Information([(slice(0, k), slice(0, k), blocks[row])], s[row].T, e[row], q[row])
-        leading, cap = np.einsum("c,jck->jk", rho[row], wide.leading), wide.kappa * (rho[row] @ rho[row])
-        basis = matrix.few(leading)
-        # Outside of the few directions no more is left than the cap.
-        outside = np.eye(len(basis)) - basis @ basis.T
-        left = np.linalg.eigvalsh(outside @ (jacobian[row].T @ jacobian[row]) @ outside)[-1]
-        assert left <= cap * (1 + 1e-9) + 1e-13 * singular[row, 0] ** 2
+        leading = np.einsum("c,jck->jk", rho[row], wide.leading)
+        caps = np.array(wide.kappa) * (rho[row] @ rho[row])
+        # Outside of the few directions no more is left than the cap, with the leading ones among them or without.
+        few, more = matrix.few(), np.zeros((s.shape[2], len(leading)))
+        more[:k] = leading.T
+        for held, cap in zip((np.column_stack([few, more]), few), caps, strict=True):
+            basis = np.linalg.qr(held)[0]
+            outside = np.eye(len(basis)) - basis @ basis.T
+            left = np.linalg.eigvalsh(outside @ (jacobian[row].T @ jacobian[row]) @ outside)[-1]
+            assert left <= cap * (1 + 1e-9) + 1e-13 * singular[row, 0] ** 2
         if balance > 0 and flaw in ("none", "tied"):
             # Where the few directions are most of it, nothing is decomposed.
-            np.testing.assert_allclose(search(matrix, leading, cap), top[row], rtol=1e-10)
+            np.testing.assert_allclose(search(matrix, leading, *caps), top[row], rtol=1e-10)
 
 
 @pytest.mark.parametrize("public", [True, False])

@@ -150,9 +150,18 @@ class SeveralMargins:
 
     def _diagonal(self, pieces: Pieces, at: NDArray[np.intp]) -> Array:
         """Return the diagonal entries of the coordinates `at`, shape (n, len(at))."""
-        s, e = pieces.s[:, :, at], pieces.e[:, :, at]
-        own = products_of_pairs(pieces.rho) @ self._within[:, at, at]
-        return np.asarray(own + (s * (2.0 * e + pieces.q @ s)).sum(axis=1))
+        # Taking columns out copies them: rarely are they not all there are, and in order.
+        whole = len(at) == pieces.e.shape[2] and (at == np.arange(len(at))).all()
+        s, e = (pieces.s[:, :, : len(at)], pieces.e) if whole else (pieces.s[:, :, at], pieces.e[:, :, at])
+        found = products_of_pairs(pieces.rho) @ self._within[:, at, at]
+        for c in range(s.shape[1]):
+            # Q s + 2 E, output by output: products of small matrices for each row cost more than they compute.
+            turned = 2.0 * e[:, c]
+            for d in range(s.shape[1]):
+                turned += pieces.q[:, c, d, None] * s[:, d]
+            turned *= s[:, c]
+            found += turned
+        return np.asarray(found)
 
     def _label(self, pieces: Pieces, k: int) -> Array:
         """Return the largest eigenvalue of the information about the label, whose coordinates begin at k."""

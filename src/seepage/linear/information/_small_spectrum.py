@@ -1,6 +1,7 @@
 """The largest eigenvalue of many small symmetric matrices: three diagonals, and a root that counting certifies.
 
-Householder's reflections turn a matrix into one of three diagonals with the same eigenvalues. Of that, the signs of the
+Householder's reflections turn a matrix into one of three diagonals with the same eigenvalues; many matrices go side by
+side, number by number, so that each instruction works on several of them. Of that, the signs of the
 pivots d_i = a_i - mu - b_i^2 / d_(i-1) say how many eigenvalues lie above mu; Laguerre's steps come down to the largest
 from above, three digits becoming nine, and the counts on both sides of where they end certify it.
 """
@@ -11,47 +12,59 @@ import numpy as np
 # The certified relative width of the bracket that ends a search.
 _TOLERANCE = 1e-13
 _MOST_STEPS = 40
+# Matrices side by side.
+_LANES = 32
 # Reassociation lets the sums use vector instructions; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _tridiagonal(matrix, diagonal, beside, v, w):  # type: ignore[no-untyped-def]
-    """Overwrite a symmetric matrix; fill its three diagonals."""
-    m = matrix.shape[0]
+def _tridiagonal(matrix, beside, v, w, total, inner):  # type: ignore[no-untyped-def]
+    """Overwrite symmetric matrices, shape (m, m, lanes), of which one triangle is there, by their three diagonals."""
+    m, lanes = matrix.shape[0], matrix.shape[2]
     for k in range(m - 2):
-        diagonal[k] = matrix[k, k]
-        scale = 0.0
-        for j in range(k + 1, m):
-            scale = max(scale, abs(matrix[k, j]))
-        if scale == 0.0:
-            beside[k] = 0.0
-            continue
-        inverse, squares = 1.0 / scale, 0.0
-        for j in range(k + 1, m):
-            v[j] = matrix[k, j] * inverse
-            squares += v[j] * v[j]
-        root = -np.sqrt(squares) if v[k + 1] > 0.0 else np.sqrt(squares)
-        beside[k] = scale * root
-        # v = x - root e_1, with |v|^2 / 2 = squares - root x_1.
-        inverse = 1.0 / (squares - root * v[k + 1])
-        v[k + 1] -= root
-        inner = 0.0
+        # v = x - root e_1 for x below the diagonal of column k: |v|^2 / 2 = squares - root x_1.
+        for lane in range(lanes):
+            total[lane] = 0.0
         for i in range(k + 1, m):
-            total = 0.0
-            for j in range(k + 1, m):
-                total += matrix[i, j] * v[j]
-            w[i] = total * inverse
-            inner += w[i] * v[i]
-        inner *= 0.5 * inverse
+            for lane in range(lanes):
+                total[lane] += matrix[i, k, lane] * matrix[i, k, lane]
+        for lane in range(lanes):
+            first = matrix[k + 1, k, lane]
+            root = -np.sqrt(total[lane]) if first > 0.0 else np.sqrt(total[lane])
+            beside[k, lane] = root
+            half = total[lane] - root * first
+            # Nothing below the diagonal: nothing to reflect.
+            inner[lane] = 1.0 / half if half > 0.0 else 0.0
+            v[k + 1, lane] = first - root
+        for i in range(k + 2, m):
+            for lane in range(lanes):
+                v[i, lane] = matrix[i, k, lane]
         for i in range(k + 1, m):
-            w[i] -= inner * v[i]
+            for lane in range(lanes):
+                w[i, lane] = matrix[i, i, lane] * v[i, lane]
         for i in range(k + 1, m):
-            x, y = v[i], w[i]
-            for j in range(k + 1, m):
-                matrix[i, j] -= x * w[j] + y * v[j]
-    diagonal[m - 2], diagonal[m - 1] = matrix[m - 2, m - 2], matrix[m - 1, m - 1]
-    beside[m - 2] = matrix[m - 1, m - 2]
+            for j in range(k + 1, i):
+                for lane in range(lanes):
+                    w[i, lane] += matrix[i, j, lane] * v[j, lane]
+                    w[j, lane] += matrix[i, j, lane] * v[i, lane]
+        for lane in range(lanes):
+            total[lane] = 0.0
+        for i in range(k + 1, m):
+            for lane in range(lanes):
+                w[i, lane] *= inner[lane]
+                total[lane] += w[i, lane] * v[i, lane]
+        for lane in range(lanes):
+            total[lane] *= 0.5 * inner[lane]
+        for i in range(k + 1, m):
+            for lane in range(lanes):
+                w[i, lane] -= total[lane] * v[i, lane]
+        for i in range(k + 1, m):
+            for j in range(k + 1, i + 1):
+                for lane in range(lanes):
+                    matrix[i, j, lane] -= v[i, lane] * w[j, lane] + w[i, lane] * v[j, lane]
+    for lane in range(lanes):
+        beside[m - 2, lane] = matrix[m - 1, m - 2, lane]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -82,15 +95,21 @@ def _look(diagonal, beside, mu):  # type: ignore[no-untyped-def]
 def _top(diagonal, beside):  # type: ignore[no-untyped-def]
     """Return the largest eigenvalue of a matrix with these three diagonals, zero where all are below."""
     m = diagonal.shape[0]
-    lower, upper = diagonal[0], 0.0
+    lower, upper, total, squares = diagonal[0], 0.0, 0.0, 0.0
     for i in range(m):
-        reach = (abs(beside[i - 1]) if i > 0 else 0.0) + (abs(beside[i]) if i < m - 1 else 0.0)
+        left = abs(beside[i - 1]) if i > 0 else 0.0
+        right = abs(beside[i]) if i < m - 1 else 0.0
         lower = max(lower, diagonal[i])
-        upper = max(upper, diagonal[i] + reach)
+        upper = max(upper, diagonal[i] + left + right)
+        total += diagonal[i]
+        squares += diagonal[i] * diagonal[i] + 2.0 * right * right
     if upper <= 0.0:
         return 0.0
+    # Of all numbers with this sum and this sum of squares the largest is at most this: Laguerre's step from infinity.
+    mean = total / m
+    upper = min(upper, mean + np.sqrt(max((m - 1) * (squares / m - mean * mean), 0.0)) + 1e-15 * upper)
     lower = max(lower * (1.0 - 4e-16), 0.0)
-    upper *= 1.0 + 4e-16
+    upper = max(upper * (1.0 + 4e-16), lower)
     mu = guess = upper
     for step in range(_MOST_STEPS + 100):
         if upper - lower <= _TOLERANCE * upper:
@@ -134,35 +153,65 @@ def tops_of_all(pairs, within, s, e, q, top, trace):  # type: ignore[no-untyped-
     """
     n, outputs, values = s.shape
     k = e.shape[2]
-    matrix, turned = np.empty((values, values)), np.empty((outputs, values))
-    diagonal, beside, v, w = np.empty(values), np.zeros(values), np.empty(values), np.empty(values)
-    for row in range(n):
-        # I = N + s (Q s^T + E) + E^T s^T.
-        seen = s[row]
-        for c in range(outputs):
-            for j in range(values):
-                turned[c, j] = e[row, c, j] if j < k else 0.0
-            for d in range(outputs):
-                for j in range(values):
-                    turned[c, j] += q[row, c, d] * seen[d, j]
-        for i in range(values):
-            for j in range(values):
-                matrix[i, j] = 0.0
+    matrix, seen = np.zeros((values, values, _LANES)), np.zeros((outputs, values, _LANES))
+    turned, pulled = np.zeros((outputs, values, _LANES)), np.zeros((outputs, values, _LANES))
+    beside, v, w = np.zeros((values, _LANES)), np.zeros((values, _LANES)), np.zeros((values, _LANES))
+    total, inner, factor = np.zeros(_LANES), np.zeros(_LANES), np.zeros(_LANES)
+    scale = np.zeros(_LANES)
+    down, across = np.empty(values), np.empty(values)
+    for start in range(0, n, _LANES):
+        count = min(_LANES, n - start)
+        for lane in range(count):
             for c in range(outputs):
-                x, y = seen[c, i], e[row, c, i] if i < k else 0.0
                 for j in range(values):
-                    matrix[i, j] += x * turned[c, j] + y * seen[c, j]
-        for pair in range(pairs.shape[1]):
-            factor = pairs[row, pair]
-            for i in range(k):
+                    seen[c, j, lane] = s[start + lane, c, j]
                 for j in range(k):
-                    matrix[i, j] += factor * within[pair, i, j]
-        total = 0.0
+                    pulled[c, j, lane] = e[start + lane, c, j]
+        # I = N + s (Q s^T + E) + E^T s^T.
+        for c in range(outputs):
+            turned[c] = pulled[c]
+            for d in range(outputs):
+                for lane in range(count):
+                    factor[lane] = q[start + lane, c, d]
+                for j in range(values):
+                    for lane in range(_LANES):
+                        turned[c, j, lane] += factor[lane] * seen[d, j, lane]
+        matrix[:] = 0.0
+        for c in range(outputs):
+            for i in range(values):
+                for j in range(i + 1):
+                    for lane in range(_LANES):
+                        matrix[i, j, lane] += (
+                            seen[c, i, lane] * turned[c, j, lane] + pulled[c, i, lane] * seen[c, j, lane]
+                        )
+        for pair in range(pairs.shape[1]):
+            for lane in range(count):
+                factor[lane] = pairs[start + lane, pair]
+            for i in range(k):
+                for j in range(i + 1):
+                    block = within[pair, i, j]
+                    for lane in range(_LANES):
+                        matrix[i, j, lane] += factor[lane] * block
+        for lane in range(_LANES):
+            total[lane] = 0.0
         for i in range(values):
-            total += matrix[i, i]
-        trace[row] = total
+            for lane in range(_LANES):
+                total[lane] += matrix[i, i, lane]
+        for lane in range(count):
+            trace[start + lane] = total[lane]
+            # No entry exceeds the trace: divided by it, squares neither vanish nor overflow.
+            scale[lane] = 1.0 / total[lane] if total[lane] > 0.0 else 0.0
         if values == 1:
-            top[row] = matrix[0, 0]
+            for lane in range(count):
+                top[start + lane] = matrix[0, 0, lane]
             continue
-        _tridiagonal(matrix, diagonal, beside, v, w)
-        top[row] = _top(diagonal, beside)
+        for i in range(values):
+            for j in range(i + 1):
+                for lane in range(_LANES):
+                    matrix[i, j, lane] *= scale[lane]
+        _tridiagonal(matrix, beside, v, w, total, inner)
+        for lane in range(count):
+            for i in range(values):
+                down[i] = matrix[i, i, lane]
+                across[i] = beside[i, lane]
+            top[start + lane] = _top(down, across) * trace[start + lane]

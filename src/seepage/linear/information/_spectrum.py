@@ -237,12 +237,12 @@ def top_eigenvalues(diagonal, rows, fixed, scale, alpha, beta, row_is_g, top, ro
         row_norms[i] = moments[0]
         inner[i] = moments[1]
         r2 = scale[i]
-        a = alpha[i] / r2 if r2 > 0.0 else np.inf
-        b = beta[i] / r2 if r2 > 0.0 else np.inf
-        if a < _NEGLIGIBLE and abs(b) < _NEGLIGIBLE:
-            top[i] = r2 * _search(diagonal, row, fixed, a, b, row_is_g, moments, (ff, dff))
-        elif row_is_g:
-            # A perfect fit: r = 0 (or as good as), the slope terms vanish and a g g^T is what is left.
-            top[i] = alpha[i] * moments[0]
+        gg = moments[0] if row_is_g else ff
+        # The terms with r^2, and those without, in the same units.
+        with_r = _NEGLIGIBLE * r2 * diagonal[0]
+        without = max(alpha[i] * gg, abs(beta[i]) * np.sqrt(moments[0]) * np.sqrt(ff))
+        if without < with_r:
+            top[i] = r2 * _search(diagonal, row, fixed, alpha[i] / r2, beta[i] / r2, row_is_g, moments, (ff, dff))
         else:
-            top[i] = alpha[i] * ff
+            # A perfect fit: r = 0 (or as good as), the slope terms vanish and a g g^T is what is left.
+            top[i] = alpha[i] * gg

@@ -11,7 +11,8 @@ orthogonal to V and to each f_j^T rho, all of I that is left is at most
 
     cap = |rho|^2 kappa.
 
-In a subspace Z that holds these few directions, with T = Z^T I Z, B = (1 - Z Z^T) I Z and theta the largest eigenvalue
+(Often V is so large that the f_j need not be held: kappa is then the largest eigenvalue of all.) In a subspace Z that
+holds these few directions, with T = Z^T I Z, B = (1 - Z Z^T) I Z and theta the largest eigenvalue
 of T (eq. 3.5),
 
     theta <= largest eigenvalue <= largest eigenvalue of T + B^T B / (theta - cap)     if theta > cap,
@@ -34,6 +35,7 @@ Tiles = list[tuple[slice, slice, Array]]
 TOLERANCE = 1e-10
 # Beyond this share of theta the cap leaves too little room to converge quickly.
 _ROOM = 0.9
+_PLENTY = 0.2
 _MOST_ROUNDS = 12
 # The matrices N of a few rows at once, in tiles of one triangle: enough rows to be worth reading all blocks for.
 _MOST_NUMBERS = 2**24
@@ -50,7 +52,8 @@ class Wide:
     """Of each block, shape (pairs,)."""
     leading: Array
     """f_j, shape (count, outputs, k)."""
-    kappa: float
+    kappa: tuple[float, float]
+    """Bounds on what is left of all blocks, with and without the f_j held."""
 
     @classmethod
     def of(cls, within: Array, outputs: int) -> "Wide":
@@ -76,7 +79,7 @@ class Wide:
         """
         count, k = len(rho), e.shape[2]
         pairs = products_of_pairs(rho)
-        cap = self.kappa * (rho**2).sum(axis=1)
+        caps = np.outer((rho**2).sum(axis=1), self.kappa)
         trace = ((q @ s) * s).sum(axis=(1, 2)) + 2.0 * (s[:, :, :k] * e).sum(axis=(1, 2)) + pairs @ self.traces
         leading = np.tensordot(rho, self.leading, ([1], [1]))
         top = np.empty(count)
@@ -93,7 +96,7 @@ class Wide:
                     for product, (rows, columns, _) in zip(room, self.tiles, strict=True)
                 ]
                 matrix = Information(inner, s[row].T, e[row], q[row])
-                found = search(matrix, leading[row], cap[row])
+                found = search(matrix, leading[row], *caps[row])
                 top[row] = matrix.decomposed() if found is None else found
         return top, trace
 
@@ -116,18 +119,16 @@ class Information:
     q: Array
     """Shape (outputs, outputs)."""
 
-    def few(self, leading: Array) -> Array | None:
-        """Return an orthonormal basis that holds V and `leading`, or None where x is too small to tell V."""
-        (values, outputs), k = self.s.shape, self.e.shape[1]
+    def few(self) -> Array | None:
+        """Return V, or None where x is too small to tell it."""
         try:
             factor = np.linalg.cholesky(self.q)
+            inverse = np.linalg.inv(factor)
         except np.linalg.LinAlgError:
             return None
-        large = np.zeros((values, outputs + len(leading)))
-        np.matmul(self.s, factor, out=large[:, :outputs])
-        large[:k, :outputs] += np.linalg.solve(factor, self.e).T
-        large[:k, outputs:] = leading.T
-        return np.asarray(np.linalg.qr(large)[0])
+        found = self.s @ factor
+        found[: self.e.shape[1]] += self.e.T @ inverse.T
+        return np.asarray(found)
 
     def times(self, vectors: Array) -> Array:
         """Return the information times some vectors."""
@@ -146,11 +147,29 @@ class Information:
         return float(np.linalg.eigvalsh(self.times(np.eye(len(self.s))))[-1])
 
 
-def search(matrix: Information, leading: Array, cap: float) -> float | None:
-    """Return the largest eigenvalue within its two bounds, or None where they do not meet."""
-    basis = matrix.few(leading)
-    if basis is None:
+def search(matrix: Information, leading: Array, cap: float, cap_of_all: float) -> float | None:
+    """Return the largest eigenvalue within its two bounds, or None where they do not meet.
+
+    Parameters
+    ----------
+    matrix : Information
+        Of one row.
+    leading : ndarray of shape (count, k)
+        f_j^T rho.
+    cap, cap_of_all : float
+        What is left at most outside of V and these, and outside of V alone.
+    """
+    few = matrix.few()
+    if few is None:
         return None
+    if cap_of_all < _PLENTY * (few**2).sum(axis=0).max():
+        # V alone is so much larger than all that is left that the rest need not be held.
+        cap = cap_of_all
+    else:
+        more = np.zeros((len(few), len(leading)))
+        more[: leading.shape[1]] = leading.T
+        few = np.column_stack([few, more])
+    basis = np.linalg.qr(few)[0]
     image = matrix.times(basis)
     for _ in range(_MOST_ROUNDS):
         small = basis.T @ image
@@ -174,8 +193,8 @@ def search(matrix: Information, leading: Array, cap: float) -> float | None:
     return None
 
 
-def _leading(within: Array, outputs: int) -> tuple[Array, float]:
-    """Return the first eigenvectors of [T^T A_cd T]_cd, and a number that no eigenvalue exceeds without them."""
+def _leading(within: Array, outputs: int) -> tuple[Array, tuple[float, float]]:
+    """Return the first eigenvectors of [T^T A_cd T]_cd, and bounds on its eigenvalues without and with them."""
     k = within.shape[1]
     whole = np.empty((outputs, k, outputs, k))
     for pair, (c, d) in enumerate(zip(*np.triu_indices(outputs), strict=True)):
@@ -186,15 +205,16 @@ def _leading(within: Array, outputs: int) -> tuple[Array, float]:
     start = np.random.default_rng(0).normal(size=len(matrix))
     values, vectors = eigsh(matrix, k=outputs + 1, which="LA", v0=start, tol=1e-4)
     order = np.argsort(-values)
-    bound, found = float(values[order[-1]]), np.linalg.qr(vectors[:, order[:-1]])[0]
+    bound, largest, found = values[order[-1]], values[order[:-1]], np.linalg.qr(vectors[:, order[:-1]])[0]
     # That what is left nowhere exceeds the bound is what a Cholesky factor proves, however the iterations went.
-    rest = (found * values[order[:-1]]) @ found.T - matrix
+    rest = (found * largest) @ found.T - matrix
     diagonal = rest.diagonal().copy()
     while True:
-        bound *= 1.01
+        bound = 1.01 * float(bound)
         np.fill_diagonal(rest, diagonal + bound)
         try:
             cho_factor(rest, lower=True, check_finite=False)
         except LinAlgError:
             continue
-        return np.ascontiguousarray(found.T).reshape(outputs, outputs, k), bound
+        # The sum of two matrices is at most the sum of their bounds.
+        return np.ascontiguousarray(found.T).reshape(outputs, outputs, k), (bound, bound + float(largest[0]))

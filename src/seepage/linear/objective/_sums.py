@@ -150,24 +150,22 @@ def _blocks(batch: Batch, weights: Array) -> Array:
 def _add_blocks(features, weights, intercept, whole):  # type: ignore[no-untyped-def]
     n, width = features.shape
     outputs, p = weights.shape[1], width + intercept
-    x, half = np.ones(p), np.zeros((outputs, outputs, p, p))
+    # Whole vectors of eight numbers: loops without a remainder.
+    padded = (p + 7) // 8 * 8
+    x, half = np.zeros(padded), np.zeros((outputs, outputs, p, padded))
+    if intercept:
+        x[width] = 1.0
     for row in range(n):
         for j in range(width):
             x[j] = features[row, j]
         for c in range(outputs):
             for d in range(c + 1):
                 weight = weights[row, c, d]
-                block = half[c, d]
                 for i in range(p):
                     scaled = weight * x[i]
-                    for j in range(i + 1):
-                        block[i, j] += scaled * x[j]
+                    for j in range(padded):
+                        half[c, d, i, j] += scaled * x[j]
     for c in range(outputs):
         for d in range(c + 1):
-            for i in range(p):
-                for j in range(i + 1):
-                    value = half[c, d, i, j]
-                    whole[c, i, d, j] = value
-                    whole[c, j, d, i] = value
-                    whole[d, i, c, j] = value
-                    whole[d, j, c, i] = value
+            whole[c, :, d, :] = half[c, d, :, :p]
+            whole[d, :, c, :] = half[c, d, :, :p]
