@@ -12,9 +12,8 @@ from sklearn.linear_model import LogisticRegression
 import seepage
 from seepage.datasets import load_mnist
 from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.rows._rows import Batch
-from seepage.linear.rows._sums import derivatives
-from seepage.linear.rows._threads import one_threaded_blas
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch, one_threaded_blas
 
 # What these took at commit dd007db, on a machine of two cores.
 _BEFORE = {"a person of 10 classes x 784 pixels": 0.39, "3 classes": 39.0, "2 classes": 4.0}

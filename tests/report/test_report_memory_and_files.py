@@ -30,7 +30,12 @@ def both(request, people, tmp_path_factory):
         found[0].append(seepage.measure(model, frame, frame["outcome"], noise_scale=0.1, ids=frame["person"]))
         found[1].append(
             seepage.measure(
-                model, people.pattern, target="outcome", noise_scale=0.1, ids="person", engine=Local(2), output=output
+                model,
+                people.pattern,
+                target="outcome",
+                noise_scale=0.1,
+                ids="person",
+                job=seepage.Job(engine=Local(2), output=output),
             )
         )
     return [each[0] if len(each) == 1 else seepage.compose(each) for each in found]
@@ -74,7 +79,11 @@ def test_a_column_that_is_not_there_is_refused_alike(both):
 def test_success_rates_of_people_in_files_are_said_to_be_unanswered(people, tmp_path):
     model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
     files = seepage.measure(
-        model, people.pattern, target="class", noise_scale=0.1, engine=Local(2), output=tmp_path / "leakage"
+        model,
+        people.pattern,
+        target="class",
+        noise_scale=0.1,
+        job=seepage.Job(engine=Local(2), output=tmp_path / "leakage"),
     )
     report = Report.of(files, "internal", policy={"success_rate": {"class": 0.9}})
     with pytest.raises(seepage.UnansweredError) as reason:
@@ -87,13 +96,13 @@ def test_success_rates_of_people_in_files_are_said_to_be_unanswered(people, tmp_
 def test_a_report_with_a_success_rate_refits_each_person_once(people, monkeypatch):
     from seepage.linear.information._refit import Refit
 
-    refitted, distances = [], Refit.distances
+    refitted, moves = [], Refit.moves
 
-    def counted(self, before, after):
+    def counted(self, before, after, *others):
         refitted.append(len(before))
-        return distances(self, before, after)
+        return moves(self, before, after, *others)
 
-    monkeypatch.setattr(Refit, "distances", counted)
+    monkeypatch.setattr(Refit, "moves", counted)
     model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
     leak = seepage.measure(model, people.X, people.frame["class"], noise_scale=1.0)
     report = Report.of(leak, "internal", policy={"success_rate": {"class": 0.9}})
