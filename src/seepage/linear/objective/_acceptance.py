@@ -47,7 +47,7 @@ class Promise:
                 # These solvers center the columns, which takes the intercept out.
                 share = block[:-1, -1] / block[-1, -1]
                 here, start = here[:-1] - share * here[-1], start[:-1] - share * start[-1]
-            unit = max(np.linalg.norm(start), np.sqrt(block.trace() * sums.slope_squares))
+            unit = max(np.linalg.norm(start), np.sqrt(max(block.trace(), 0.0) * sums.slope_squares))
             largest = max(largest, float(np.linalg.norm(here) / unit) if unit > 0 else 0.0)
         return cls(float(np.abs(gradient).max()) / sums.weight, largest)
 
