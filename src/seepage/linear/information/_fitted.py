@@ -346,8 +346,8 @@ def _assumptions(
         found.append(
             Assumption(
                 "rounding",
-                "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves a relative "
-                "error of up to {rounding} in the numbers.",
+                "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves an error "
+                "of up to {rounding} of the median person's numbers, or of one's own where they are larger.",
                 {"rounding": personal(minimizer.rounding, ".0e")},
             )
         )
