@@ -110,6 +110,9 @@ def test_joint_information_with_fewer_rows_than_columns(seed, n, extra, unit, al
     rtol = max(1e-7, 1e-13 / leak.information.geometry.minimizer.scatter)
     np.testing.assert_allclose(leak.information.examples()["eta"], singular, rtol=rtol)
     np.testing.assert_allclose(leak.joint(), np.linalg.norm(np.hstack(list(moves)), 2), rtol=rtol)
+    lengths = np.linalg.norm(moves, axis=1)
+    error = np.abs(np.column_stack(list(leak.information.attributes().values())) - lengths)
+    assert (error <= max(1e-7, _stated(leak)) * np.maximum(lengths, np.median(lengths, axis=0))).all()
     half = np.arange(n) < n // 2
     np.testing.assert_allclose(leak.joint(half), np.linalg.norm(np.hstack(list(moves[half])), 2), rtol=rtol)
     assert leak.joint(half) >= leak.information.examples()["eta"][half].max() * (1 - 1e-9)

@@ -16,6 +16,7 @@ from seepage._tables import Column, Data, Listed, Model, Table, column_values, p
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, search_of, split
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import (
+    A_FEW_TIMES,
     STATED,
     Minimizer,
     NewtonSums,
@@ -352,12 +353,13 @@ def _assumptions(
             )
         )
     if 0 < minimizer.scatter < _NO_SCATTER:
-        digits = np.finfo(np.float64).eps / minimizer.scatter
+        digits = A_FEW_TIMES * np.finfo(np.float64).eps / minimizer.scatter
         found.append(
             Assumption(
                 "scatter",
-                "The model comes as near to the labels as {scatter} of their size: what is left, of which the numbers "
-                "are partly made, is known to a relative {digits} only.",
+                "The model comes as near to the labels as {scatter} of their size, and what is left has lost as many "
+                "digits: rounding leaves an error of up to {digits} of the median person's numbers, or of one's "
+                "own where they are larger.",
                 {"scatter": personal(minimizer.scatter, ".0e"), "digits": personal(float(digits), ".0e")},
             )
         )

@@ -18,6 +18,7 @@ from seepage.linear.objective._losses import Squared as Squared
 from seepage.linear.objective._losses import Tweedie as Tweedie
 from seepage.linear.objective._losses import TweedieIdentity as TweedieIdentity
 from seepage.linear.objective._losses import VectorLoss as VectorLoss
+from seepage.linear.objective._minimizer import A_FEW_TIMES as A_FEW_TIMES
 from seepage.linear.objective._minimizer import STATED as STATED
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
 from seepage.linear.objective._minimizer import minimize as minimize

@@ -33,7 +33,7 @@ _NOTHING = 1e-13
 STATED = 1e-8
 _REFUSED = 1e-3
 # Of many people, the one with the most rounding: a few times what one product leaves.
-_A_FEW_TIMES = 32.0
+A_FEW_TIMES = 32.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +318,7 @@ def _found(objective: _Objective, factor: _Factor, distance: float, scatter: flo
         scaled = objective.units[:, None] * axes
         blocks = (inverse[c * size : (c + 1) * size, c * size : (c + 1) * size] for c in range(outputs))
         condition = max(float(np.linalg.norm(scaled @ block @ scaled.T, 2)) for block in blocks)
-        rounding = max(rounding, _A_FEW_TIMES * np.sqrt(size * condition))
+        rounding = max(rounding, A_FEW_TIMES * np.sqrt(size * condition))
     rounding *= float(np.finfo(np.float64).eps)
     if rounding > _REFUSED:
         raise objective.not_unique(objective.weakest(inverse))
