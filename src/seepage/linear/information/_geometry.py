@@ -195,16 +195,14 @@ class Joining:
     frame: Frame
     position: Array
     response: Array
-    read: Array
+    read: sparse.csr_array | Array
 
     @classmethod
     def of(cls, geometry: Geometry) -> "Joining":
         """Choose the coordinates in which sums keep their digits."""
         found = geometry.minimizer
-        read = geometry.read
-        dense = read if isinstance(read, np.ndarray) else np.asarray(read.toarray())
         if found.condition <= _SQUARED or found.frame.axes is not None:
-            return cls(geometry, found.frame, found.position, geometry.response, dense)
+            return cls(geometry, found.frame, found.position, geometry.response, geometry.read)
         q, outputs = found.position.shape
         blocks = found.inverse.reshape(outputs, q, outputs, q)
         # One set of axes for all outputs: those of the mean over them.
@@ -214,7 +212,7 @@ class Joining:
         position = (vectors / root).T @ found.position
         turned = np.einsum("qi,cqds,sj->cidj", vectors / root, blocks, vectors / root, optimize=True)
         inverse = np.asarray(turned).reshape(outputs * q, outputs * q)
-        return cls(geometry, frame, position, geometry._seen(frame, inverse), (vectors * root).T @ dense)
+        return cls(geometry, frame, position, geometry._seen(frame, inverse), (vectors * root).T @ geometry.read)
 
     @cached_property
     def sums(self) -> Callable[[Batch], JointSums]:
@@ -233,7 +231,8 @@ class Joining:
         """Return eta of the joint release about the rows that were added up."""
         outputs, q = self.geometry.outputs, len(self.position)
         # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
-        total = np.einsum("cd,ab->cadb", sums.slope, self.read @ self.read.T)
+        own = self.read @ self.read.T
+        total = np.einsum("cd,ab->cadb", sums.slope, own if isinstance(own, np.ndarray) else own.toarray())
         turned = (self.read @ self.geometry.tau).T
         cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
         total += cross + cross.transpose(2, 3, 0, 1)

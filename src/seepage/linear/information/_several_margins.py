@@ -14,7 +14,7 @@ and E_c = sum_d rho_d T^T A_dc x alone, as
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,12 @@ class SeveralMargins:
         return np.array(found)
 
     @cached_property
+    def _read(self) -> Any:
+        """T, dense where it is small: there a sparse product costs more than it computes."""
+        read = self.geometry.read
+        return read.toarray() if not isinstance(read, np.ndarray) and max(read.shape) <= _SMALL else read
+
+    @cached_property
     def _wide(self) -> Wide:
         return Wide.of(self._within, self.geometry.outputs)
 
@@ -133,7 +139,7 @@ class SeveralMargins:
             turned = slope[rows, :1, None] * products[:, :, 0]
             for d in range(1, outputs):
                 turned += slope[rows, d, None, None] * products[:, :, d]
-            e = np.asarray(turned.reshape(-1, q) @ geometry.read).reshape(len(part), outputs, -1)
+            e = np.asarray(turned.reshape(-1, q) @ self._read).reshape(len(part), outputs, -1)
             quadratic = _row_products(part, products.reshape(len(part), -1, q)).reshape(len(part), outputs, outputs)
             yield rows, Pieces(slope[rows], s[rows], e, quadratic)
 

@@ -13,7 +13,7 @@ import numpy as np
 _TOLERANCE = 1e-13
 _MOST_STEPS = 40
 # Matrices side by side.
-_LANES = 32
+_LANES = 64
 # Reassociation lets the sums use vector instructions; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 

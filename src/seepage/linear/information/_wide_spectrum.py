@@ -38,8 +38,8 @@ _ROOM = 0.9
 _PLENTY = 0.2
 _MOST_ROUNDS = 12
 # The matrices N of a few rows at once, in tiles of one triangle: enough rows to be worth reading all blocks for.
-_MOST_NUMBERS = 2**24
-_TILE = 200
+_MOST_NUMBERS = 2**25
+_TILE = 264
 
 
 @dataclass(frozen=True, eq=False)

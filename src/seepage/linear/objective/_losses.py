@@ -13,7 +13,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
-from scipy.special import expit
 
 Array = NDArray[np.float64]
 
@@ -111,17 +110,27 @@ class Logistic(Loss):
         return np.logaddexp(0.0, m) - y * m
 
     def slope(self, m: Array, y: Array) -> Array:
-        # s(m) - y, where 1 - s(m) = s(-m): far on the right side of a label nothing is left of the difference.
-        return np.asarray((1.0 - y) * expit(m) - y * expit(-m))
+        # s(m) - y = (1 - y) s(m) - y s(-m): far on the right side of a label nothing is left of the difference.
+        likely, unlikely = _shares(m)
+        positive = m >= 0.0
+        return np.asarray((1.0 - y) * np.where(positive, likely, unlikely) - y * np.where(positive, unlikely, likely))
 
     def curvature(self, m: Array, y: Array) -> Array:
-        return np.asarray(expit(m) * expit(-m))
+        likely, unlikely = _shares(m)
+        return likely * unlikely
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return np.full_like(m, -1.0)
 
     def lead(self, margins: Array, labels: Array) -> Array:
         return np.asarray(((2.0 * labels - 1.0) * margins).min(axis=1))
+
+
+def _shares(m: Array) -> tuple[Array, Array]:
+    """Return s(|m|) and s(-|m|), the logistic function on both sides, each to its last digit."""
+    power = np.exp(-np.abs(m))
+    likely = 1.0 / (1.0 + power)
+    return likely, power * likely
 
 
 @dataclass(frozen=True)
