@@ -1,14 +1,18 @@
 """Tasks on a Spark cluster."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from seepage._errors import EngineError, InputError, MissingExtraError
 from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
+
+if TYPE_CHECKING:
+    from pyspark import RDD, StatusTracker
+    from pyspark.sql import SparkSession
 
 # Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
 _ARITY = 8
@@ -28,7 +32,7 @@ class Spark(Engine):
         A classic session; a Spark Connect session cannot run Python tasks.
     """
 
-    session: Any
+    session: "SparkSession"
 
     def __post_init__(self) -> None:
         try:
@@ -58,11 +62,14 @@ class Spark(Engine):
                 count = -(-count // _ARITY)
                 sums = sums.map(_to_branch).groupByKey(count).map(_add_branch)
             found = sorted(self._collect(sums))
-            return add_in_tree(count, [(index, accepted(result)) for index, result in found])  # type: ignore[no-any-return]
+            return add_in_tree(count, [(index, accepted(result)) for index, result in found])
 
     @contextmanager
-    def _results(self, function: Callable[..., Any], units: Sequence[Any], watch: Watch | None) -> Iterator[Any]:
-        context = self.session.sparkContext
+    def _results(
+        self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None
+    ) -> Iterator["RDD[tuple[int, Result | Refused]]"]:
+        # Its own types do not know that None takes a property away.
+        context: Any = self.session.sparkContext
         shared = context.broadcast(Guarded(function))
         group, done = uuid4().hex, threading.Event()
         context.setJobGroup(group, "seepage")
@@ -80,7 +87,7 @@ class Spark(Engine):
             shared.unpersist()
 
     @staticmethod
-    def _collect(results: Any) -> list[tuple[int, Any]]:
+    def _collect(results: "RDD[tuple[int, Result]]") -> list[tuple[int, Result]]:
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -90,7 +97,7 @@ class Spark(Engine):
             raise EngineError(f"Spark gave up on a unit of work: {reason}") from error
 
 
-def _look(tracker: Any, group: str, watch: Watch | None, done: threading.Event) -> None:
+def _look(tracker: "StatusTracker", group: str, watch: Watch | None, done: threading.Event) -> None:
     """Tell `watch` how many tasks of the first stage have finished."""
     seen = 0
     while watch is not None and not done.wait(_SECONDS_BETWEEN_LOOKS):
@@ -102,11 +109,11 @@ def _look(tracker: Any, group: str, watch: Watch | None, done: threading.Event) 
                 seen = stage.numCompletedTasks
 
 
-def _to_branch(found: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
+def _to_branch(found: tuple[int, Result]) -> tuple[int, tuple[int, Result]]:
     return found[0] // _ARITY, found
 
 
-def _add_branch(branch: tuple[int, Any]) -> tuple[int, Any]:
+def _add_branch(branch: tuple[int, Iterable[tuple[int, Result | Refused]]]) -> tuple[int, Result | Refused]:
     parts = [result for _, result in sorted(branch[1], key=lambda found: found[0])]
     refused = [part for part in parts if isinstance(part, Refused)]
     return branch[0], refused[0] if refused else add_in_tree(len(parts), enumerate(parts))
