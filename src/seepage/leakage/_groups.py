@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ def split(values: Array, labels: Column) -> dict[Hashable, Distribution]:
     return {names[i]: Values.of(parts[i]) for i in _in_order(names)}
 
 
-def _coded(labels: Column) -> tuple[list[Hashable], NDArray[np.integer[Any]]]:
+def _coded(labels: Column) -> tuple[list[Hashable], NDArray[np.integer]]:
     """Return each label once, and for each person which it is."""
     if labels.dtype.kind not in "OU":
         _refuse_missing(labels.dtype.kind in "fc" and bool(np.isnan(labels).any()))

@@ -1,9 +1,9 @@
 """The one result that every measurement returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +104,8 @@ class Leakage:
         self,
         attribute: str,
         *,
-        values: Sequence[Any] | None = None,
-        prior: Literal["data"] | Mapping[Any, float] | None = None,
+        values: Sequence[Hashable] | None = None,
+        prior: Literal["data"] | Mapping[Hashable, float] | None = None,
     ) -> Frame:
         """Return how often the best attacker, who knows all else, tells a person's true value from another one.
 
@@ -243,7 +243,7 @@ class Leakage:
         return f"Leakage({self.information.count} people, {len(names)} private attributes, {self.assurance})"
 
 
-def _odds(found: Distances, prior: Literal["data"] | Mapping[Any, float] | None) -> Array:
+def _odds(found: Distances, prior: Literal["data"] | Mapping[Hashable, float] | None) -> Array:
     """Return the prior odds of each value to each other one."""
     if prior is None:
         share = np.ones(len(found.values))

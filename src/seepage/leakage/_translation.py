@@ -1,7 +1,6 @@
 """One release in every currency: Fisher information, error floors, and differential privacy, with what each assumes."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ _EVERYONE = "Holds for everybody, whatever the data: the worst case."
 
 def translate(
     information: Information, delta: float, input_norm: float | None, interval: Mapping[str, tuple[float, float]]
-) -> dict[str, list[Any]]:
+) -> dict[str, list[str | float]]:
     """Return the columns of the translation table."""
     rows: list[tuple[str, str, float, str, str]] = []
     examples = information.examples()

@@ -57,7 +57,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @cached_property
     def owners(self) -> Owners | None:
         """Whose each row is, if some people have several."""
-        return None if self.people.person is None else Owners(self.people.person, len(self.people.ids))
+        person, ids = self.people.person, self.people.ids
+        return None if person is None or ids is None else Owners(person, len(ids))
 
     @cached_property
     def known(self) -> KnownValues:
