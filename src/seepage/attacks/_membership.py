@@ -1,7 +1,7 @@
 """Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release (eq. 10.5)."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class MembershipScore:
         self.distance_ = np.linalg.norm(self._moves, axis=1)
         return self
 
-    def guess(self, publication: Any) -> Array:
+    def guess(self, publication: object) -> Array:
         """Return each person's score from one publication: positive speaks for membership."""
         check_fitted(self)
         information = attackable(self.leak_)

@@ -3,15 +3,17 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from seepage._errors import InputError
 from seepage._tables import Data, Listed
 from seepage.engines import Job
+from seepage.engines.storage import Paths
 from seepage.leakage.types import By
 from seepage.linear.files._weights import StoredWeights
 
 
-def are_paths(X: Data) -> bool:
+def are_paths(X: Data) -> TypeGuard[Paths]:
     """Return whether rows are given as names of files."""
     if isinstance(X, str | os.PathLike):
         return True
