@@ -2,7 +2,6 @@
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from seepage._errors import DatasetError as DatasetError
 from seepage._errors import EngineError as EngineError
@@ -86,7 +85,7 @@ _PACKAGES = (
 _INNER = ("cli", "pages")
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(_import_module(_LATER[name]), name)
     if name in _PACKAGES:

@@ -5,7 +5,7 @@ first on IWPC and the last on Adult. The choice changes its linearized eta, so i
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals as nw
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from seepage._errors import InputError
-from seepage._tables import Frame
+from seepage._tables import Column, Frame
 from seepage.datasets._adult import NUMBERS
 from seepage.datasets._iwpc import NOMINAL
 
@@ -55,7 +55,7 @@ def unit_ball_components(train: ArrayLike, *others: ArrayLike, components: int =
     return tuple((np.asarray(part, dtype=np.float64) / largest - center) @ kept for part in (train, *others))
 
 
-def complete_adult(frame: Frame, target: ArrayLike) -> tuple[Frame, NDArray[Any]]:
+def complete_adult(frame: Frame, target: ArrayLike) -> tuple[Frame, Column]:
     """Prepare UCI Adult as H21 does: complete rows, married or not, no relationship.
 
     Parameters

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numba
 import numpy as np
@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 # Up to this many columns, sums of several outputs are added in one pass over the rows.
 _NARROW = 24
 Sums = TypeVar("Sums", "NewtonSums", "JointSums")
+Other = TypeVar("Other")
 
 
 class Additive:
@@ -33,7 +34,7 @@ class Additive:
 class Nothing:
     """The sum over no rows."""
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Other) -> Other:
         return other
 
 
