@@ -85,7 +85,7 @@ def fit(
     blank = _blank(preprocess, estimator, source, named)
     found: Fit[Rows] = Fit.assembled(_joined(preprocess, blank), source)
     if job is not None and job.engine is not None and isinstance(found.rows, InMemory):
-        found = replace(found, rows=OnEngine(found.rows, job.engine))
+        found = replace(found, rows=replace(found.rows, mover=OnEngine(job.engine)))
     if isinstance(found.problem.loss, TweedieIdentity):
         _start_inside(found)
     return _joined(preprocess, _filled(blank, found, found.minimize(start_is_fit=False)))

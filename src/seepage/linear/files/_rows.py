@@ -147,13 +147,11 @@ class FileRows:
         kept = None
         if self.output is not None and isinstance(of, partial):
             kept = Kept(self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
-        found: Result = self.add(Adding(self.reader, of, check, kept), "adding up")
-        return found
+        return self.add(Adding(self.reader, of, check, kept), "adding up")
 
     def joint(self, of: Callable[[Batch], Result], people: Mapping[str, object] | None) -> Result | Nothing:
         """Add up over some of the rows."""
-        found: Result | Nothing = self.add(Adding(replace(self.reader, only=people), of), "joint information")
-        return found
+        return self.add(Adding(replace(self.reader, only=people), of), "joint information")
 
     def add(self, work: Callable[[Sequence[Unit]], Result], what: str) -> Result:
         """Run a function of runs of units and add its results up."""

@@ -21,7 +21,7 @@ from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners
 from seepage.linear.information._refit import Refit
 from seepage.linear.objective import JointSums
-from seepage.linear.rows import Reading, RowsInMemory, in_threads
+from seepage.linear.rows import InMemory, Reading, in_threads
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
     """Exact Fisher information of a linear model published with Gaussian noise, about people in memory."""
 
     people: PeopleInMemory
-    rows: RowsInMemory
+    rows: InMemory
     basis: Array
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
     estimator: Any

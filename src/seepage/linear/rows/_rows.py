@@ -158,49 +158,15 @@ class Rows(Protocol):
         ...
 
 
-class RowsInMemory(Rows, Protocol):
-    """Rows of which any part can be had."""
+class Mover(Protocol):
+    """Who goes over rows that are in memory, when it is not the threads of this process."""
 
-    @property
-    def weights(self) -> Array | None:
-        """The sample weights, without those of classes."""
+    def total(self, rows: "InMemory", of: Callable[[Batch], Result], check: tuple[str, ...] | None) -> Result:
+        """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
 
-    @property
-    def reading(self) -> "Reading":
-        """How raw rows become a batch."""
-        ...
-
-    def spans(self, *, summed: bool = False) -> list[slice]:
-        """Return where each batch begins and ends, in order; batches of sums may be larger."""
-        ...
-
-    def read(self, span: slice) -> Batch:
-        """Return the rows of one span."""
-        ...
-
-    def picked(self, rows: NDArray[np.intp]) -> Batch:
-        """Return some rows by their places."""
-        ...
-
-    def each(self, of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
+    def each(self, rows: "InMemory", of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
         """Return a function of each batch, with where its rows stand."""
-        ...
-
-    def altered(self, span: slice, attribute: str | None, value: object) -> Batch:
-        """Return the rows of one span with one attribute (None: the label) set to a value."""
-        ...
-
-    def column(self, attribute: str | None) -> Column:
-        """Return the raw values of one attribute (None: the label)."""
-        ...
-
-    def classes(self, span: slice) -> NDArray[np.intp] | None:
-        """Return which class each row of one span is in, if there are classes."""
-        ...
-
-    def rebalanced(self, span: slice, label: object) -> Rebalanced | None:
-        """Return how balanced class weights move when a row takes another label, or (None) is taken out."""
         ...
 
 
@@ -257,10 +223,12 @@ class InMemory:
     table: Table
     labels: Column
     weights: Array | None
+    """The sample weights, without those of classes."""
     reading: Reading
     batch_size: int
     first: int = 0
     """What messages call the first row."""
+    mover: Mover | None = None
 
     @property
     def count(self) -> int:
@@ -270,6 +238,7 @@ class InMemory:
         return self.read(slice(0, min(self.batch_size, self.count)))
 
     def spans(self, *, summed: bool = False) -> list[slice]:
+        """Return where each batch begins and ends, in order; batches of sums may be larger."""
         size = self.batch_size
         if summed and sparse.issparse(self.table.native):
             # Sparse rows hold few numbers, but what they add up to is dense: add it up seldom.
@@ -282,6 +251,7 @@ class InMemory:
         return {} if self.reading.preprocess is None else missing_cells(self.reading.affine, self.table)
 
     def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
+        """Return the rows of one span."""
         weights = None if self.weights is None else self.weights[span]
         native = self.table.rows(span.start, span.stop)
         batch = self.reading.batch(native, self.labels[span], weights)
@@ -314,11 +284,13 @@ class InMemory:
         return bool(codes or min(len(others), len(known) - len(others)) >= _SHARE_OF_CODES * len(known))
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
+        """Return some rows by their places."""
         weights = None if self.weights is None else self.weights[rows]
         batch = self.reading.batch(self.table.picked(rows), self.labels[rows], weights)
         return replace(batch, missing={column: mask[rows] for column, mask in self.missing.items()})
 
     def altered(self, span: slice, attribute: str | None, value: object) -> Batch:
+        """Return the rows of one span with one attribute (None: the label) set to a value."""
         weights = None if self.weights is None else self.weights[span]
         if attribute is None:
             # The record comes with the weight of its new class; balanced weights move besides: see `rebalanced`.
@@ -328,10 +300,12 @@ class InMemory:
         return self.reading.batch(table, self.labels[span], weights)
 
     def classes(self, span: slice) -> NDArray[np.intp] | None:
+        """Return which class each row of one span is in, if there are classes."""
         coder = self.reading.labels
         return None if coder.classes is None else coder.positions(self.labels[span])
 
     def rebalanced(self, span: slice, label: object) -> Rebalanced | None:
+        """Return how balanced class weights move when a row takes another label, or (None) is taken out."""
         balance, old = self.reading.balance, self.classes(span)
         if balance is None or old is None:
             return None
@@ -339,9 +313,12 @@ class InMemory:
         return balance.moved(old, new, None if self.weights is None else self.weights[span])
 
     def column(self, attribute: str | None) -> Column:
+        """Return the raw values of one attribute (None: the label)."""
         return self.labels if attribute is None else self.table.column(attribute)
 
     def total(self, of: Callable[[Batch], Result], check: tuple[str, ...] | None = None) -> Result:
+        if self.mover is not None:
+            return self.mover.total(self, of, check)
         if check is not None and self.reading.preprocess is not None:
             check_raw(self.table, self.reading.affine, self.missing, self.first)
 
@@ -353,6 +330,9 @@ class InMemory:
         return reduce(add, in_threads(part, self.spans(summed=True), "adding up"))
 
     def each(self, of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
+        """Return a function of each batch, with where its rows stand."""
+        if self.mover is not None:
+            return self.mover.each(self, of)
         return in_threads(lambda span: (span, of(self.read(span))), self.spans(), "scoring")
 
 
