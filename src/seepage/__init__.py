@@ -46,41 +46,23 @@ if _TYPE_CHECKING:
     from seepage.report import Report as Report
 
 # What needs NumPy or scikit-learn is imported when it is first used: `import seepage` stays fast.
-_LATER = {
-    "Certificate": "seepage.release",
-    "Certification": "seepage.release",
-    "Decision": "seepage.release",
-    "Job": "seepage.engines",
-    "EqualizedLeakage": "seepage.release",
-    "Frontier": "seepage.release",
-    "GaussianNoise": "seepage._noise",
-    "Leakage": "seepage.leakage",
-    "Policy": "seepage.release",
-    "Publication": "seepage.release",
-    "Report": "seepage.report",
-    "calibrate": "seepage.release",
-    "certify": "seepage.release",
-    "compose": "seepage.release",
-    "frontier": "seepage.release",
-    "publish": "seepage.release",
-    "fit": "seepage.linear",
-    "measure": "seepage.linear",
-    "plan": "seepage.linear",
-    "verify": "seepage.attacks",
-}
-_PACKAGES = (
-    "attacks",
-    "datasets",
-    "display",
-    "engines",
-    "federated",
-    "leakage",
-    "linear",
-    "meaning",
-    "network",
-    "release",
-    "report",
+_SHOWN = (
+    ("_noise", ("GaussianNoise",)),
+    ("attacks", ("verify",)),
+    ("datasets", ()),
+    ("display", ()),
+    ("engines", ("Job",)),
+    ("federated", ()),
+    ("leakage", ("Leakage",)),
+    ("linear", ("fit", "measure", "plan")),
+    ("meaning", ()),
+    ("network", ()),
+    ("release", ("Certificate", "Certification", "Decision", "EqualizedLeakage", "Frontier", "Policy", "Publication")),
+    ("release", ("calibrate", "certify", "compose", "frontier", "publish")),
+    ("report", ("Report",)),
 )
+_LATER = {name: f"seepage.{room}" for room, names in _SHOWN for name in names}
+_PACKAGES = {room for room, _ in _SHOWN if not room.startswith("_")}
 # What other packages are made with, and the command line: nothing to import from outside.
 _INNER = ("cli", "pages")
 

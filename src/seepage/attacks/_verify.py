@@ -120,6 +120,8 @@ def verify(
     if not isinstance(trials, int | np.integer) or trials < 2:
         raise InputError(f"trials must be a whole number of at least 2, not {trials!r}.")
     attack = attack.fit(leak)
+    if isinstance(attack, AttributeInversion) and attack.kind != "white-box":
+        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
     if isinstance(attack, MembershipScore):
         return _membership(attack, trials, seed, people)
     if isinstance(attack, AttributeInversion) and attack.nominal_:
@@ -138,8 +140,6 @@ def verify(
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
     """Hold the guesses of a number against 1/eta."""
     information = attackable(attack.leak_)
-    if attack.kind != "white-box":
-        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
     eta = information.attributes()[attack.attribute]
     step = attack.step(eta)
     parts = []
@@ -285,8 +285,6 @@ def _verdict(count: int, below: int, unexplained: int) -> str:
 def _categories(attack: AttributeInversion, trials: int, seed: int, people: ArrayLike | None) -> Verification:
     """Hold the test between the true value and the one farthest from it against its best success rate."""
     information = attackable(attack.leak_)
-    if attack.kind != "white-box":
-        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
     values = tuple(attack.values_.tolist())
     # What is verified are the measurement's distances, and the attack's own, which guesses are made with.
     distance = np.minimum(information.distances(attack.attribute, values).distance, attack.distances)

@@ -15,6 +15,10 @@ Result = TypeVar("Result")
 Watch = Callable[[int], None]
 """Is told how many more units have finished."""
 
+# Results that are added up in one task of a cluster: a tree of this arity keeps both its depth and the driver's share
+# small.
+ARITY = 8
+
 
 class Engine(ABC):
     """Runs a function over units of work, wherever the workers are.

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from seepage._errors import EngineError, MissingExtraError
-from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, packed
+from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, Watch, accepted, packed
 
 if TYPE_CHECKING:
     from ray.remote_function import RemoteFunction
     from ray.types import ObjectRef
-
-# Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
-_ARITY = 8
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Ray(Engine):
         leaves: list[ObjectRef[Result | Refused]] = [task.remote(*work, unit) for unit in units]
         sums = leaves
         while len(sums) > 1:
-            sums = [adding.remote(*sums[at : at + _ARITY]) for at in range(0, len(sums), _ARITY)]
+            sums = [adding.remote(*sums[at : at + ARITY]) for at in range(0, len(sums), ARITY)]
         try:
             while leaves:
                 done, leaves = ray.wait(leaves, num_returns=1, fetch_local=False)

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from seepage._errors import EngineError, InputError, MissingExtraError
-from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
+from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
 
 if TYPE_CHECKING:
     from pyspark import RDD, StatusTracker
     from pyspark.sql import SparkSession
 
-# Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
-_ARITY = 8
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
@@ -58,8 +56,8 @@ class Spark(Engine):
         # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
         with self._results(function, units, watch) as sums:
             count = len(units)
-            while count > _ARITY:
-                count = -(-count // _ARITY)
+            while count > ARITY:
+                count = -(-count // ARITY)
                 sums = sums.map(_to_branch).groupByKey(count).map(_add_branch)
             found = sorted(self._collect(sums))
             return add_in_tree(count, [(index, accepted(result)) for index, result in found])
@@ -110,7 +108,7 @@ def _look(tracker: "StatusTracker", group: str, watch: Watch | None, done: threa
 
 
 def _to_branch(found: tuple[int, Result]) -> tuple[int, tuple[int, Result]]:
-    return found[0] // _ARITY, found
+    return found[0] // ARITY, found
 
 
 def _add_branch(branch: tuple[int, Iterable[tuple[int, Result | Refused]]]) -> tuple[int, Result | Refused]:
