@@ -147,8 +147,7 @@ class GradientInversion:
                 found, similarity = self._search(sent, y[some], tuple(x.shape[1:]))
                 guesses.append(_in_order(np.asarray(x[some], dtype=np.float64), found))
                 similarities += [similarity] * len(found)
-                if watch is not None:
-                    watch(1)
+                watch(1)
         whole = np.concatenate(guesses)
         return Inversion(whole, self._compared(np.asarray(x, dtype=np.float64), whole, similarities))
 

@@ -122,8 +122,7 @@ class AttributeInversion:
                 for j, value in enumerate(self.values_.tolist()):
                     found = information.refit.with_value(span, self._name, value, people)
                     moves[span, j] = information.geometry.in_noise_units(found)
-                    if watch is not None:
-                        watch(len(people))
+                    watch(len(people))
         missing = int(np.isnan(moves).any(axis=(1, 2)).sum())
         if missing:
             raise UnansweredError(
@@ -184,8 +183,7 @@ class AttributeInversion:
             for at in self._people(trials):
                 noise = scale * random.standard_normal((at.stop - at.start, trials, size))
                 yield at, self._guess(noise, at), noise
-                if watch is not None:
-                    watch(at.stop - at.start)
+                watch(at.stop - at.start)
 
     def step(self, eta: Array) -> Array:
         """Return by how much to move each person's value to see the attack follow: half its floor, within range."""

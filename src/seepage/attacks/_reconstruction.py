@@ -103,8 +103,7 @@ class Reconstruction:
             for first in range(0, trials, step):
                 noise = noise_scale(information) * random.standard_normal((min(step, trials - first), len(start)))
                 yield self._guess(start + noise), noise
-                if watch is not None:
-                    watch(len(noise))
+                watch(len(noise))
 
     def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
         """Attack releases drawn anew.

@@ -321,8 +321,7 @@ def _told_apart(
                 release = own + scale * random.standard_normal((trials, len(own)))
                 # Gaussian noise of one scale: the likelier model is the nearer one.
                 right[k] += int((((release - own) ** 2).sum(axis=1) < ((release - rival) ** 2).sum(axis=1)).sum())
-            if watch is not None:
-                watch(1)
+            watch(1)
     who = information.people if people is None else information.people.take(rows)
     return _of_rates(who.frame, right, success_rate(distance[rows]), 2 * trials)
 

@@ -9,11 +9,10 @@ from operator import add
 from typing import Generic, TypeVar
 
 from seepage._errors import EngineError, SeepageError
+from seepage.engines._watch import Watch, unwatched
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-Watch = Callable[[int], None]
-"""Is told how many more units have finished."""
 
 # Results that are added up in one task of a cluster: a tree of this arity keeps both its depth and the driver's share
 # small.
@@ -54,16 +53,15 @@ class Engine(ABC):
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
         """Yield the position and the result of each unit, in any order, as they finish."""
 
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         """Return the sum of the results, added in a tree whose shape depends on the number of units alone."""
         return add_in_tree(len(units), watched(self.map(function, units), watch))
 
 
-def watched(results: Iterable[Result], watch: Watch | None) -> Iterator[Result]:
+def watched(results: Iterable[Result], watch: Watch) -> Iterator[Result]:
     """Pass results on, telling `watch` of each."""
     for result in results:
-        if watch is not None:
-            watch(1)
+        watch(1)
         yield result
 
 

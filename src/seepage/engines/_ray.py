@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from seepage._errors import EngineError, MissingExtraError
-from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, Watch, accepted, packed
+from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, packed
+from seepage.engines._watch import Watch, unwatched
 
 if TYPE_CHECKING:
     from ray.remote_function import RemoteFunction
@@ -56,7 +57,7 @@ class Ray(Engine):
             for unfinished in running:
                 ray.cancel(unfinished, force=True)
 
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
         ray, task, adding, work = _ray(), self._task(_work), self._task(_add), self._shared(function)
         leaves: list[ObjectRef[Result | Refused]] = [task.remote(*work, unit) for unit in units]
@@ -66,8 +67,7 @@ class Ray(Engine):
         try:
             while leaves:
                 done, leaves = ray.wait(leaves, num_returns=1, fetch_local=False)
-                if watch is not None:
-                    watch(len(done))
+                watch(len(done))
             return accepted(_get(sums[0]))
         finally:
             for unfinished in leaves:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from seepage._errors import EngineError, InputError, MissingExtraError
-from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
+from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree
+from seepage.engines._watch import Watch, unwatched
 
 if TYPE_CHECKING:
     from pyspark import RDD, StatusTracker
@@ -48,11 +49,11 @@ class Spark(Engine):
         return max(int(self.session.sparkContext.defaultParallelism), 1)
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
-        with self._results(function, units, None) as results:
+        with self._results(function, units, unwatched) as results:
             for index, result in self._collect(results):
                 yield index, accepted(result)
 
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
         with self._results(function, units, watch) as sums:
             count = len(units)
@@ -64,7 +65,7 @@ class Spark(Engine):
 
     @contextmanager
     def _results(
-        self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None
+        self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch
     ) -> Iterator["RDD[tuple[int, Result | Refused]]"]:
         # Its own types do not know that None takes a property away.
         context: Any = self.session.sparkContext
@@ -95,10 +96,10 @@ class Spark(Engine):
             raise EngineError(f"Spark gave up on a unit of work: {reason}") from error
 
 
-def _look(tracker: "StatusTracker", group: str, watch: Watch | None, done: threading.Event) -> None:
+def _look(tracker: "StatusTracker", group: str, watch: Watch, done: threading.Event) -> None:
     """Tell `watch` how many tasks of the first stage have finished."""
     seen = 0
-    while watch is not None and not done.wait(_SECONDS_BETWEEN_LOOKS):
+    while watch is not unwatched and not done.wait(_SECONDS_BETWEEN_LOOKS):
         for job in tracker.getJobIdsForGroup(group):
             info = tracker.getJobInfo(job)
             stage = tracker.getStageInfo(min(info.stageIds)) if info is not None and len(info.stageIds) else None

@@ -176,8 +176,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
                     others = np.flatnonzero((truth[span] != j) & has[span])
                     moves = self.refit.with_value(span, name, value, others)
                     distance[span.start + others, j] = self.refit.distances(moves)
-                    if watch is not None:
-                        watch(span.stop - span.start)
+                    watch(span.stop - span.start)
         found = Distances(values, truth, distance, self.people.person, None if has.all() else ~has)
         missing = int(found.unanswered.sum())
         if missing:
