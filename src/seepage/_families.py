@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Column, Listed, column_values, plain
+from seepage._tables import Array, Column, Listed, column_values, plain
 
-Array = NDArray[np.float64]
 FAMILIES = ("logistic", "forest", "network")
 
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage._errors import InputError
-
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 COLUMN = "gradient"
 NOTE = "gradients.json"

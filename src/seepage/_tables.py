@@ -21,6 +21,8 @@ Data = object
 """Rows as they are given: an array, a sparse matrix, a data frame of any library, or paths of files."""
 Listed = object
 """One value a row, as it is given: any sequence, a column of any library, or the name of a column of files."""
+Array = NDArray[np.float64]
+"""Numbers."""
 Column = NDArray[np.generic]
 """One value a row, of any type."""
 Model = Any

@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import (
     GammaRegressor,
@@ -17,10 +17,8 @@ from sklearn.linear_model import (
 )
 
 from seepage._errors import UnansweredError
-from seepage._tables import Column
+from seepage._tables import Array, Column
 from seepage.linear.information import LinearInformation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -4,11 +4,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Frame, default_library, frame
+from seepage._tables import Array, Frame, default_library, frame
 from seepage.attacks._similarity import mean_squared_error, peak_signal_to_noise, structural_similarity
 from seepage.engines.storage import Progress
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     import torch
 
     from seepage.network import Update
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,14 +9,12 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Column, Frame, comparable
+from seepage._tables import Array, Column, Frame, comparable
 from seepage.attacks._release import attackable, check_fitted, chunks, noise_scale, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.objective import Logistic, Squared
 from seepage.linear.rows import Batch
-
-Array = NDArray[np.float64]
 
 # Refits that a curve over all values of a number is drawn through.
 _NODES = 17

@@ -4,15 +4,12 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from seepage._errors import UnansweredError
-from seepage._tables import Frame
+from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, observed
 from seepage.leakage import Leakage
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -11,9 +11,8 @@ from scipy.stats import norm
 from seepage._errors import InputError
 from seepage._families import Classifier, Family, checked_property, family_of, fit, held_out, probabilities
 from seepage._gradients import Gradients
-from seepage._tables import Column, Frame, Listed, default_library, frame
+from seepage._tables import Array, Column, Frame, Listed, default_library, frame
 
-Array = NDArray[np.float64]
 ALL = "all layers"
 
 

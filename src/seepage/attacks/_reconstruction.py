@@ -11,17 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from seepage._errors import UnansweredError
-from seepage._tables import Frame
+from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, checked_people, noise_scale, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.linear.objective import Logistic, Squared
-
-Array = NDArray[np.float64]
 
 # Where m s(-m) is largest for m > 0: there the two roots of the logistic equation meet.
 _LOGISTIC_TURN = 1.2784645427610738

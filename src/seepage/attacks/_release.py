@@ -8,10 +8,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnansweredError
+from seepage._tables import Array
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
-
-Array = NDArray[np.float64]
 
 
 def attackable(leak: Leakage) -> LinearInformation:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, chdtr, ndtri
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Column, Frame
+from seepage._tables import Array, Column, Frame
 from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from seepage.display import AttackDisplay
 
-Array = NDArray[np.float64]
 
 FALSE_ALARMS = 0.01
 """How often a right measurement is said not to describe its release, whatever the number of people and trials."""

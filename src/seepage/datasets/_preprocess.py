@@ -9,16 +9,15 @@ from typing import Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from seepage._errors import InputError
-from seepage._tables import Column, Frame
+from seepage._tables import Array, Column, Frame
 from seepage.datasets._adult import NUMBERS
 from seepage.datasets._iwpc import NOMINAL
 
-Array = NDArray[np.float64]
 Dropped = Literal["first", "last"]
 
 _MARRIED = ("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent")

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from seepage._tables import Array
+
 Ranks = NDArray[np.integer] | Array
 
 _RELATIVE_ERROR = 1e-3

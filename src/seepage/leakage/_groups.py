@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Column, Frame, frame
+from seepage._tables import Array, Column, Frame, frame
 from seepage.leakage._distribution import Distribution, Values
 
-Array = NDArray[np.float64]
 _STATISTICS = ("mean", "median", "max")
 
 

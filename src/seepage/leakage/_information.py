@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
-from seepage._tables import Column
+from seepage._tables import Array, Column
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
 from seepage.leakage.types import Assurance, By, Kind, Variance, Who
 from seepage.meaning import Guarantee
 
-Array = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 

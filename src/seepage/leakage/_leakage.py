@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame, frame
+from seepage._tables import Array, Frame, frame
 from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
@@ -18,8 +17,6 @@ from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,9 +4,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
@@ -17,8 +14,6 @@ from seepage.linear.files._scores import MOST, Scores, Summary
 from seepage.linear.information import ExactInformation
 from seepage.linear.objective import Nothing
 from seepage.linear.rows import Reading
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,17 +9,14 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.fs
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Column
+from seepage._tables import Array, Column
 from seepage.engines.storage import Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import WARM
-
-Array = NDArray[np.float64]
 
 # Two narrow columns: many rows at a time.
 _BATCH = 2**17

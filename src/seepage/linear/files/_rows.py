@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
-from numpy.typing import NDArray
 
 from seepage._errors import InputError, MissingExtraError
-from seepage._tables import Column, Table, plain
+from seepage._tables import Array, Column, Table, plain
 from seepage.engines import Engine
 from seepage.engines.storage import Files, Output, Progress, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
@@ -25,7 +24,6 @@ from seepage.linear.rows import Batch, Reading, check_batch, check_raw, checked_
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Result = TypeVar("Result")
 
 _READ_ROWS = 2**12

@@ -9,17 +9,15 @@ from typing import ClassVar
 import numba
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Array
 from seepage.engines.storage import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, OneMargin, SeveralMargins
 from seepage.linear.rows import Batch
-
-Array = NDArray[np.float64]
 
 # The most exposed people that a summary knows by name.
 MOST = 100

@@ -7,12 +7,10 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
-from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.engines.storage import Output, Unit, read
 from seepage.linear.information import WARM
-
-Array = NDArray[np.float64]
 
 _PIECE = 2**17
 

@@ -9,7 +9,6 @@ from functools import singledispatch
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
@@ -26,6 +25,7 @@ from sklearn.linear_model import (
 from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, UnsupportedError
+from seepage._tables import Array
 from seepage.linear.objective._losses import (
     Logistic,
     Loss,
@@ -38,7 +38,6 @@ from seepage.linear.objective._losses import (
 )
 from seepage.linear.rows import Balance, Labels
 
-Array = NDArray[np.float64]
 Precision = Literal["direct", "iterative", "stochastic"]
 
 

@@ -8,12 +8,11 @@ from typing import Self, TypeVar
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.linear.objective._losses import Derivatives, VectorLoss
 from seepage.linear.rows import Batch, Frame
 
-Array = NDArray[np.float64]
 # Up to this many columns, sums of several outputs are added in one pass over the rows.
 _NARROW = 24
 Sums = TypeVar("Sums", "NewtonSums", "JointSums")

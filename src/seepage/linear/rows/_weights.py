@@ -1,13 +1,10 @@
 """Weights of rows, checked."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Listed, column_values
+from seepage._tables import Array, Listed, column_values
 from seepage.linear.rows._rows import check_values
-
-Array = NDArray[np.float64]
 
 
 def checked_weights(sample_weight: Listed, count: int) -> Array | None:
