@@ -22,7 +22,10 @@ if _TYPE_CHECKING:
     from seepage import engines as engines
     from seepage import federated as federated
     from seepage import leakage as leakage
+    from seepage import linear as linear
+    from seepage import meaning as meaning
     from seepage import network as network
+    from seepage import release as release
     from seepage import report as report
     from seepage._noise import GaussianNoise as GaussianNoise
     from seepage.attacks import verify as verify
