@@ -37,8 +37,8 @@ class _Peak:
 class _Watched(Local):
     folder: str = ""
 
-    def total(self, function: Callable[[Any], Any], units: Sequence[Any], watch: Any = None) -> Any:
-        return super().total(_Peak(function, self.folder, function.preload), units, watch)
+    def total(self, function: Callable[[Any], Any], units: Sequence[Any], *watch: Any) -> Any:
+        return super().total(_Peak(function, self.folder, function.preload), units, *watch)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from seepage._errors import DatasetError as DatasetError
 from seepage._errors import EngineError as EngineError
@@ -23,7 +22,10 @@ if _TYPE_CHECKING:
     from seepage import engines as engines
     from seepage import federated as federated
     from seepage import leakage as leakage
+    from seepage import linear as linear
+    from seepage import meaning as meaning
     from seepage import network as network
+    from seepage import release as release
     from seepage import report as report
     from seepage._noise import GaussianNoise as GaussianNoise
     from seepage.attacks import verify as verify
@@ -47,46 +49,28 @@ if _TYPE_CHECKING:
     from seepage.report import Report as Report
 
 # What needs NumPy or scikit-learn is imported when it is first used: `import seepage` stays fast.
-_LATER = {
-    "Certificate": "seepage.release",
-    "Certification": "seepage.release",
-    "Decision": "seepage.release",
-    "Job": "seepage.engines",
-    "EqualizedLeakage": "seepage.release",
-    "Frontier": "seepage.release",
-    "GaussianNoise": "seepage._noise",
-    "Leakage": "seepage.leakage",
-    "Policy": "seepage.release",
-    "Publication": "seepage.release",
-    "Report": "seepage.report",
-    "calibrate": "seepage.release",
-    "certify": "seepage.release",
-    "compose": "seepage.release",
-    "frontier": "seepage.release",
-    "publish": "seepage.release",
-    "fit": "seepage.linear",
-    "measure": "seepage.linear",
-    "plan": "seepage.linear",
-    "verify": "seepage.attacks",
-}
-_PACKAGES = (
-    "attacks",
-    "datasets",
-    "display",
-    "engines",
-    "federated",
-    "leakage",
-    "linear",
-    "meaning",
-    "network",
-    "release",
-    "report",
+_SHOWN = (
+    ("_noise", ("GaussianNoise",)),
+    ("attacks", ("verify",)),
+    ("datasets", ()),
+    ("display", ()),
+    ("engines", ("Job",)),
+    ("federated", ()),
+    ("leakage", ("Leakage",)),
+    ("linear", ("fit", "measure", "plan")),
+    ("meaning", ()),
+    ("network", ()),
+    ("release", ("Certificate", "Certification", "Decision", "EqualizedLeakage", "Frontier", "Policy", "Publication")),
+    ("release", ("calibrate", "certify", "compose", "frontier", "publish")),
+    ("report", ("Report",)),
 )
+_LATER = {name: f"seepage.{room}" for room, names in _SHOWN for name in names}
+_PACKAGES = {room for room, _ in _SHOWN if not room.startswith("_")}
 # What other packages are made with, and the command line: nothing to import from outside.
 _INNER = ("cli", "pages")
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(_import_module(_LATER[name]), name)
     if name in _PACKAGES:

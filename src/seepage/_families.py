@@ -2,19 +2,39 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import column_values, plain
+from seepage._tables import Array, Column, Listed, column_values, plain
 
-Array = NDArray[np.float64]
 FAMILIES = ("logistic", "forest", "network")
 
 
-def family_of(given: Any, seed: int) -> Any:
+class Classifier(Protocol):
+    """What is asked of a predictor."""
+
+    @property
+    def classes_(self) -> NDArray[np.intp]:
+        """Which of the classes it has seen."""
+        ...
+
+    def fit(self, rows: Array, truth: NDArray[np.intp], /) -> "Classifier":
+        """Learn from rows."""
+        ...
+
+    def predict_proba(self, rows: Array, /) -> Array:
+        """Return the probability of each class that it has seen."""
+        ...
+
+
+Family = str | Classifier
+"""One of the families by name, or a classifier of one's own."""
+
+
+def family_of(given: Family, seed: int) -> Classifier:
     """Return an unfitted classifier: one of the families by name, or a copy of the user's own."""
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
@@ -24,27 +44,30 @@ def family_of(given: Any, seed: int) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    found: Classifier
     if given == "logistic":
         # How far to trust so many columns is for the data to say.
         search = GridSearchCV(LogisticRegression(max_iter=500), {"C": [1e-4, 1e-2, 1.0]}, scoring="neg_log_loss", cv=3)
-        return make_pipeline(StandardScaler(), search)
-    if given == "forest":
-        return RandomForestClassifier(100, min_samples_leaf=2, random_state=seed)
-    if given == "network":
+        found = make_pipeline(StandardScaler(), search)
+    elif given == "forest":
+        found = RandomForestClassifier(100, min_samples_leaf=2, random_state=seed)
+    elif given == "network":
         network = MLPClassifier((32,), alpha=1.0, solver="lbfgs", max_iter=300, random_state=seed)
-        return make_pipeline(StandardScaler(), network)
-    if hasattr(given, "fit") and hasattr(given, "predict_proba"):
-        return clone(given)
-    raise InputError(
-        f"family must be one of {', '.join(map(repr, FAMILIES))} or a classifier with predict_proba, not {given!r}."
-    )
+        found = make_pipeline(StandardScaler(), network)
+    elif hasattr(given, "fit") and hasattr(given, "predict_proba"):
+        found = clone(given)
+    else:
+        raise InputError(
+            f"family must be one of {', '.join(map(repr, FAMILIES))} or a classifier with predict_proba, not {given!r}."
+        )
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
     """What was predicted for each row by predictors that have not seen it."""
 
-    classes: NDArray[Any]
+    classes: Column
     truth: NDArray[np.intp]
     """Which of the classes each row has."""
     predicted: Array
@@ -66,7 +89,7 @@ class Held:
         return np.asarray(probabilities[np.arange(len(self.truth)), self.truth])
 
 
-def checked_property(values: Any, count: int, folds: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def checked_property(values: Listed, count: int, folds: int) -> tuple[Column, NDArray[np.intp]]:
     """Return the classes of a property and which of them each batch has."""
     listed = plain(column_values(values))
     if listed.ndim != 1 or len(listed) != count:
@@ -80,7 +103,7 @@ def checked_property(values: Any, count: int, folds: int) -> tuple[NDArray[Any],
     return classes, truth
 
 
-def held_out(rows: Array, values: Any, *, family: Any, folds: int, seed: int) -> Held:
+def held_out(rows: Array, values: Listed, *, family: Family, folds: int, seed: int) -> Held:
     """Fit on all folds but one, predict that one, and so on (cross-fitting)."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -94,7 +117,7 @@ def held_out(rows: Array, values: Any, *, family: Any, folds: int, seed: int) ->
     return Held(classes, truth, predicted, prior)
 
 
-def fit(family: Any, rows: Array, truth: NDArray[np.intp], seed: int) -> Any:
+def fit(family: Family, rows: Array, truth: NDArray[np.intp], seed: int) -> Classifier:
     """Return a predictor of the family, fitted on one thread."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
@@ -105,7 +128,7 @@ def fit(family: Any, rows: Array, truth: NDArray[np.intp], seed: int) -> Any:
         return family_of(family, seed).fit(rows, truth)
 
 
-def probabilities(fitted: Any, rows: Array, shares: Array, count: int) -> Array:
+def probabilities(fitted: Classifier, rows: Array, shares: Array, count: int) -> Array:
     """Return what is predicted, mixed with a little of the shares.
 
     Nobody can be surer than one in as many as they have seen: a forest that says 0 and errs would lose infinitely many

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage._errors import InputError
-
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 COLUMN = "gradient"
 NOTE = "gradients.json"
@@ -63,11 +61,11 @@ class Gradients:
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     count: int
-    _sources: tuple[Any, ...]
+    _sources: tuple[NDArray[np.floating] | Path, ...]
     """An array for each layer, or the path of its file."""
 
     @classmethod
-    def of(cls, given: Any) -> "Gradients":
+    def of(cls, given: object) -> "Gradients":
         """Return gradients that were collected, that lie in a folder, or that are arrays by the name of the layer."""
         if isinstance(given, Gradients):
             return given
@@ -101,7 +99,7 @@ class Gradients:
     def __repr__(self) -> str:
         return f"Gradients({self.count} batches of {len(self.names)} layers, {sum(self.sizes):,} parameters)"
 
-    def rows(self, name: str) -> Iterator[NDArray[Any]]:
+    def rows(self, name: str) -> Iterator[NDArray[np.floating]]:
         """Yield the gradients of one layer, a few batches at a time.
 
         Parameters
@@ -143,7 +141,7 @@ class Gradients:
         return Sketched(np.concatenate(found), size, float(np.sqrt(np.mean(np.concatenate(errors) ** 2))))
 
 
-def _count_sketch(size: int, width: int, seed: int) -> Any:
+def _count_sketch(size: int, width: int, seed: int) -> sparse.csr_array:
     random = np.random.default_rng(seed)
     signs = random.integers(0, 2, size) * 2.0 - 1.0
     buckets = random.integers(0, width, size)

@@ -15,6 +15,9 @@ from typing import Any
 
 from seepage._errors import InputError
 
+Rules = Mapping[str, Any]
+"""A JSON schema, or a part of one."""
+
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "array": list,
     "boolean": bool,
@@ -72,7 +75,7 @@ def read_document(path: str | os.PathLike[str], schema: Path, what: str) -> dict
     return dict(found)
 
 
-def faults(document: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+def faults(document: object, schema: Rules) -> Iterator[str]:
     """Yield what is wrong with a document, each with its place."""
     yield from _faults(document, schema, schema, "", 0)
 
@@ -81,8 +84,8 @@ class _TwiceError(ValueError):
     """An object has two entries of one name: readers would disagree about which one counts."""
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
             raise _TwiceError(name)
@@ -95,12 +98,12 @@ def _no_number(word: str) -> float:
 
 
 @cache
-def _schema(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+def _schema(path: Path) -> Rules:
+    found: Rules = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
-def _faults(value: Any, rules: Mapping[str, Any], root: Mapping[str, Any], place: str, depth: int) -> Iterator[str]:
+def _faults(value: object, rules: Rules, root: Rules, place: str, depth: int) -> Iterator[str]:
     unknown = set(rules) - _RULES - _WITHOUT_RULES
     assert not unknown, f"The schema has rules that are not checked: {sorted(unknown)}."
     here = place or "it"
@@ -135,16 +138,14 @@ def _faults(value: Any, rules: Mapping[str, Any], root: Mapping[str, Any], place
         # In Python a dollar sign lets a line break pass.
         if "pattern" in rules and re.search(re.sub(r"\$$", r"\\Z", rules["pattern"]), value) is None:
             yield f"{here} is {_shown(value)}, which is not in its form."
-    elif _is(value, "number"):
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = rules.get("minimum", -float("inf")), rules.get("maximum", float("inf"))
         # What is not a number fails every comparison.
         if not low <= value <= high or not value > rules.get("exclusiveMinimum", -float("inf")):
             yield f"{here} is {value}, which is out of its range."
 
 
-def _object_faults(
-    value: dict[str, Any], rules: Mapping[str, Any], root: Mapping[str, Any], place: str, depth: int
-) -> Iterator[str]:
+def _object_faults(value: dict[str, object], rules: Rules, root: Rules, place: str, depth: int) -> Iterator[str]:
     known, more = rules.get("properties", {}), rules.get("additionalProperties", True)
     for name in rules.get("required", ()):
         if name not in value:
@@ -163,17 +164,17 @@ def _joined(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _is(value: Any, kind: str) -> bool:
+def _is(value: object, kind: str) -> bool:
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def _same(value: Any, wanted: Any) -> bool:
+def _same(value: object, wanted: object) -> bool:
     return bool(value == wanted) and isinstance(value, bool) == isinstance(wanted, bool)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "an array"
     text = json.dumps(value)

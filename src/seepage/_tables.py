@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -12,13 +12,18 @@ from scipy import sparse
 
 from seepage._errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Frame = Any
 """A data frame of the library that the user's data came in."""
-Data = Any
+Data = object
 """Rows as they are given: an array, a sparse matrix, a data frame of any library, or paths of files."""
-Listed = Any
+Listed = object
 """One value a row, as it is given: any sequence, a column of any library, or the name of a column of files."""
-Column = NDArray[Any]
+Array = NDArray[np.float64]
+"""Numbers."""
+Column = NDArray[np.generic]
 """One value a row, of any type."""
 Model = Any
 """An estimator of scikit-learn, a Pipeline that ends in one, or the transformer before it."""
@@ -35,7 +40,8 @@ class Table:
     def of(cls, data: Data, columns: Sequence[str] | None = None) -> "Table":
         """Wrap `data`; a frame is cut to `columns`, in their order, when these are given."""
         if sparse.issparse(data):
-            return cls(sparse.csr_array(data), _numbered(data.shape[1], columns))
+            rows = sparse.csr_array(data)
+            return cls(rows, _numbered(rows.shape[1], columns))
         _check_unique(data)
         frame = nw.from_native(data, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
@@ -108,7 +114,7 @@ class Table:
         """Return one column as an array."""
         return self.column_at(self.names.index(name))
 
-    def column_at(self, position: int) -> NDArray[Any]:
+    def column_at(self, position: int) -> Column:
         """Return one column as an array, by its place: its name may be a number."""
         if self.is_frame:
             return column_values(nw.from_native(self.native, eager_only=True)[:, position])
@@ -121,24 +127,24 @@ class Table:
         return str(nw.from_native(self.native, eager_only=True).implementation.value) if self.is_frame else None
 
     @property
-    def index(self) -> Any:
+    def index(self) -> "pd.Index | None":
         """The pandas index, which names the rows, or None."""
         return self.native.index if self.is_frame and hasattr(self.native, "iloc") else None
 
 
-def _labels(data: Any) -> list[Any]:
+def _labels(data: object) -> list[object]:
     """Return what the columns of a frame are called: text, or numbers."""
     return list(getattr(data, "column_names", getattr(data, "columns", ())))
 
 
-def _check_unique(data: Any) -> None:
+def _check_unique(data: object) -> None:
     names = _labels(data)
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise InputError(f"X has two columns called {twice[0]!r}: rename one, or attributes cannot be told apart.")
 
 
-def _repeated(value: Any, column: Any) -> Any:
+def _repeated(value: object, column: "pd.Series") -> "pd.Series":
     """Return a value for each row of a pandas column, in the column's own type if it can hold it."""
     import pandas as pd
 
@@ -151,7 +157,7 @@ def _repeated(value: Any, column: Any) -> Any:
     return pd.Series(repeated, index=column.index)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value stands for a missing one: None, NaN, or a library's own."""
     if value is None:
         return True
@@ -162,7 +168,7 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def missing_in(values: NDArray[Any], markers: Sequence[Any] = ()) -> NDArray[np.bool_]:
+def missing_in(values: Column, markers: Sequence[object] = ()) -> NDArray[np.bool_]:
     """Return where values are missing; `markers` stand for a missing value too."""
     if values.dtype.kind == "f":
         found = np.asarray(np.isnan(values))
@@ -181,7 +187,7 @@ def _numbered(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(f"x{i}" for i in range(count))
 
 
-def frame(columns: Mapping[str, Any], library: str) -> Frame:
+def frame(columns: Mapping[str, object], library: str) -> Frame:
     """Return a frame of the given library."""
     return nw.from_dict(dict(columns), backend=library).to_native()  # type: ignore[arg-type]
 
@@ -191,7 +197,7 @@ def default_library() -> str:
     return "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
 
 
-def column_values(column: Any) -> Column:
+def column_values(column: object) -> Column:
     """Return a column of any library, or any sequence, as an array."""
     series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(series, nw.Series | nw.DataFrame):
@@ -199,7 +205,7 @@ def column_values(column: Any) -> Column:
     return np.asarray(column)
 
 
-def comparable(values: Sequence[Any], column: Column) -> Column:
+def comparable(values: Sequence[object], column: Column) -> Column:
     """Return values that were asked for as an array that compares with a column as they do, no digit lost."""
     if column.dtype == object:
         found = np.empty(len(values), dtype=object)
@@ -215,7 +221,7 @@ def plain(values: Column) -> Column:
     return np.array(values.tolist()) if values.dtype == object and values.ndim == 1 else values
 
 
-def column_name(column: Any, default: str) -> str:
+def column_name(column: object, default: str) -> str:
     """Return the name that a column carries, if it carries one."""
     series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(series, nw.Series) and series.name not in (None, ""):

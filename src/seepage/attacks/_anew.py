@@ -2,11 +2,10 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
@@ -18,9 +17,8 @@ from sklearn.linear_model import (
 )
 
 from seepage._errors import UnansweredError
+from seepage._tables import Array, Column
 from seepage.linear.information import LinearInformation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)
@@ -29,9 +27,9 @@ class Anew:
 
     information: LinearInformation
     features: Array = field(init=False)
-    labels: NDArray[Any] = field(init=False)
+    labels: Column = field(init=False)
     weights: Array | None = field(init=False)
-    estimator: Any = field(init=False)
+    estimator: BaseEstimator = field(init=False)
 
     def __post_init__(self) -> None:
         rows = self.information.rows
@@ -44,7 +42,7 @@ class Anew:
         """Return the parameters fitted on all records."""
         return self._fitted(self.estimator, self.features, self.labels, self.weights)
 
-    def with_value(self, person: int, attribute: str | None, value: Any) -> Array:
+    def with_value(self, person: int, attribute: str | None, value: ArrayLike) -> Array:
         """Return those with one person's attribute (None: the label) at another value."""
         features, labels = self.features, self.labels
         if attribute is None:
@@ -68,7 +66,7 @@ class Anew:
         return self._fitted(estimator, self.features[kept], self.labels[kept], weights)
 
     @staticmethod
-    def _fitted(estimator: Any, features: Array, labels: NDArray[Any], weights: Array | None) -> Array:
+    def _fitted(estimator: BaseEstimator, features: Array, labels: Column, weights: Array | None) -> Array:
         with warnings.catch_warnings():
             # The tolerance is below what some solvers reach; they then stop where rounding ends.
             warnings.simplefilter("ignore")
@@ -82,7 +80,7 @@ class Anew:
         return np.asarray(theta.ravel(), dtype=np.float64)
 
 
-def _precise(estimator: Any) -> Any:
+def _precise(estimator: BaseEstimator) -> BaseEstimator:
     """Return an estimator that minimizes the same, by a solver that comes to the last digits."""
     exact = clone(estimator)
     if isinstance(exact, LogisticRegression):

@@ -1,14 +1,13 @@
 """Reconstruct inputs from what a client sent about them (eq. 11.4; Geiping et al. 2020)."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Frame, default_library, frame
+from seepage._tables import Array, Frame, default_library, frame
 from seepage.attacks._similarity import mean_squared_error, peak_signal_to_noise, structural_similarity
 from seepage.engines.storage import Progress
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     import torch
 
     from seepage.network import Update
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,9 +80,9 @@ class GradientInversion:
     bounds: tuple[float, float] = (0.0, 1.0)
     seed: int = 0
     progress: bool | None = None
-    model_: Any = field(init=False, repr=False)
-    loss_: Any = field(init=False, repr=False)
-    update_: Any = field(init=False, repr=False)
+    model_: "torch.nn.Module" = field(init=False, repr=False)
+    loss_: "torch.nn.Module" = field(init=False, repr=False)
+    update_: "Update" = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.restarts < 1:
@@ -93,7 +90,7 @@ class GradientInversion:
         if not self.bounds[0] < self.bounds[1]:
             raise InputError(f"bounds must be the smallest and the largest value of an input, not {self.bounds!r}.")
 
-    def fit(self, model: Any, loss: Any, *, update: "Update | None" = None) -> Self:
+    def fit(self, model: "torch.nn.Module", loss: "torch.nn.Module", *, update: "Update | None" = None) -> Self:
         """Learn what the attacker knows.
 
         Parameters
@@ -147,12 +144,13 @@ class GradientInversion:
                 found, similarity = self._search(sent, y[some], tuple(x.shape[1:]))
                 guesses.append(_in_order(np.asarray(x[some], dtype=np.float64), found))
                 similarities += [similarity] * len(found)
-                if watch is not None:
-                    watch(1)
+                watch(1)
         whole = np.concatenate(guesses)
         return Inversion(whole, self._compared(np.asarray(x, dtype=np.float64), whole, similarities))
 
-    def _search(self, sent: Any, labels: Any, shape: tuple[int, ...]) -> tuple[Array, float]:
+    def _search(
+        self, sent: "dict[str, torch.Tensor]", labels: "torch.Tensor", shape: tuple[int, ...]
+    ) -> tuple[Array, float]:
         """Return the best guess of all starts, and its cosine similarity."""
         import torch
 
@@ -183,7 +181,7 @@ class GradientInversion:
         assert best is not None
         return best.double().cpu().numpy(), most
 
-    def _similarity(self, sent: Any, x: Any, labels: Any) -> Any:
+    def _similarity(self, sent: "dict[str, torch.Tensor]", x: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
         """Return the cosine between what was sent and what `x` would send, over all parameters."""
         import torch
 
@@ -213,7 +211,7 @@ class GradientInversion:
             raise InputError("Fit the attack first: GradientInversion(...).fit(model, loss).")
 
 
-def _total_variation(x: Any) -> Any:
+def _total_variation(x: "torch.Tensor") -> "torch.Tensor":
     return (x[..., 1:, :] - x[..., :-1, :]).abs().mean() + (x[..., :, 1:] - x[..., :, :-1]).abs().mean()
 
 

@@ -1,22 +1,20 @@
 """Guess one attribute of each person from a release, all else known (eqs. 10.1 and 10.2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Frame, comparable
+from seepage._tables import Array, Column, Frame, comparable
 from seepage.attacks._release import attackable, check_fitted, chunks, noise_scale, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.objective import Logistic, Squared
 from seepage.linear.rows import Batch
-
-Array = NDArray[np.float64]
 
 # Refits that a curve over all values of a number is drawn through.
 _NODES = 17
@@ -59,11 +57,11 @@ class AttributeInversion:
 
     attribute: str
     kind: Literal["white-box", "black-box"] = "white-box"
-    candidates: Sequence[Any] | None = None
-    prior: Mapping[Any, float] | None = None
+    candidates: Sequence[Hashable] | None = None
+    prior: Mapping[Hashable, float] | None = None
     progress: bool | None = None
     leak_: Leakage = field(init=False, repr=False)
-    values_: NDArray[Any] = field(init=False, repr=False)
+    values_: Column = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in ("white-box", "black-box"):
@@ -122,8 +120,7 @@ class AttributeInversion:
                 for j, value in enumerate(self.values_.tolist()):
                     found = information.refit.with_value(span, self._name, value, people)
                     moves[span, j] = information.geometry.in_noise_units(found)
-                    if watch is not None:
-                        watch(len(people))
+                    watch(len(people))
         missing = int(np.isnan(moves).any(axis=(1, 2)).sum())
         if missing:
             raise UnansweredError(
@@ -132,7 +129,7 @@ class AttributeInversion:
             )
         return moves
 
-    def guess(self, publication: Any) -> NDArray[Any]:
+    def guess(self, publication: object) -> Column:
         """Return the guess for each person from one publication.
 
         Parameters
@@ -184,8 +181,7 @@ class AttributeInversion:
             for at in self._people(trials):
                 noise = scale * random.standard_normal((at.stop - at.start, trials, size))
                 yield at, self._guess(noise, at), noise
-                if watch is not None:
-                    watch(at.stop - at.start)
+                watch(at.stop - at.start)
 
     def step(self, eta: Array) -> Array:
         """Return by how much to move each person's value to see the attack follow: half its floor, within range."""
@@ -193,16 +189,17 @@ class AttributeInversion:
 
     def guess_moved(self, noise: Array, at: slice, step: Array) -> Array:
         """Return the guesses when each person's value, and so the release, is moved by `step`."""
-        place = (self.truth_[at] + step[at] - self._middle) / self._half
+        value = np.asarray(self.truth_[at], dtype=np.float64)
+        place = (value + step[at] - self._middle) / self._half
         moved = np.einsum("nd,ndp->np", chebyshev.chebvander(place, _NODES - 1), self._curve[at])
         scale = noise_scale(attackable(self.leak_))
         return np.asarray(self._guess(noise + scale * moved[:, None, :], at))
 
-    def _people(self, trials: int):  # type: ignore[no-untyped-def]
+    def _people(self, trials: int) -> Iterator[slice]:
         information = attackable(self.leak_)
         return chunks(information.count, trials * (information.geometry.hessian_inverse.shape[0] + len(self.values_)))
 
-    def _guess(self, noise: Array, at: slice) -> NDArray[Any]:
+    def _guess(self, noise: Array, at: slice) -> Column:
         """Return guesses for releases that are off the exact minimizer by `noise`, shape (people, trials)."""
         if self.kind == "black-box":
             return self._by_prediction(noise, at)
@@ -228,7 +225,7 @@ class AttributeInversion:
             guess = self._middle + self._half * place.clip(-1.0, 1.0)
         return np.asarray(guess)
 
-    def _by_prediction(self, noise: Array, at: slice) -> NDArray[Any]:
+    def _by_prediction(self, noise: Array, at: slice) -> Column:
         """Return the candidate under which the label is likeliest, given the published model's prediction."""
         information = attackable(self.leak_)
         geometry = information.geometry

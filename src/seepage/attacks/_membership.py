@@ -1,18 +1,15 @@
 """Was this person in the data at all? The likelihood ratio test, exact for a Gaussian release (eq. 10.5)."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from seepage._errors import UnansweredError
-from seepage._tables import Frame
+from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, observed
 from seepage.leakage import Leakage
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)
@@ -52,7 +49,7 @@ class MembershipScore:
         self.distance_ = np.linalg.norm(self._moves, axis=1)
         return self
 
-    def guess(self, publication: Any) -> Array:
+    def guess(self, publication: object) -> Array:
         """Return each person's score from one publication: positive speaks for membership."""
         check_fitted(self)
         information = attackable(self.leak_)

@@ -1,7 +1,7 @@
 """Tell from shared gradients whether a batch has a property (Melis et al. 2019)."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,10 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from seepage._errors import InputError
-from seepage._families import checked_property, family_of, fit, held_out, probabilities
+from seepage._families import Classifier, Family, checked_property, family_of, fit, held_out, probabilities
 from seepage._gradients import Gradients
-from seepage._tables import Frame, default_library, frame
+from seepage._tables import Array, Column, Frame, Listed, default_library, frame
 
-Array = NDArray[np.float64]
 ALL = "all layers"
 
 
@@ -51,12 +50,12 @@ class PropertyInference:
     True
     """
 
-    family: Any = "forest"
+    family: Family = "forest"
     folds: int = 5
     width: int = 4096
     seed: int = 0
     gradients_: Gradients = field(init=False, repr=False)
-    values_: NDArray[Any] = field(init=False, repr=False)
+    values_: Column = field(init=False, repr=False)
     """The two values of the property; the second is the one whose probability is guessed."""
 
     def __post_init__(self) -> None:
@@ -64,7 +63,7 @@ class PropertyInference:
         if self.folds < 2 or self.width < 1:
             raise InputError(f"folds must be at least 2 and width at least 1, not {self.folds!r} and {self.width!r}.")
 
-    def fit(self, gradients: Any, property: Any) -> Self:  # noqa: A002
+    def fit(self, gradients: object, property: Listed) -> Self:  # noqa: A002
         """Learn from batches whose property is known.
 
         Parameters
@@ -79,10 +78,10 @@ class PropertyInference:
         self.values_, self._truth = _two_values(property, stored.count, self.folds)
         self.gradients_ = stored
         self._rows = self._read(stored)
-        self._fitted: dict[str, Any] = {}
+        self._fitted: dict[str, Classifier] = {}
         return self
 
-    def guess(self, gradients: Any, *, layer: str = ALL) -> Array:
+    def guess(self, gradients: object, *, layer: str = ALL) -> Array:
         """Return the probability that each batch has the property (the second of `values_`).
 
         Parameters
@@ -100,7 +99,7 @@ class PropertyInference:
             raise InputError(f"There is no layer {layer!r}. There are {list(self._rows)}.")
         return self._guess(self._read(stored)[layer], layer)
 
-    def evaluate(self, gradients: Any = None, property: Any = None, *, confidence: float = 0.95) -> Frame:  # noqa: A002
+    def evaluate(self, gradients: object = None, property: Listed = None, *, confidence: float = 0.95) -> Frame:  # noqa: A002
         """Return how well the attack tells batches apart, layer by layer and from all layers together.
 
         Parameters
@@ -123,17 +122,16 @@ class PropertyInference:
             stored = Gradients.of(gradients)
             rows, truth = self._read(stored), _two_values(property, stored.count, 1)[1]
         sizes = (*self.gradients_.sizes, sum(self.gradients_.sizes))
-        found: dict[str, list[Any]] = {"name": [], "parameters": [], "auc": [], "low": [], "high": []}
+        found: list[tuple[str, int, float, float, float]] = []
         for (name, values), size in zip(rows.items(), sizes, strict=True):
             if gradients is None:
                 held = held_out(values, truth, family=self.family, folds=self.folds, seed=self.seed)
                 scores = held.predicted[:, 1]
             else:
                 scores = self._guess(values, name)
-            auc, low, high = area_under_curve(truth == 1, scores, confidence)
-            for column, value in zip(found, (name, size, auc, low, high), strict=True):
-                found[column].append(value)
-        return frame(found, default_library())
+            found.append((name, size, *area_under_curve(truth == 1, scores, confidence)))
+        columns = map(list, zip(*found, strict=True))
+        return frame(dict(zip(("name", "parameters", "auc", "low", "high"), columns, strict=True)), default_library())
 
     def _read(self, stored: Gradients) -> dict[str, Array]:
         layers = {name: stored.sketch(name, self.width, self.seed).values for name in stored.names}
@@ -150,7 +148,7 @@ class PropertyInference:
             raise InputError("Fit the attack first: PropertyInference(...).fit(gradients, property).")
 
 
-def _two_values(values: Any, count: int, folds: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _two_values(values: Listed, count: int, folds: int) -> tuple[Column, NDArray[np.intp]]:
     classes, truth = checked_property(values, count, folds)
     if len(classes) != 2:
         raise InputError(f"The attack tells two values of a property apart; this one has {classes.tolist()}.")

@@ -8,20 +8,18 @@ one and the same to the release. The attacker takes the candidate that looks mos
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from seepage._errors import InputError, UnansweredError
-from seepage._tables import Frame
-from seepage.attacks._release import attackable, check_fitted, noise_scale, observed
+from seepage._errors import UnansweredError
+from seepage._tables import Array, Frame
+from seepage.attacks._release import attackable, check_fitted, checked_people, noise_scale, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.linear.objective import Logistic, Squared
-
-Array = NDArray[np.float64]
 
 # Where m s(-m) is largest for m > 0: there the two roots of the logistic equation meet.
 _LOGISTIC_TURN = 1.2784645427610738
@@ -52,7 +50,7 @@ class Reconstruction:
     True
     """
 
-    people: Any
+    people: ArrayLike
     label_known: bool = True
     progress: bool | None = None
     leak_: Leakage = field(init=False, repr=False)
@@ -62,17 +60,8 @@ class Reconstruction:
         information = attackable(leak)
         if not isinstance(information.geometry.loss, Squared | Logistic):
             raise UnansweredError("Reconstruction is written for squared and logistic loss with one output.")
-        rows = np.atleast_1d(np.asarray(self.people))
-        if (
-            rows.dtype.kind not in "iu"
-            or rows.ndim != 1
-            or not len(rows)
-            or rows.min() < 0
-            or rows.max() >= information.count
-        ):
-            raise InputError(f"people must be row numbers from 0 to {information.count - 1}, not {self.people!r}.")
-        self.rows_ = rows
-        parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in rows]
+        self.rows_ = checked_people(self.people, information.count)
+        parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in self.rows_]
         self._own = np.vstack([part.augmented() for part in parts])
         self._labels = np.concatenate([part.labels[:, 0] for part in parts])
         self._weights = np.array([1.0 if part.weights is None else part.weights[0] for part in parts])
@@ -89,11 +78,11 @@ class Reconstruction:
             mean += records.sum(axis=0)
         return size / information.count, mean / max(float(np.linalg.norm(mean)), 1e-300)
 
-    def exact(self) -> Any:
+    def exact(self) -> object:
         """Return the exact minimizer, as if it had been published without noise: to test the attack itself."""
         return _Exact(attackable(self.leak_))
 
-    def guess(self, publication: Any) -> Array:
+    def guess(self, publication: object) -> Array:
         """Return the features of each attacked person from one publication, shape (people, features)."""
         check_fitted(self)
         information = attackable(self.leak_)
@@ -112,8 +101,7 @@ class Reconstruction:
             for first in range(0, trials, step):
                 noise = noise_scale(information) * random.standard_normal((min(step, trials - first), len(start)))
                 yield self._guess(start + noise), noise
-                if watch is not None:
-                    watch(len(noise))
+                watch(len(noise))
 
     def evaluate(self, *, trials: int = 100, seed: int = 0) -> Frame:
         """Attack releases drawn anew.

@@ -1,17 +1,16 @@
 """What an attacker holds: a measurement of the model under attack, and releases of it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnansweredError
+from seepage._tables import Array
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
-
-Array = NDArray[np.float64]
 
 
 def attackable(leak: Leakage) -> LinearInformation:
@@ -43,7 +42,7 @@ def noise_scale(information: LinearInformation) -> float:
     return information.noise.scale
 
 
-def observed(information: LinearInformation, publication: Any) -> Array:
+def observed(information: LinearInformation, publication: object) -> Array:
     """Return published parameters as the attacker sees them, shape (1, outputs * p), output by output.
 
     Parameters
@@ -53,7 +52,7 @@ def observed(information: LinearInformation, publication: Any) -> Array:
     publication : Publication or estimator
         What was published.
     """
-    estimator = getattr(publication, "estimator", publication)
+    estimator: BaseEstimator = getattr(publication, "estimator", publication)
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     try:
         theta = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)).T
@@ -68,6 +67,14 @@ def observed(information: LinearInformation, publication: Any) -> Array:
             f"{p} x {information.basis.shape[0]}."
         )
     return (theta @ information.basis).T.reshape(1, -1)
+
+
+def checked_people(people: ArrayLike, count: int) -> NDArray[np.intp]:
+    """Return whom to attack, by row."""
+    rows = np.atleast_1d(np.asarray(people))
+    if rows.dtype.kind not in "iu" or rows.ndim != 1 or not len(rows) or rows.min() < 0 or rows.max() >= count:
+        raise InputError(f"people must be row numbers from 0 to {count - 1}, not {people!r}.")
+    return rows
 
 
 def chunks(count: int, numbers_each: int, most: int = 2**24) -> Iterator[slice]:

@@ -1,10 +1,9 @@
 """How close a reconstructed image is to the true one."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 # Wang et al. (2004): a Gaussian window of 11 x 11 with standard deviation 1.5, and two constants against empty windows.
 _DEVIATION, _REACH, _K1, _K2 = 1.5, 5, 0.01, 0.03

@@ -2,27 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, chdtr, ndtri
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Frame
+from seepage._tables import Array, Column, Frame
 from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
 from seepage.attacks._reconstruction import Reconstruction
-from seepage.attacks._release import attackable, noise_scale
+from seepage.attacks._release import attackable, checked_people, noise_scale
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
+from seepage.linear.information import LinearInformation
 from seepage.meaning import success_rate
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from seepage.display import AttackDisplay
 
-Array = NDArray[np.float64]
 
 FALSE_ALARMS = 0.01
 """How often a right measurement is said not to describe its release, whatever the number of people and trials."""
@@ -55,7 +57,7 @@ class Verification:
     holds: bool
     quantity: str
 
-    def plot(self, ax: Any = None) -> "AttackDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "AttackDisplay":
         """Draw the attack against the bound, one dot a person, with the bound as a line.
 
         Parameters
@@ -72,7 +74,14 @@ class Verification:
         return f"Verification({self.verdict})"
 
 
-def verify(leak: Leakage, attack: Any, *, trials: int = 1000, people: Any = None, seed: int = 0) -> Verification:
+def verify(
+    leak: Leakage,
+    attack: AttributeInversion | Reconstruction | MembershipScore,
+    *,
+    trials: int = 1000,
+    people: ArrayLike | None = None,
+    seed: int = 0,
+) -> Verification:
     """Attack a release many times and hold the result against the bound.
 
     Guesses of a number are held against 1/eta: at the bound their squared errors follow a chi-square distribution,
@@ -110,6 +119,8 @@ def verify(leak: Leakage, attack: Any, *, trials: int = 1000, people: Any = None
     if not isinstance(trials, int | np.integer) or trials < 2:
         raise InputError(f"trials must be a whole number of at least 2, not {trials!r}.")
     attack = attack.fit(leak)
+    if isinstance(attack, AttributeInversion) and attack.kind != "white-box":
+        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
     if isinstance(attack, MembershipScore):
         return _membership(attack, trials, seed, people)
     if isinstance(attack, AttributeInversion) and attack.nominal_:
@@ -128,8 +139,6 @@ def verify(leak: Leakage, attack: Any, *, trials: int = 1000, people: Any = None
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
     """Hold the guesses of a number against 1/eta."""
     information = attackable(attack.leak_)
-    if attack.kind != "white-box":
-        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
     eta = information.attributes()[attack.attribute]
     step = attack.step(eta)
     parts = []
@@ -229,7 +238,7 @@ def chi_square_below(mean_square: Array, floor: Array, draws: int) -> Array:
 
 
 def _of_errors(
-    make: Callable[[dict[str, Any]], Frame],
+    make: Callable[[dict[str, Column]], Frame],
     mse: Array,
     error: Array,
     floors: Array,
@@ -272,11 +281,9 @@ def _verdict(count: int, below: int, unexplained: int) -> str:
     return f"All {count} people: the attack is at or above the floor."
 
 
-def _categories(attack: AttributeInversion, trials: int, seed: int, people: Any = None) -> Verification:
+def _categories(attack: AttributeInversion, trials: int, seed: int, people: ArrayLike | None) -> Verification:
     """Hold the test between the true value and the one farthest from it against its best success rate."""
     information = attackable(attack.leak_)
-    if attack.kind != "white-box":
-        raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
     values = tuple(attack.values_.tolist())
     # What is verified are the measurement's distances, and the attack's own, which guesses are made with.
     distance = np.minimum(information.distances(attack.attribute, values).distance, attack.distances)
@@ -289,20 +296,20 @@ def _categories(attack: AttributeInversion, trials: int, seed: int, people: Any 
     return _told_apart(information, other, distance.max(axis=1), trials, seed, people)
 
 
-def _membership(attack: MembershipScore, trials: int, seed: int, people: Any = None) -> Verification:
+def _membership(attack: MembershipScore, trials: int, seed: int, people: ArrayLike | None) -> Verification:
     return _told_apart(attackable(attack.leak_), Anew.without, attack.distance_, trials, seed, people)
 
 
 def _told_apart(
-    information: Any,
+    information: LinearInformation,
     other: Callable[[Anew, int], Array],
     distance: Array,
     trials: int,
     seed: int,
-    people: Any,
+    people: ArrayLike | None,
 ) -> Verification:
     """Count how often releases of the model and of each person's other one are told apart, both fitted from scratch."""
-    rows = _checked_people(people, information.count)
+    rows = np.arange(information.count) if people is None else checked_people(people, information.count)
     anew, scale = Anew(information), noise_scale(information)
     whole, random = anew.whole(), np.random.default_rng(seed)
     right = np.zeros(len(rows), dtype=np.int64)
@@ -313,8 +320,7 @@ def _told_apart(
                 release = own + scale * random.standard_normal((trials, len(own)))
                 # Gaussian noise of one scale: the likelier model is the nearer one.
                 right[k] += int((((release - own) ** 2).sum(axis=1) < ((release - rival) ** 2).sum(axis=1)).sum())
-            if watch is not None:
-                watch(1)
+            watch(1)
     who = information.people if people is None else information.people.take(rows)
     return _of_rates(who.frame, right, success_rate(distance[rows]), 2 * trials)
 
@@ -332,17 +338,8 @@ def _other(other: Callable[[Anew, int], Array], anew: Anew, person: int, shape: 
     )
 
 
-def _checked_people(people: Any, count: int) -> NDArray[np.intp]:
-    if people is None:
-        return np.arange(count)
-    rows = np.atleast_1d(np.asarray(people))
-    if rows.dtype.kind not in "iu" or rows.ndim != 1 or not len(rows) or rows.min() < 0 or rows.max() >= count:
-        raise InputError(f"people must be row numbers from 0 to {count - 1}, not {people!r}.")
-    return rows
-
-
 def _of_rates(
-    make: Callable[[dict[str, Any]], Frame], right: NDArray[np.int64], best: Array, draws: int
+    make: Callable[[dict[str, Column]], Frame], right: NDArray[np.int64], best: Array, draws: int
 ) -> Verification:
     """Compare counts of successes with the best rates, person by person and all together, by binomial tests."""
     success = right / draws
@@ -363,7 +360,7 @@ def _of_rates(
     return Verification(frame, verdict, not (count or whole), "success rate")
 
 
-def binomial_above(right: Any, draws: int, best: Any) -> Array:
+def binomial_above(right: ArrayLike, draws: int, best: ArrayLike) -> Array:
     """Return how often this many of the draws, or more, succeed at a rate that is the best one."""
     hits = np.asarray(right, dtype=np.float64)
     return np.asarray(np.where(hits > 0, bdtrc(np.maximum(hits - 1, 0), draws, best), 1.0))

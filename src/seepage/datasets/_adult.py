@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import importlib.util
 import io
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from seepage._errors import InputError
-from seepage._tables import frame
+from seepage._tables import default_library, frame
 from seepage.datasets._fetch import Folder, Source, contents
 
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -96,9 +95,8 @@ def load_adult(
     columns = {
         name: np.array(listed[name], dtype=np.int64) if name in NUMBERS else np.array(listed[name]) for name in COLUMNS
     }
-    library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
     return Bunch(
-        data=frame(columns, library),
+        data=frame(columns, default_library()),
         target=target,
         feature_names=list(COLUMNS),
         target_names=["<=50K", ">50K"],

@@ -1,14 +1,15 @@
 """What a loader of images returns."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 
-def images(pictures: NDArray[Any], labels: NDArray[Any], names: Sequence[str], description: str, terms: str) -> Bunch:
+def images(
+    pictures: NDArray[np.uint8], labels: NDArray[np.uint8], names: Sequence[str], description: str, terms: str
+) -> Bunch:
     """Return images, flat and in [0, 1], beside the images as they are stored."""
     flat = pictures.reshape(len(pictures), -1)
     return Bunch(

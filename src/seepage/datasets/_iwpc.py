@@ -1,7 +1,6 @@
 """IWPC: warfarin doses of 4,819 patients, as Yeom et al. (2018) prepared them."""
 
 import csv
-import importlib.util
 import io
 from typing import Literal
 
@@ -9,7 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from seepage._errors import InputError
-from seepage._tables import frame
+from seepage._tables import default_library, frame
 from seepage.datasets._fetch import Folder, Source, contents
 
 SOURCE = Source(
@@ -76,9 +75,8 @@ def load_iwpc(
     columns = {
         name: np.array([rows[i][name] for i in kept], dtype=None if name in NOMINAL else np.float64) for name in COLUMNS
     }
-    library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
     return Bunch(
-        data=frame(columns, library),
+        data=frame(columns, default_library()),
         target=np.array([float(rows[i]["dose"]) for i in kept]),
         feature_names=list(COLUMNS),
         DESCR=f"{_DESCRIPTION}\nTerms of use: {_TERMS}",

@@ -1,7 +1,7 @@
 """MNIST: handwritten digits (LeCun, Cortes, Burges)."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def load_mnist(
     return images(pictures, labels, names, _DESCRIPTION, _TERMS)
 
 
-def _idx(raw: bytes) -> NDArray[Any]:
+def _idx(raw: bytes) -> NDArray[np.uint8]:
     """Return the array in an idx file: two zeros, the type (8: bytes), the number of dimensions, the dimensions."""
     shape = np.frombuffer(raw, ">i4", raw[3], 4)
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(shape)

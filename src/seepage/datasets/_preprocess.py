@@ -5,20 +5,19 @@ first on IWPC and the last on Adult. The choice changes its linearized eta, so i
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from seepage._errors import InputError
-from seepage._tables import Frame
+from seepage._tables import Array, Column, Frame
 from seepage.datasets._adult import NUMBERS
 from seepage.datasets._iwpc import NOMINAL
 
-Array = NDArray[np.float64]
 Dropped = Literal["first", "last"]
 
 _MARRIED = ("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent")
@@ -55,7 +54,7 @@ def unit_ball_components(train: ArrayLike, *others: ArrayLike, components: int =
     return tuple((np.asarray(part, dtype=np.float64) / largest - center) @ kept for part in (train, *others))
 
 
-def complete_adult(frame: Frame, target: ArrayLike) -> tuple[Frame, NDArray[Any]]:
+def complete_adult(frame: Frame, target: ArrayLike) -> tuple[Frame, Column]:
     """Prepare UCI Adult as H21 does: complete rows, married or not, no relationship.
 
     Parameters

@@ -5,14 +5,11 @@ from typing import Protocol
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame
+from seepage._tables import Array, Frame
 from seepage.display import _drawing
 from seepage.display._display import Display
-
-Array = NDArray[np.float64]
 
 
 class Verified(Protocol):

@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.display import _drawing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
 
 
 @dataclass(eq=False)
@@ -18,8 +21,8 @@ class Display(ABC):
     A new kind of picture says how large it is and how it is drawn, in `_size` and `_draw`; all else is here.
     """
 
-    ax_: Any = field(init=False, repr=False, default=None)
-    figure_: Any = field(init=False, repr=False, default=None)
+    ax_: "_drawing.Axes | None" = field(init=False, repr=False, default=None)
+    figure_: "Figure | SubFigure | None" = field(init=False, repr=False, default=None)
 
     @final
     def plot(self, ax: "_drawing.Axes | None" = None) -> Self:
@@ -57,7 +60,7 @@ class Display(ABC):
 class PanelDisplay(Display):
     """A picture of several panels."""
 
-    axes_: Any = field(init=False, repr=False, default=None)
+    axes_: NDArray[np.object_] | None = field(init=False, repr=False, default=None)
 
     @final
     def _draw(self, ax: "_drawing.Axes") -> None:

@@ -1,7 +1,8 @@
 """How pictures look: for print at half a page, in gray, and for readers who do not see all colors."""
 
 from math import log10
-from typing import TYPE_CHECKING, Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 from seepage._errors import MissingExtraError
 
@@ -21,7 +22,7 @@ SERIES = (
     (SKY, (0, (5, 1)), "v"),
     (RED, (0, (3, 1, 1, 1)), "P"),
 )
-STYLE: Any = {
+STYLE: dict[str, float | bool] = {
     "axes.labelsize": 9,
     "axes.linewidth": 0.6,
     "axes.spines.right": False,
@@ -38,7 +39,7 @@ STYLE: Any = {
 }
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """Return matplotlib's pyplot, or say what to install."""
     try:
         from matplotlib import pyplot

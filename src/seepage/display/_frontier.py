@@ -4,13 +4,10 @@ from dataclasses import dataclass
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from seepage._tables import Frame
+from seepage._tables import Array, Frame
 from seepage.display import _drawing
 from seepage.display._display import Display
-
-Array = NDArray[np.float64]
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DOTS = (0, (1, 2))

@@ -1,7 +1,6 @@
 """The images that a release says most and least about."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +27,7 @@ class GalleryDisplay(Display):
     (2, 6, 8, 8)
     """
 
-    images: NDArray[Any]
+    images: NDArray[np.generic]
     values: NDArray[np.float64]
     quantity: str
 

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Array
 from seepage.display import _drawing
 from seepage.display._display import Display
 from seepage.leakage import GroupLeakage, Leakage
 from seepage.leakage.types import By
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -7,11 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame
+from seepage._tables import Array, Frame
 from seepage.display import _drawing
 from seepage.display._display import PanelDisplay
-
-Array = NDArray[np.float64]
 
 _COLORS = (_drawing.BLUE, _drawing.GREEN, _drawing.RED)
 

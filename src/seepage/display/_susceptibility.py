@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Array
 from seepage.display._display import PanelDisplay
-
-Array = NDArray[np.float64]
 
 
 class Mapped(Protocol):

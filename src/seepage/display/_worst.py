@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Array
 from seepage.display import _drawing
 from seepage.display._display import Display
 from seepage.leakage import Leakage
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -5,14 +5,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from operator import add
+from typing import Generic, TypeVar
 
 from seepage._errors import EngineError, SeepageError
+from seepage.engines._watch import Watch, unwatched
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-Watch = Callable[[int], None]
-"""Is told how many more units have finished."""
+
+# Results that are added up in one task of a cluster: a tree of this arity keeps both its depth and the driver's share
+# small.
+ARITY = 8
 
 
 class Engine(ABC):
@@ -49,28 +53,25 @@ class Engine(ABC):
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
         """Yield the position and the result of each unit, in any order, as they finish."""
 
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         """Return the sum of the results, added in a tree whose shape depends on the number of units alone."""
-        found: Result = add_in_tree(len(units), watched(self.map(function, units), watch))
-        return found
+        return add_in_tree(len(units), watched(self.map(function, units), watch))
 
 
-def watched(results: Iterable[Result], watch: Watch | None) -> Iterator[Result]:
+def watched(results: Iterable[Result], watch: Watch) -> Iterator[Result]:
     """Pass results on, telling `watch` of each."""
     for result in results:
-        if watch is not None:
-            watch(1)
+        watch(1)
         yield result
 
 
-def add_in_tree(count: int, results: Iterable[tuple[int, Any]]) -> Any:
+def add_in_tree(count: int, results: Iterable[tuple[int, Result]]) -> Result:
     """Add results up as they come, neighbor to neighbor.
 
     Which two are added never depends on which came first, so neither does the rounding: a job in which a worker died
     returns the same bits. What waits is one result a level when they come in order.
     """
-    waiting: dict[tuple[int, int], Any] = {}
-    value = None
+    waiting: dict[tuple[int, int], Result] = {}
     for index, value in results:
         level, width = 0, count
         while width > 1:
@@ -80,7 +81,7 @@ def add_in_tree(count: int, results: Iterable[tuple[int, Any]]) -> Any:
                     waiting[level, index] = value
                     break
                 other = waiting.pop((level, sibling))
-                value = other + value if sibling < index else value + other
+                value = add(other, value) if sibling < index else add(value, other)
             level, index, width = level + 1, index // 2, (width + 1) // 2
     return value
 
@@ -93,12 +94,12 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Guarded:
+class Guarded(Generic[Unit, Result]):
     """Runs a unit on one thread and returns its error instead of raising it: retries are for workers that died."""
 
-    function: Callable[[Any], Any]
+    function: Callable[[Unit], Result]
 
-    def __call__(self, unit: Any) -> Any:
+    def __call__(self, unit: Unit) -> Result | Refused:
         one_thread()
         try:
             return self.function(unit)
@@ -108,7 +109,7 @@ class Guarded:
             return Refused(EngineError(f"{unit} failed with {type(error).__name__}: {error}"))
 
 
-def accepted(result: Any) -> Any:
+def accepted(result: Result | Refused) -> Result:
     """Return a result, or raise the error that its unit met."""
     if isinstance(result, Refused):
         raise result.error
@@ -126,7 +127,7 @@ def one_thread() -> None:
     pyarrow.set_io_thread_count(2)
 
 
-def packed(function: Any) -> bytes:
+def packed(function: Callable[..., object]) -> bytes:
     """Return a function as bytes, or say why it cannot travel."""
     try:
         return pickle.dumps(function, protocol=pickle.HIGHEST_PROTOCOL)

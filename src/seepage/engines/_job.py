@@ -2,10 +2,13 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from seepage._errors import InputError
 from seepage.engines._engine import Engine
+
+if TYPE_CHECKING:
+    import pyarrow.fs
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class Job:
     engine: Engine | None = None
     output: str | os.PathLike[str] | None = None
     resume: bool = False
-    filesystem: Any = None
+    filesystem: "pyarrow.fs.FileSystem | None" = None
     progress: bool | None = None
 
     def __post_init__(self) -> None:

@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
-from typing import Any
+from typing import TYPE_CHECKING
 
 from seepage._errors import EngineError, InputError
 from seepage.engines._engine import Engine, Guarded, Result, Unit, accepted, packed
 from seepage.engines._worker import Worker
 
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
+
 # Forking from a clean server is quick and copies no thread of the caller's.
-_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+_FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 
 
 def _cores() -> int:
@@ -59,13 +62,14 @@ class Local(Engine):
             raise InputError(f"workers must be at least 1, not {self.workers!r}.")
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
-        context = multiprocessing.get_context(_METHOD)
-        if _METHOD == "forkserver":
+        context: ForkServerContext | SpawnContext
+        context = multiprocessing.get_context("forkserver") if _FORKS else multiprocessing.get_context("spawn")
+        if _FORKS:
             context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
             _start_server()
         work = packed(Guarded(function))
         waiting = deque(range(len(units)))
-        busy: dict[Any, Worker] = {}
+        busy: dict[object, Worker] = {}
         idle: list[Worker] = []
         lost = 0
         try:
@@ -74,7 +78,7 @@ class Local(Engine):
                     worker = Worker.start(context, work)
                     busy[worker.pipe] = worker
                     worker.give(waiting.popleft(), units)
-                for pipe in wait(list(busy)):
+                for pipe in wait([worker.pipe for worker in busy.values()]):
                     worker = busy[pipe]
                     try:
                         result = worker.pipe.recv()

@@ -3,14 +3,18 @@
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import add
+from types import ModuleType
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from seepage._errors import EngineError, MissingExtraError
-from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, packed
+from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, packed
+from seepage.engines._watch import Watch, unwatched
 
-# Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
-_ARITY = 8
+if TYPE_CHECKING:
+    from ray.remote_function import RemoteFunction
+    from ray.types import ObjectRef
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Ray(Engine):
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
         ray, task, work = _ray(), self._task(_work), self._shared(function)
         waiting = iter(range(len(units)))
-        running: dict[Any, int] = {}
+        running: dict[ObjectRef[Result | Refused], int] = {}
         try:
             while True:
                 for index in waiting:
@@ -53,35 +57,36 @@ class Ray(Engine):
             for unfinished in running:
                 ray.cancel(unfinished, force=True)
 
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
-        ray, task, add, work = _ray(), self._task(_work), self._task(_add), self._shared(function)
-        leaves = sums = [task.remote(*work, unit) for unit in units]
+        ray, task, adding, work = _ray(), self._task(_work), self._task(_add), self._shared(function)
+        leaves: list[ObjectRef[Result | Refused]] = [task.remote(*work, unit) for unit in units]
+        sums = leaves
         while len(sums) > 1:
-            sums = [add.remote(*sums[at : at + _ARITY]) for at in range(0, len(sums), _ARITY)]
+            sums = [adding.remote(*sums[at : at + ARITY]) for at in range(0, len(sums), ARITY)]
         try:
             while leaves:
                 done, leaves = ray.wait(leaves, num_returns=1, fetch_local=False)
-                if watch is not None:
-                    watch(len(done))
-            return accepted(_get(sums[0]))  # type: ignore[no-any-return]
+                watch(len(done))
+            return accepted(_get(sums[0]))
         finally:
             for unfinished in leaves:
                 ray.cancel(unfinished, force=True)
 
     @staticmethod
-    def _shared(function: Callable[[Any], Any]) -> tuple[str, list[Any]]:
+    def _shared(function: Callable[[Unit], object]) -> "tuple[str, list[ObjectRef[bytes]]]":
         # In a list, so that a task receives the reference and a worker fetches the function once.
         return uuid4().hex, [_ray().put(packed(Guarded(function)))]
 
-    def _task(self, function: Callable[..., Any]) -> Any:
-        options: dict[str, Any] = {"num_cpus": 1, "max_retries": self.retries}
+    def _task(self, function: Callable[..., object]) -> "RemoteFunction":
+        options: dict[str, float] = {"num_cpus": 1, "max_retries": self.retries}
         if self.memory is not None:
             options["memory"] = self.memory
-        return _ray().remote(**options)(function)
+        task: RemoteFunction = _ray().remote(**options)(function)
+        return task
 
 
-def _ray() -> Any:
+def _ray() -> ModuleType:
     try:
         import ray
     except ImportError as error:
@@ -91,28 +96,29 @@ def _ray() -> Any:
     return ray
 
 
-def _get(reference: Any) -> Any:
+def _get(reference: "ObjectRef[Result]") -> Result:
     ray = _ray()
     try:
-        return ray.get(reference)
+        found: Result = ray.get(reference)
     except ray.exceptions.RayError as error:
         raise EngineError(f"Ray gave up on a unit of work: {error}") from error
+    return found
 
 
-_functions: dict[str, Callable[[Any], Any]] = {}
+_functions: dict[str, Callable[[object], object]] = {}
 
 
-def _work(key: str, shared: list[Any], unit: Any) -> Any:
+def _work(key: str, shared: "list[ObjectRef[bytes]]", unit: object) -> object:
     if key not in _functions:
         _functions.clear()
         _functions[key] = pickle.loads(_get(shared[0]))
     return _functions[key](unit)
 
 
-def _add(*parts: Any) -> Any:
+def _add(*parts: object) -> object:
     total = parts[0]
     for part in parts[1:]:
         if isinstance(total, Refused):
             return total
-        total = part if isinstance(part, Refused) else total + part
+        total = part if isinstance(part, Refused) else add(total, part)
     return total

@@ -1,17 +1,20 @@
 """Tasks on a Spark cluster."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from seepage._errors import EngineError, InputError, MissingExtraError
-from seepage.engines._engine import Engine, Guarded, Refused, Result, Unit, Watch, accepted, add_in_tree
+from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree
+from seepage.engines._watch import Watch, unwatched
 
-# Results that are added up in one task: a tree of this arity keeps both its depth and the driver's share small.
-_ARITY = 8
+if TYPE_CHECKING:
+    from pyspark import RDD, StatusTracker
+    from pyspark.sql import SparkSession
+
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
@@ -28,7 +31,7 @@ class Spark(Engine):
         A classic session; a Spark Connect session cannot run Python tasks.
     """
 
-    session: Any
+    session: "SparkSession"
 
     def __post_init__(self) -> None:
         try:
@@ -46,23 +49,26 @@ class Spark(Engine):
         return max(int(self.session.sparkContext.defaultParallelism), 1)
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
-        with self._results(function, units, None) as results:
+        with self._results(function, units, unwatched) as results:
             for index, result in self._collect(results):
                 yield index, accepted(result)
 
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch | None = None) -> Result:
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
         # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
         with self._results(function, units, watch) as sums:
             count = len(units)
-            while count > _ARITY:
-                count = -(-count // _ARITY)
+            while count > ARITY:
+                count = -(-count // ARITY)
                 sums = sums.map(_to_branch).groupByKey(count).map(_add_branch)
             found = sorted(self._collect(sums))
-            return add_in_tree(count, [(index, accepted(result)) for index, result in found])  # type: ignore[no-any-return]
+            return add_in_tree(count, [(index, accepted(result)) for index, result in found])
 
     @contextmanager
-    def _results(self, function: Callable[..., Any], units: Sequence[Any], watch: Watch | None) -> Iterator[Any]:
-        context = self.session.sparkContext
+    def _results(
+        self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch
+    ) -> Iterator["RDD[tuple[int, Result | Refused]]"]:
+        # Its own types do not know that None takes a property away.
+        context: Any = self.session.sparkContext
         shared = context.broadcast(Guarded(function))
         group, done = uuid4().hex, threading.Event()
         context.setJobGroup(group, "seepage")
@@ -80,7 +86,7 @@ class Spark(Engine):
             shared.unpersist()
 
     @staticmethod
-    def _collect(results: Any) -> list[tuple[int, Any]]:
+    def _collect(results: "RDD[tuple[int, Result]]") -> list[tuple[int, Result]]:
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -90,10 +96,10 @@ class Spark(Engine):
             raise EngineError(f"Spark gave up on a unit of work: {reason}") from error
 
 
-def _look(tracker: Any, group: str, watch: Watch | None, done: threading.Event) -> None:
+def _look(tracker: "StatusTracker", group: str, watch: Watch, done: threading.Event) -> None:
     """Tell `watch` how many tasks of the first stage have finished."""
     seen = 0
-    while watch is not None and not done.wait(_SECONDS_BETWEEN_LOOKS):
+    while watch is not unwatched and not done.wait(_SECONDS_BETWEEN_LOOKS):
         for job in tracker.getJobIdsForGroup(group):
             info = tracker.getJobInfo(job)
             stage = tracker.getStageInfo(min(info.stageIds)) if info is not None and len(info.stageIds) else None
@@ -102,11 +108,11 @@ def _look(tracker: Any, group: str, watch: Watch | None, done: threading.Event) 
                 seen = stage.numCompletedTasks
 
 
-def _to_branch(found: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
-    return found[0] // _ARITY, found
+def _to_branch(found: tuple[int, Result]) -> tuple[int, tuple[int, Result]]:
+    return found[0] // ARITY, found
 
 
-def _add_branch(branch: tuple[int, Any]) -> tuple[int, Any]:
+def _add_branch(branch: tuple[int, Iterable[tuple[int, Result | Refused]]]) -> tuple[int, Result | Refused]:
     parts = [result for _, result in sorted(branch[1], key=lambda found: found[0])]
     refused = [part for part in parts if isinstance(part, Refused)]
     return branch[0], refused[0] if refused else add_in_tree(len(parts), enumerate(parts))

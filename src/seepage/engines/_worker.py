@@ -8,8 +8,13 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
 
 _SECONDS_TO_LEAVE = 5.0
 
@@ -18,12 +23,12 @@ _SECONDS_TO_LEAVE = 5.0
 class Worker:
     """A process with a pipe of its own: what one worker spoils by dying, no other has to wait for."""
 
-    process: Any
-    pipe: Any
+    process: BaseProcess
+    pipe: Connection
     unit: int = -1
 
     @classmethod
-    def start(cls, context: Any, work: bytes) -> "Worker":
+    def start(cls, context: "ForkServerContext | SpawnContext", work: bytes) -> "Worker":
         """Start a process that will call `work`, a pickled function."""
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, work), daemon=True)
@@ -33,7 +38,7 @@ class Worker:
         theirs.close()
         return cls(process, ours)
 
-    def give(self, unit: int, units: Sequence[Any]) -> None:
+    def give(self, unit: int, units: Sequence[object]) -> None:
         """Send it a unit."""
         self.unit = unit
         # A worker that is dead already is noticed when its answer is read.
@@ -68,7 +73,7 @@ def _script_unseen(work: bytes) -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _serve(pipe: Any, work: bytes) -> None:
+def _serve(pipe: Connection, work: bytes) -> None:
     """Answer every unit that comes through the pipe, until it closes."""
     function = pickle.loads(work)
     parent = multiprocessing.parent_process()
@@ -80,6 +85,6 @@ def _serve(pipe: Any, work: bytes) -> None:
             pipe.send(function(pipe.recv()))
 
 
-def _outlive(parent: Any) -> None:
+def _outlive(parent: BaseProcess) -> None:
     parent.join()
     os._exit(1)

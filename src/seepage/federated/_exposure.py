@@ -5,13 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.federated._policy import LayerPolicy
 from seepage.federated._report import SUPPORT, WHOLE, Spread
 from seepage.federated._signal import Signal
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

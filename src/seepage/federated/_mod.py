@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from flwr.app import Context, Error, Message, MetricRecord
@@ -28,6 +28,7 @@ from seepage.federated._update import State, Update, received
 from seepage.network import _layers, layer_sensitivity
 from seepage.network._losses import Loss
 
+Target = Literal["label", "output", "input"]
 OnBreach = Literal["refuse", "drop", "noise"]
 Data = Callable[[Message, Context], Examples]
 Training = LocalTraining | Callable[[Message, Context], LocalTraining]
@@ -47,7 +48,7 @@ def leakage_mod(
     on_breach: OnBreach,
     people: int | None = None,
     probes: int = 1,
-    wrt: Literal["label", "output", "input"] = "label",
+    wrt: Target = "label",
     ledger: str | PathLike[str] | None = None,
 ) -> Mod:
     """Return a mod for a Flower `ClientApp` that measures each update before it leaves, and enforces limits on it.
@@ -129,7 +130,7 @@ class _Guard:
     on_breach: OnBreach
     people: int | None
     probes: int
-    wrt: Literal["label", "output", "input"]
+    wrt: Target
     ledger: Path | None
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
@@ -245,7 +246,7 @@ class _Guard:
         return replace(exposure, noise={**exposure.noise, **needed})
 
 
-def _sensitivity(network: nn.Module, loss: Loss, x: Any, y: Any, wrt: Any) -> dict[str, float]:
+def _sensitivity(network: nn.Module, loss: Loss, x: torch.Tensor, y: torch.Tensor, wrt: Target) -> dict[str, float]:
     found = layer_sensitivity(network, loss, x, y, wrt=wrt, norm="fro")
     return dict(zip(column_values(found["name"]), map(float, column_values(found["sensitivity"])), strict=True))
 

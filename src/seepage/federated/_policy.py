@@ -76,7 +76,7 @@ class LayerPolicy:
                 if value is not None and not 0 < value < math.inf:
                     raise InputError(f"The limit on {quantity} of {name} must be a positive number, not {value!r}.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Read-only views cannot be pickled; what they show can.
         limits = {name: getattr(self, name) for name in (*QUANTITIES, *WHOLE)}
         return _policy, ({k: dict(v) if isinstance(v, Mapping) else v for k, v in limits.items()},)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 SUPPORT = 10
 """People that any reported number is the mean of, at least."""

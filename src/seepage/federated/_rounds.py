@@ -1,6 +1,5 @@
 """What the rounds of a federation gave away, as the server sees it."""
 
-import importlib.util
 from collections.abc import Iterable
 from os import PathLike
 
@@ -8,7 +7,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from seepage._tables import Frame, frame
+from seepage._tables import Frame, default_library, frame
 from seepage._writing import write_file
 from seepage.federated._mod import REFUSED
 from seepage.federated._page import page
@@ -74,10 +73,9 @@ class Rounds:
         failed (the client did) or unmeasured (a client without the mod). Numbers of a dropped layer are those it would
         have had; of a noised one, those with the noise.
         """
-        library = "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
         columns = {name: [getattr(row, name) for row in self._rows] for name in ("round", "client", "layer", "action")}
         columns |= {name: [row.number(name) for row in self._rows] for name in (*NUMBERS, *OVERALL)}
-        return frame({**columns, "reason": [row.reason for row in self._rows]}, library)
+        return frame({**columns, "reason": [row.reason for row in self._rows]}, default_library())
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from torch import nn
 from torch.autograd import forward_ad
 
 from seepage._errors import InputError, UnsupportedError
+from seepage._tables import Array
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers
 from seepage.network._clipping import Clipping, clipping_of
@@ -28,7 +29,6 @@ from seepage.network._susceptibility import squared_norms
 from seepage.network._tangents import Carrier, Products
 from seepage.network._updates import Update
 
-Array = NDArray[np.float64]
 Tensor = torch.Tensor
 Examples = tuple[Tensor, Tensor]
 

@@ -2,11 +2,12 @@
 
 import json
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from flwr.app import ConfigRecord, Context
+
+from seepage._writing import write_file
 
 _RECORD = "seepage.spent"
 
@@ -35,6 +36,4 @@ class Spent:
         total = self.squares() + dfil**2
         self.context.state[_RECORD] = ConfigRecord({"squares": total if math.isfinite(total) else math.inf})
         if self.file is not None:
-            draft = self.file.with_suffix(self.file.suffix + ".part")
-            draft.write_text(json.dumps({"squares": total}), encoding="utf-8")
-            os.replace(draft, self.file)
+            write_file(self.file, json.dumps({"squares": total}))

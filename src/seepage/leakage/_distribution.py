@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ranks = NDArray[np.integer[Any]] | Array
+from seepage._tables import Array
+
+Ranks = NDArray[np.integer] | Array
 
 _RELATIVE_ERROR = 1e-3
 _LOG_WIDTH = float(np.log((1 + _RELATIVE_ERROR) / (1 - _RELATIVE_ERROR)))

@@ -1,7 +1,6 @@
 """The ways in which people are grouped, each with its name."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
 
 import narwhals as nw
 
@@ -11,7 +10,7 @@ from seepage.leakage._information import Information
 from seepage.leakage.types import By
 
 
-def groupings(information: Information, groups: Any) -> Iterator[tuple[str, Mapping[Hashable, Distribution]]]:
+def groupings(information: Information, groups: object) -> Iterator[tuple[str, Mapping[Hashable, Distribution]]]:
     """Yield the name of each way of grouping people, with the distribution of eta in each of its groups.
 
     Parameters
@@ -25,7 +24,7 @@ def groupings(information: Information, groups: Any) -> Iterator[tuple[str, Mapp
         yield name, information.groups(by)
 
 
-def _columns(information: Information, groups: Any) -> Iterator[tuple[str, By]]:
+def _columns(information: Information, groups: object) -> Iterator[tuple[str, By]]:
     if groups is None:
         if information.people.grouping is not None:
             yield information.people.grouping, None
@@ -33,8 +32,11 @@ def _columns(information: Information, groups: Any) -> Iterator[tuple[str, By]]:
     if isinstance(groups, str):
         yield groups, groups
         return
-    listed = isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups)
-    if listed and len(groups) != information.count:
+    if (
+        isinstance(groups, list | tuple)
+        and len(groups) != information.count
+        and all(isinstance(name, str) for name in groups)
+    ):
         yield from ((name, name) for name in groups)
         return
     if isinstance(groups, Mapping):

@@ -3,16 +3,14 @@
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Column, Frame, frame
+from seepage._tables import Array, Column, Frame, frame
 from seepage.leakage._distribution import Distribution, Values
 
-Array = NDArray[np.float64]
 _STATISTICS = ("mean", "median", "max")
 
 
@@ -25,7 +23,7 @@ def split(values: Array, labels: Column) -> dict[Hashable, Distribution]:
     return {names[i]: Values.of(parts[i]) for i in _in_order(names)}
 
 
-def _coded(labels: Column) -> tuple[list[Hashable], NDArray[np.integer[Any]]]:
+def _coded(labels: Column) -> tuple[list[Hashable], NDArray[np.integer]]:
     """Return each label once, and for each person which it is."""
     if labels.dtype.kind not in "OU":
         _refuse_missing(labels.dtype.kind in "fc" and bool(np.isnan(labels).any()))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.leakage._distribution import Distribution
-
-Array = NDArray[np.float64]
 
 _MOST_BARS = 36
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
-from seepage._tables import Column
+from seepage._tables import Array, Column
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
 from seepage.leakage.types import Assurance, By, Kind, Variance, Who
 from seepage.meaning import Guarantee
 
-Array = NDArray[np.float64]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
     """How far the release moves, in units of its noise, when one person's attribute takes another value."""
 
-    values: tuple[Any, ...]
+    values: tuple[Hashable, ...]
     truth: NDArray[np.intp]
     """Which of the values each record has; -1 if none of them."""
     distance: Array
@@ -60,7 +60,7 @@ class Distances:
         found = self._of_people(np.where(self.absent, never, values), choose)
         return np.where(self._of_people(self.absent, np.logical_and), np.nan, found)
 
-    def _of_people(self, values: Column, choose: np.ufunc) -> Column:
+    def _of_people(self, values: NDArray[Scalar], choose: np.ufunc) -> NDArray[Scalar]:
         if self.person is None:
             return values
         order = np.argsort(self.person, kind="stable")
@@ -145,7 +145,7 @@ class Information(ABC):
         """Return eta of the joint release about a set of people, for all attributes or one."""
 
     @abstractmethod
-    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+    def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         """Return how far the release moves when one person's attribute takes another value, exactly."""
 
     @abstractmethod

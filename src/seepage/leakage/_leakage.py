@@ -1,15 +1,14 @@
 """The one result that every measurement returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Frame, frame
+from seepage._tables import Array, Frame, frame
 from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
@@ -18,8 +17,6 @@ from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import Assurance, By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,8 +101,8 @@ class Leakage:
         self,
         attribute: str,
         *,
-        values: Sequence[Any] | None = None,
-        prior: Literal["data"] | Mapping[Any, float] | None = None,
+        values: Sequence[Hashable] | None = None,
+        prior: Literal["data"] | Mapping[Hashable, float] | None = None,
     ) -> Frame:
         """Return how often the best attacker, who knows all else, tells a person's true value from another one.
 
@@ -243,7 +240,7 @@ class Leakage:
         return f"Leakage({self.information.count} people, {len(names)} private attributes, {self.assurance})"
 
 
-def _odds(found: Distances, prior: Literal["data"] | Mapping[Any, float] | None) -> Array:
+def _odds(found: Distances, prior: Literal["data"] | Mapping[Hashable, float] | None) -> Array:
     """Return the prior odds of each value to each other one."""
     if prior is None:
         share = np.ones(len(found.values))

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,20 @@ from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, Frame, Listed, Table, column_name, column_values, default_library, frame, is_missing
 from seepage.leakage.types import By, Who
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ids: TypeAlias = "pd.Index | Column | None"
+"""What rows are called, one id each; None if they are only numbered."""
+
 
 class People(ABC):
     """Who the rows are, and in which library their frames are made."""
 
     @property
     @abstractmethod
-    def ids(self) -> Any:
-        """What the rows are called, one id each; None if they are only numbered."""
+    def ids(self) -> Ids:
+        """What the rows are called."""
 
     @property
     @abstractmethod
@@ -56,7 +62,7 @@ class PeopleInMemory(People):
         The library of their frames.
     """
 
-    ids: Listed = None
+    ids: Ids = None
     library: str = ""
     name: str = "id"
     """What the ids are called."""
@@ -83,10 +89,10 @@ class PeopleInMemory(People):
         library = table.library or default_library()
         if ids is None:
             _refuse_repeated(table.index)
-            names, person = table.index, None
+            found = cls(table.index, library, table=table, others=others, grouping=grouping)
         else:
             names, person = _merged(_listed(ids, len(table), "ids="))
-        found = cls(names, library, table=table, others=others, grouping=grouping, person=person)
+            found = cls(names, library, table=table, others=others, grouping=grouping, person=person)
         if grouping is not None:
             found.labels(grouping)
         return found
@@ -130,27 +136,28 @@ class PeopleInMemory(People):
             if not mask.any():
                 raise InputError(f"Nobody has {dict(who)!r}: nothing can be said about nobody.")
             return mask
-        mask = self._aligned(who, "joint")
-        if mask.dtype != np.bool_ or mask.shape != (count,):
+        given = self._aligned(who, "joint")
+        if given.dtype != np.bool_ or given.shape != (count,):
             raise InputError(
-                f"joint needs True or False for each of the {count} people, not {mask.dtype} of shape {mask.shape}."
+                f"joint needs True or False for each of the {count} people, not {given.dtype} of shape {given.shape}."
             )
-        if not mask.any():
+        if not given.any():
             raise InputError("joint was given an empty set of people: nothing can be said about nobody.")
-        return mask
+        return np.asarray(given, dtype=np.bool_)
 
-    def _aligned(self, given: Any, what: str) -> NDArray[Any]:
+    def _aligned(self, given: object, what: str) -> Column:
         """Return a value for each person in their order; a pandas series says itself whose each value is."""
-        values, index = column_values(given), getattr(given, "index", None)
-        if hasattr(given, "iloc") and index is not None:
-            values = self._by_index(given, index, values, what)
+        values = column_values(given)
+        if hasattr(given, "iloc"):
+            values = self._by_index(given, values, what)
         if self.person is not None and values.shape == self.person.shape:
             values = self._of_people(values, what)
         return values
 
-    def _by_index(self, given: Any, index: Any, values: NDArray[Any], what: str) -> NDArray[Any]:
+    def _by_index(self, given: Any, values: Column, what: str) -> Column:
         import pandas as pd
 
+        index = given.index
         of_rows = None if self.table is None else self.table.index
         named = [pd.Index(each) for each in (self.ids, of_rows) if each is not None]
         # Rows without an index of their own are only numbered.
@@ -158,9 +165,6 @@ class PeopleInMemory(People):
         strange = len(index) not in map(len, named)
         if numbered or strange or any(index.equals(each) for each in named):
             # What is too long or too short is refused by whoever asked.
-            return values
-        if all(len(index) != len(each) for each in named):
-            # Too few or too many, which whoever asked says.
             return values
         for each in named:
             if len(index) == len(each) and index.is_unique and each.is_unique and index.isin(each).all():
@@ -171,9 +175,10 @@ class PeopleInMemory(People):
             "alone, in the order of the rows: .to_numpy()."
         )
 
-    def _of_people(self, values: NDArray[Any], what: str) -> NDArray[Any]:
+    def _of_people(self, values: Column, what: str) -> Column:
         """Return the value that all rows of each person have in common."""
         assert self.person is not None
+        assert self.ids is not None
         first = np.unique(self.person, return_index=True)[1]
         differ = values != values[first][self.person]
         if np.any(differ):
@@ -183,11 +188,11 @@ class PeopleInMemory(People):
             )
         return values[first]
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Column:
         values = self._row_column(name)
         return values if self.person is None else self._of_people(values, f"The column {name!r}")
 
-    def _row_column(self, name: str) -> NDArray[Any]:
+    def _row_column(self, name: str) -> Column:
         if name in self.others:
             return self.others[name]
         if self.table is None:
@@ -200,7 +205,7 @@ class PeopleInMemory(People):
         return self.table.column(name)
 
 
-def _refuse_repeated(index: Any) -> None:
+def _refuse_repeated(index: "pd.Index | None") -> None:
     """Refuse a pandas index that names two rows alike: they may be strangers."""
     if index is None or index.is_unique:
         return
@@ -212,7 +217,7 @@ def _refuse_repeated(index: Any) -> None:
     )
 
 
-def _merged(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+def _merged(ids: Column) -> tuple[Column, NDArray[np.intp] | None]:
     """Return each id once, in the order of the rows, and whose each row is, if somebody has several."""
     listed = ids.tolist()
     if any(is_missing(each) for each in listed):
@@ -224,12 +229,12 @@ def _merged(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
     return ids[np.unique(person, return_index=True)[1]], person
 
 
-def _few(index: Any) -> str:
+def _few(index: "pd.Index") -> str:
     listed = [repr(each) for each in index[:3].tolist()]
     return ", ".join(listed) + (", ..." if len(index) > 3 else "")
 
 
-def _listed(values: Any, count: int, what: str) -> NDArray[Any]:
+def _listed(values: object, count: int, what: str) -> Column:
     listed = column_values(values)
     if listed.ndim != 1 or len(listed) != count:
         raise InputError(f"{what} must name each of the {count} rows of X once; it has shape {listed.shape}.")

@@ -1,7 +1,6 @@
 """One release in every currency: Fisher information, error floors, and differential privacy, with what each assumes."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,34 +15,18 @@ _EVERYONE = "Holds for everybody, whatever the data: the worst case."
 
 def translate(
     information: Information, delta: float, input_norm: float | None, interval: Mapping[str, tuple[float, float]]
-) -> dict[str, list[Any]]:
+) -> dict[str, list[str | float]]:
     """Return the columns of the translation table."""
     rows: list[tuple[str, str, float, str, str]] = []
     examples = information.examples()
+    people = (("median person", np.nanmedian), ("most exposed person", np.nanmax))
     for name, meaning in (
         ("eta", "1/eta bounds the standard error of a guess of any direction"),
         ("dfil", "1/dfil^2 bounds the mean squared error per value"),
     ):
-        rows += [
-            (name, "median person", float(np.nanmedian(examples[name])), meaning, _UNBIASED),
-            (name, "most exposed person", float(np.nanmax(examples[name])), meaning, _UNBIASED),
-        ]
-    rows += [
-        (
-            "RMSE floor",
-            "median person",
-            float(1 / np.nanmedian(examples["dfil"])),
-            "in mixed units of all values",
-            _UNBIASED,
-        ),
-        (
-            "RMSE floor",
-            "most exposed person",
-            float(1 / np.nanmax(examples["dfil"])),
-            "in mixed units of all values",
-            _UNBIASED,
-        ),
-    ]
+        rows += [(name, who, float(of(examples[name])), meaning, _UNBIASED) for who, of in people]
+    unit = "in mixed units of all values"
+    rows += [("RMSE floor", who, float(1 / of(examples["dfil"])), unit, _UNBIASED) for who, of in people]
     attributes, variances = information.attributes(), information.variances()
     for name, variance in variances.items():
         worst = np.nanmax(attributes[name])

@@ -1,7 +1,7 @@
 """What the questions to a measurement are made of."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 Assurance = Literal["exact", "estimated", "heuristic"]
 """Whether numbers are exact, estimated (with a standard error), or heuristic."""
@@ -11,7 +11,7 @@ Prior = Literal["data"] | Mapping[str, float] | None
 """What is known before the release: the variances of the data, those of a mapping, or nothing."""
 Variance = float | tuple[float, ...]
 """Of an attribute: one number, or one for each of several numbers that it is."""
-By = Any
+By = object
 """Groups of people: the name of a column, a label for each person, or None for the groups that `measure` was given."""
-Who = Any
+Who = object
 """Some people: None for everyone, a mapping from columns to values, or True and False for each person."""

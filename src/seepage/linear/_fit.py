@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import Pipeline
@@ -31,7 +30,7 @@ def fit(
     features: Sequence[str] | None = None,
     sample_weight: Listed = None,
     job: Job | None = None,
-) -> Any:
+) -> BaseEstimator:
     """Fit a linear model exactly, by Newton's method on sums over the rows.
 
     Scikit-learn's solvers need all rows in memory and stop near the minimizer; this needs one batch, and stops at it.
@@ -86,7 +85,7 @@ def fit(
     blank = _blank(preprocess, estimator, source, named)
     found: Fit[Rows] = Fit.assembled(_joined(preprocess, blank), source)
     if job is not None and job.engine is not None and isinstance(found.rows, InMemory):
-        found = replace(found, rows=OnEngine(found.rows, job.engine))
+        found = replace(found, rows=replace(found.rows, mover=OnEngine(job.engine)))
     if isinstance(found.problem.loss, TweedieIdentity):
         _start_inside(found)
     return _joined(preprocess, _filled(blank, found, found.minimize(start_is_fit=False)))
@@ -103,7 +102,7 @@ def _check_preprocessing(preprocess: Model) -> None:
         ) from None
 
 
-def _blank(preprocess: Model, estimator: Model, source: Source[Rows], named: bool) -> Any:
+def _blank(preprocess: Model, estimator: Model, source: Source[Rows], named: bool) -> BaseEstimator:
     """Return a copy of an estimator that is fitted in form, with all parameters zero."""
     blank = clone(estimator)
     names, outputs = source.header.names, source.outputs()
@@ -131,7 +130,7 @@ def _start_inside(found: Fit[Rows]) -> None:
     found.problem.parameters[-1] = 1.0
 
 
-def _filled(blank: Model, found: Fit[Rows], minimizer: Minimizer) -> Any:
+def _filled(blank: Model, found: Fit[Rows], minimizer: Minimizer) -> BaseEstimator:
     """Write a minimizer into an estimator as scikit-learn would have."""
     published = (minimizer.parameters @ found.problem.basis.T).T
     coefficients, intercept = published, np.zeros(len(published))
@@ -148,5 +147,5 @@ def _filled(blank: Model, found: Fit[Rows], minimizer: Minimizer) -> Any:
     return blank
 
 
-def _joined(preprocess: Model, estimator: Model) -> Any:
+def _joined(preprocess: Model, estimator: Model) -> BaseEstimator:
     return estimator if preprocess is None else Pipeline([*preprocess.steps, ("model", estimator)])

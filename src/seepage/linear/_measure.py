@@ -12,7 +12,6 @@ from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Release, SourceInMemory
 from seepage.linear.objective import check_supported
-from seepage.linear.rows import RowsInMemory
 
 
 def measure(
@@ -90,10 +89,9 @@ def measure(
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
         return measure_files(model, SourceInFiles.of(X, roles, columns, job), noise, public_label, attributes, numbers)
     refuse_in_memory(target, job)
-    found = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
-    fit: Fit[RowsInMemory] = found
+    fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
     if job is not None and job.engine is not None:
-        fit = replace(fit, rows=OnEngine(found.rows, job.engine))
+        fit = replace(fit, rows=replace(fit.rows, mover=OnEngine(job.engine)))
     release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label, numbers)
     given = Table.of(X)
     information = LinearInformation(

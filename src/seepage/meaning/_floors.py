@@ -1,14 +1,12 @@
 """From information to the smallest error an attacker can have."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
 
-def unbiased_floor(eta: ArrayLike) -> Any:
+def unbiased_floor(eta: ArrayLike) -> Array:
     """Return 1/eta: the smallest standard deviation of any unbiased guess (eq. 5.1).
 
     Examples
@@ -21,7 +19,7 @@ def unbiased_floor(eta: ArrayLike) -> Any:
         return 1.0 / np.asarray(eta, dtype=np.float64)
 
 
-def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Any:
+def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Array:
     """Return the smallest root mean square error of any guess by an attacker with a Gaussian prior.
 
     The van Trees inequality (eq. 5.3), MSE >= 1 / (eta^2 + 1/variance), with the information at the realized value in
@@ -41,7 +39,7 @@ def van_trees_floor(eta: ArrayLike, variance: ArrayLike) -> Any:
         )
 
 
-def variance_left(eta: ArrayLike, variance: ArrayLike) -> Any:
+def variance_left(eta: ArrayLike, variance: ArrayLike) -> Array:
     """Return the share of the prior variance that is left after the release, 1 / (1 + variance eta^2) (eq. 5.4)."""
     information = np.square(np.asarray(eta, dtype=np.float64))
     with np.errstate(invalid="ignore"):
@@ -50,7 +48,7 @@ def variance_left(eta: ArrayLike, variance: ArrayLike) -> Any:
     return 1.0 / (1.0 + np.where(information == 0, 0.0, told))
 
 
-def beyond_range(floor: ArrayLike, length: float) -> Any:
+def beyond_range(floor: ArrayLike, length: float) -> Array:
     """Return the floor, infinite where it exceeds half the length of the interval that the value is known to lie in.
 
     The middle of the interval is never off by more than that, so such a bound says nothing beyond the range itself

@@ -1,13 +1,11 @@
 """From the distance of two releases to how often an attacker tells them apart."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 
-def success_rate(distance: ArrayLike, odds: ArrayLike = 1.0) -> Any:
+def success_rate(distance: ArrayLike, odds: ArrayLike = 1.0) -> NDArray[np.float64]:
     """Return how often the best attacker tells value A from value B, all else known.
 
     The release is Gaussian around the one or the other minimizer, `distance` noise units apart, so the likelihood ratio

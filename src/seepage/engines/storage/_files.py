@@ -2,11 +2,10 @@
 
 import fnmatch
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnreadableError
+
+Path = str | os.PathLike[str]
+Paths = Path | Iterable[Path]
+"""Each of them a file, a folder, or a pattern such as \"people/*.parquet\"; or a URI of these."""
 
 # Enough work that starting it costs nothing, little enough that repeating it after a failure costs little.
 _UNIT_BYTES = 2**26
@@ -55,7 +58,7 @@ class Files:
     units: tuple[Unit, ...]
 
     @classmethod
-    def of(cls, source: Any, filesystem: pa.fs.FileSystem | None = None) -> "Files":
+    def of(cls, source: Paths, filesystem: pa.fs.FileSystem | None = None) -> "Files":
         """Find the files and read their footers.
 
         Parameters
@@ -91,12 +94,12 @@ class Files:
         """The number of rows."""
         return sum(unit.rows for unit in self.units)
 
-    def column(self, name: str) -> NDArray[Any]:
+    def column(self, name: str) -> NDArray[np.generic]:
         """Return one column of all rows, for those who hold a number of each row anyway."""
         whole = pa.dataset.dataset(list(self.paths), filesystem=self.filesystem, format="parquet")
         return np.asarray(whole.to_table(columns=[name]).column(0).to_numpy())
 
-    def positions(self, paths: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.intp]:
+    def positions(self, paths: NDArray[np.str_], rows: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return where rows of single files stand among all rows."""
         first: dict[str, int] = {}
         seen = 0

@@ -1,10 +1,10 @@
 """One Parquet file a unit of work, whole or not there at all."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -28,7 +28,12 @@ class Output:
 
     @classmethod
     def of(
-        cls, path: Any, job: Mapping[str, Any], *, resume: bool, filesystem: pa.fs.FileSystem | None = None
+        cls,
+        path: str | os.PathLike[str],
+        job: Mapping[str, object],
+        *,
+        resume: bool,
+        filesystem: pa.fs.FileSystem | None = None,
     ) -> "Output":
         """Make the folder and note the job in it; continue only the same job, and only when asked to."""
         home, place = resolve(str(path), filesystem)
@@ -135,7 +140,7 @@ class Output:
             ) from error
 
 
-def _check_same_job(path: str, earlier: Mapping[str, Any], job: Mapping[str, Any], resume: bool) -> None:
+def _check_same_job(path: str, earlier: Mapping[str, object], job: Mapping[str, object], resume: bool) -> None:
     if not resume:
         raise InputError(f"output={path!r} holds an earlier job. Name another folder, or continue with resume=True.")
     for key in sorted({*earlier, *job}):

@@ -8,11 +8,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from seepage._amounts import clock
-from seepage.engines._engine import Watch
+from seepage.engines._watch import Watch, unwatched
 
 _SECONDS_BETWEEN_LINES = 0.5
 
-Display = Callable[[str, int], AbstractContextManager[Watch | None]]
+Display = Callable[[str, int], AbstractContextManager[Watch]]
 """Is told what is done and in how many units, and shows it until it is left."""
 _display: ContextVar[Display | None] = ContextVar("seepage_display", default=None)
 
@@ -27,10 +27,10 @@ def shown_on(display: Display) -> Iterator[None]:
         _display.reset(token)
 
 
-def followed(what: str, units: int) -> AbstractContextManager[Watch | None]:
-    """Return a context that yields a function to tell of finished units, if a display is there to show them."""
+def followed(what: str, units: int) -> AbstractContextManager[Watch]:
+    """Return a context that yields a function to tell of finished units: a display, if there is one, shows them."""
     display = _display.get()
-    return nullcontext() if display is None else display(what, units)
+    return nullcontext(unwatched) if display is None else display(what, units)
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Progress:
     """By default only to a terminal."""
 
     @contextmanager
-    def of(self, what: str, units: int, *, called: str = "units") -> Iterator[Watch | None]:
+    def of(self, what: str, units: int, *, called: str = "units") -> Iterator[Watch]:
         """Yield a function to tell of finished units."""
         if self.wanted is not False and _display.get() is not None:
             with followed(what, units) as shown:
                 yield shown
             return
         if not (sys.stderr.isatty() if self.wanted is None else self.wanted):
-            yield None
+            yield unwatched
             return
         start, done, last = time.monotonic(), 0, 0.0
 

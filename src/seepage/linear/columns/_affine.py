@@ -6,9 +6,9 @@ attribute. A level is known by the values that it stands for, never by its place
 and group different ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ class Coordinate(NamedTuple):
     """One private number: a raw column, or whether it has one of some values."""
 
     column: int
-    level: tuple[Any, ...] | None = None
+    level: tuple[Hashable, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Affine:
     offset: Array
     """t, shape (features,); NaN where a feature says which cells are missing, which differs from row to row."""
     coordinates: tuple[Coordinate, ...]
-    markers: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    markers: Mapping[int, tuple[Hashable, ...]] = field(default_factory=dict)
     """What stands for a missing value in a raw column, besides NaN and None."""
 
     @classmethod
@@ -76,7 +76,7 @@ class Affine:
         coordinate = self.coordinates[int(row.coords[1][0])]
         return coordinate.column if coordinate.level is None else None
 
-    def marked(self, columns: Sequence[int], marker: Any) -> "Affine":
+    def marked(self, columns: Sequence[int], marker: Hashable) -> "Affine":
         """Return the map with one more value that stands for a missing one in some columns."""
         found = {column: (*self.markers.get(column, ()), marker) for column in columns}
         return replace(self, markers={**self.markers, **found})
@@ -86,7 +86,7 @@ class Affine:
         matrix = sparse.vstack([self.matrix, sparse.csr_array((count, self.matrix.shape[1]))], format="csr")
         return replace(self, matrix=matrix, offset=np.concatenate([self.offset, np.full(count, np.nan)]))
 
-    def encoded(self, columns: Sequence[int], levels: Sequence[Sequence[tuple[Any, ...]]]) -> "Affine":
+    def encoded(self, columns: Sequence[int], levels: Sequence[Sequence[tuple[Hashable, ...]]]) -> "Affine":
         """Return one-hot features of raw columns: for each column in turn, one for each of its levels.
 
         A level without values stands for a missing one.
@@ -113,7 +113,7 @@ class Affine:
             blocks.append((part.matrix @ turn.tocsr()).tocsr())
         matrix = sparse.vstack(blocks, format="csr") if blocks else sparse.csr_array((0, 0))
         offset = np.concatenate([part.offset for part in parts]) if parts else np.zeros(0)
-        markers: dict[int, tuple[Any, ...]] = {}
+        markers: dict[int, tuple[Hashable, ...]] = {}
         for part in parts:
             for column, found in part.markers.items():
                 markers[column] = tuple(dict.fromkeys([*markers.get(column, ()), *found]))
@@ -142,11 +142,11 @@ def _common(coordinates: Sequence[Coordinate]) -> dict[Coordinate, tuple[Coordin
 
     One encoder may put rare values together that another tells apart.
     """
-    holders: dict[tuple[int, Any], set[Coordinate]] = {}
+    holders: dict[tuple[int, Hashable], set[Coordinate]] = {}
     for coordinate in coordinates:
         for value in coordinate.level or ():
             holders.setdefault((coordinate.column, value), set()).add(coordinate)
-    pieces: dict[tuple[int, frozenset[Coordinate]], list[Any]] = {}
+    pieces: dict[tuple[int, frozenset[Coordinate]], list[Hashable]] = {}
     for (column, value), sharing in holders.items():
         pieces.setdefault((column, frozenset(sharing)), []).append(value)
     found: dict[Coordinate, list[Coordinate]] = {c: [c] if c.level is None else [] for c in coordinates}

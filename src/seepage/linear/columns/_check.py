@@ -4,13 +4,14 @@ A class says how its steps are read; an object of it may do something else (a me
 was filled in, a value that was cut off). So the map is compared with what `transform` returned, for every row.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import TypeAlias
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import TransformerMixin
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
@@ -19,6 +20,7 @@ from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._steps import through
 
 Array = NDArray[np.float64]
+Features: TypeAlias = Array | sparse.csr_array
 Missing = Mapping[int, NDArray[np.bool_]]
 """For each raw column that lacks a value somewhere, which rows lack it."""
 
@@ -42,7 +44,9 @@ def missing_cells(affine: Affine, table: Table) -> Missing:
     return found
 
 
-def check_map(affine: Affine, table: Table, features: Any, missing: Missing, preprocess: Any, start: int) -> None:
+def check_map(
+    affine: Affine, table: Table, features: Features, missing: Missing, preprocess: TransformerMixin, start: int
+) -> None:
     """Refuse features that are not the map of the rows they were made of.
 
     Parameters
@@ -73,7 +77,9 @@ def check_map(affine: Affine, table: Table, features: Any, missing: Missing, pre
     )
 
 
-def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -> tuple[int, int, float, float] | None:
+def _difference(
+    affine: Affine, table: Table, features: Features, missing: Missing
+) -> tuple[int, int, float, float] | None:
     """Return where features differ from the map: row, feature, what is there, what should be."""
     if _only_scales(affine, table, features):
         matrix = affine.matrix
@@ -84,7 +90,7 @@ def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -
     is_level = np.array([coordinate.level is not None for coordinate in affine.coordinates], dtype=bool)
     to_numbers, to_levels = affine.matrix[:, ~is_level], affine.matrix[:, is_level]
     if sparse.issparse(features) and not affine.offset.any():
-        mapped: Any = sparse.csr_array(numbers) @ to_numbers.T + levels @ to_levels.T
+        mapped = sparse.csr_array(numbers) @ to_numbers.T + levels @ to_levels.T
         apart = np.abs(sparse.csr_array(features) - mapped)
         if not apart.nnz or apart.max() <= _DOUBLE * np.abs(features).max():
             return None
@@ -93,7 +99,7 @@ def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -
         mapped = _turned(numbers, to_numbers) + affine.offset
         if is_level.any():
             mapped += (levels @ to_levels.T).toarray()
-    given = features.toarray() if sparse.issparse(features) else features
+    given = features if isinstance(features, np.ndarray) else features.toarray()
     gap = np.abs(given - mapped)
     size = np.maximum(given.max(axis=0, initial=0.0), -given.min(axis=0, initial=0.0))
     if (gap.max(axis=0, initial=0.0) <= _DOUBLE * size).all():
@@ -111,7 +117,7 @@ def _difference(affine: Affine, table: Table, features: Any, missing: Missing) -
     return int(row), int(feature), float(given[row, feature]), float(mapped[row, feature])
 
 
-def _only_scales(affine: Affine, table: Table, features: Any) -> bool:
+def _only_scales(affine: Affine, table: Table, features: Features) -> bool:
     """Return whether each feature is one raw number, scaled and shifted: the plainest and largest case."""
     arrays = isinstance(table.native, np.ndarray) and isinstance(features, np.ndarray)
     if not arrays or table.native.dtype != np.float64 or not (np.diff(affine.matrix.indptr) == 1).all():
@@ -132,7 +138,7 @@ def _scaled_alike(raw, columns, scale, offset, features, tolerance):  # type: ig
     return wrong == 0
 
 
-def _turned(numbers: Any, matrix: sparse.csr_array) -> Array:
+def _turned(numbers: Features, matrix: sparse.csr_array) -> Array:
     """Return numbers times the transpose of a matrix, which most often holds one number a row."""
     if sparse.issparse(numbers):
         return np.asarray((numbers @ matrix.T).toarray())
@@ -147,12 +153,12 @@ def _turned(numbers: Any, matrix: sparse.csr_array) -> Array:
     return found
 
 
-def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Any, sparse.csr_array]:
+def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Features, sparse.csr_array]:
     """Return the coordinates of some rows: those that are numbers, and indicators of levels; 0 where missing."""
     numbers = [c.column for c in affine.coordinates if c.level is None]
     if not table.is_frame and table.native.dtype.kind != "O":
         every = numbers == list(range(table.native.shape[1]))
-        held: Any = table.native if every else table.native[:, numbers]
+        held = table.native if every else table.native[:, numbers]
         values = held if sparse.issparse(held) else np.array(held, dtype=np.float64, copy=True if missing else None)
     else:
         values = np.empty((len(table), len(numbers)))
@@ -164,7 +170,7 @@ def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Any, sparse
     for i, column in enumerate(numbers):
         if column in missing and not sparse.issparse(values):
             values[missing[column], i] = 0.0
-    codes: dict[int, dict[Any, int]] = {}
+    codes: dict[int, dict[Hashable, int]] = {}
     levels = [coordinate for coordinate in affine.coordinates if coordinate.level is not None]
     for i, coordinate in enumerate(levels):
         codes.setdefault(coordinate.column, {}).update(dict.fromkeys(coordinate.level or (), i))
@@ -186,7 +192,7 @@ def _is_single(table: Table) -> bool:
     return table.native.dtype in (np.float32, np.float16)
 
 
-def _guilty(preprocess: Any, table: Table) -> str:
+def _guilty(preprocess: TransformerMixin, table: Table) -> str:
     """Return the first step of a pipeline whose output differs from its map."""
     steps = preprocess.steps if isinstance(preprocess, Pipeline) else [("", preprocess)]
     for count, (name, step) in enumerate(steps, 1):

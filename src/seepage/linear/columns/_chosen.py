@@ -4,8 +4,8 @@ The search looked at the data, but what it leaves behind is one fitted model wit
 and the penalty counts as known (an assumption of its own).
 """
 
-from typing import Any
-
+import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
@@ -22,7 +22,7 @@ from seepage._errors import InputError, UnsupportedError
 _CARRIED = ("coef_", "intercept_", "classes_", "_label_binarizer", "n_features_in_", "feature_names_in_")
 
 
-def chosen(model: Any) -> Any:
+def chosen(model: BaseEstimator) -> BaseEstimator:
     """Return the model that a search chose, fitted as the search left it; any other model as it is."""
     if isinstance(model, GridSearchCV | RandomizedSearchCV):
         return chosen(_best(model))
@@ -42,7 +42,7 @@ def chosen(model: Any) -> Any:
     return model
 
 
-def search_of(model: Any) -> str | None:
+def search_of(model: BaseEstimator) -> str | None:
     """Return the class of the search that chose a model's penalty, if one did."""
     if isinstance(model, Pipeline):
         return search_of(model.steps[-1][1])
@@ -55,7 +55,7 @@ def search_of(model: Any) -> str | None:
     return None
 
 
-def _best(search: GridSearchCV | RandomizedSearchCV) -> Any:
+def _best(search: GridSearchCV | RandomizedSearchCV) -> BaseEstimator:
     name = type(search).__name__
     if not search.refit:
         raise UnsupportedError(
@@ -72,8 +72,8 @@ def _logistic(model: LogisticRegressionCV) -> LogisticRegression:
             "objective. Fit it with refit=True, or fit LogisticRegression(C=...) on all rows and measure that."
         )
     # One C for each class in older attributes; with one loss for all classes they are the same.
-    strengths = {float(each) for each in _listed(_found(model, "C_"))}
-    ratios = {float(each or 0.0) for each in _listed(model.l1_ratio_)}
+    strengths = set(np.asarray(_found(model, "C_"), dtype=np.float64).ravel().tolist())
+    ratios = {float(each or 0.0) for each in np.atleast_1d(model.l1_ratio_).tolist()}
     if len(strengths) > 1:
         raise UnsupportedError(
             f"This LogisticRegressionCV chose another C for each class: {sorted(strengths)}. Fit "
@@ -91,12 +91,7 @@ def _logistic(model: LogisticRegressionCV) -> LogisticRegression:
     return _as(found, model)
 
 
-def _listed(values: Any) -> list[Any]:
-    listed = values.tolist() if hasattr(values, "tolist") else values
-    return listed if isinstance(listed, list) else [listed]
-
-
-def _as(found: Any, search: Any) -> Any:
+def _as(found: BaseEstimator, search: BaseEstimator) -> BaseEstimator:
     """Give a model what a search fitted."""
     for name in _CARRIED:
         if name in vars(search):
@@ -104,12 +99,12 @@ def _as(found: Any, search: Any) -> Any:
     return found
 
 
-def _ending(model: Pipeline, last: Any) -> Pipeline:
+def _ending(model: Pipeline, last: BaseEstimator) -> Pipeline:
     steps = [*model.steps[:-1], *(last.steps if isinstance(last, Pipeline) else [(model.steps[-1][0], last)])]
     return Pipeline(steps)
 
 
-def _found(search: Any, name: str) -> Any:
+def _found(search: BaseEstimator, name: str) -> object:
     if not hasattr(search, name):
         raise InputError(
             f"This {type(search).__name__} is not fitted yet. Fit it first; seepage measures a trained model."

@@ -1,9 +1,9 @@
 """A model taken apart: preprocessing, an estimator, and how the features come from the raw columns."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError
@@ -13,7 +13,7 @@ from seepage.linear.columns._chosen import chosen
 from seepage.linear.columns._steps import through
 
 
-def split(model: Model) -> tuple[Any, Any]:
+def split(model: Model) -> tuple[Pipeline | None, BaseEstimator]:
     """Return the preprocessing, or None, and the estimator behind it; of a search, what it chose."""
     model = chosen(model)
     if not isinstance(model, Pipeline):

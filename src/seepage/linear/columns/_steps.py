@@ -8,11 +8,11 @@ function for its class:
         return incoming.shifted(-step.center_).scaled(1 / step.width_)
 """
 
+from collections.abc import Hashable
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -33,7 +33,7 @@ from seepage.linear.columns._affine import Affine
 
 
 @singledispatch
-def through(step: Any, incoming: Affine, path: str) -> Affine:
+def through(step: object, incoming: Affine, path: str) -> Affine:
     """Return the features after `step`, as an affine map of the raw columns.
 
     Parameters
@@ -50,7 +50,7 @@ def through(step: Any, incoming: Affine, path: str) -> Affine:
     raise _not_affine(path, step, "it is not known to be affine")
 
 
-def _not_affine(path: str, step: Any, reason: str) -> UnsupportedError:
+def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:
     name = type(step).__name__
     return UnsupportedError(
         f"The step {path!r} ({name}) cannot be measured through: {reason}. Way out: measure after it, on its output, "
@@ -88,7 +88,7 @@ def _(step: ColumnTransformer, incoming: Affine, path: str) -> Affine:
     return Affine.stacked(parts)
 
 
-def _positions(columns: Any, step: ColumnTransformer) -> NDArray[np.intp]:
+def _positions(columns: slice | ArrayLike, step: ColumnTransformer) -> NDArray[np.intp]:
     every = np.arange(step.n_features_in_)
     if isinstance(columns, str):
         columns = [columns]
@@ -186,7 +186,7 @@ def _(step: OneHotEncoder, incoming: Affine, path: str) -> Affine:
     return incoming.encoded(columns, _levels(step))
 
 
-def _raw_columns(step: Any, incoming: Affine, path: str, reason: str) -> list[int]:
+def _raw_columns(step: object, incoming: Affine, path: str, reason: str) -> list[int]:
     columns = [incoming.raw_column(feature) for feature in range(incoming.features)]
     found = [column for column in columns if column is not None]
     if len(found) < len(columns):
@@ -194,7 +194,7 @@ def _raw_columns(step: Any, incoming: Affine, path: str, reason: str) -> list[in
     return found
 
 
-def _levels(step: OneHotEncoder) -> list[list[tuple[Any, ...]]]:
+def _levels(step: OneHotEncoder) -> list[list[tuple[Hashable, ...]]]:
     """Return the values that each feature of each column stands for."""
     found = []
     rare = step.infrequent_categories_ if step._infrequent_enabled else [None] * len(step.categories_)

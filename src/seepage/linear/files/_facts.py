@@ -8,14 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.engines.storage import Unit
 from seepage.linear.files._rows import FileReader, labels_in, values_in
 from seepage.linear.information import WARM
 from seepage.linear.rows import Batch
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,14 @@ the column is read again for each further share of the hashes. Of 10^9 different
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numba
 import numpy as np
 import pyarrow as pa
+import pyarrow.fs
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
@@ -72,7 +73,7 @@ class Hashing:
 
     preload: ClassVar[str] = WARM
 
-    filesystem: Any
+    filesystem: pa.fs.FileSystem
     column: str
     share: int
     shares: int
@@ -92,12 +93,12 @@ class Comparing:
 
     preload: ClassVar[str] = WARM
 
-    filesystem: Any
+    filesystem: pa.fs.FileSystem
     column: str
     hashes: Hashes
 
-    def __call__(self, run: Sequence[Unit]) -> Counter[Any]:
-        found: Counter[Any] = Counter()
+    def __call__(self, run: Sequence[Unit]) -> Counter[Hashable]:
+        found: Counter[Hashable] = Counter()
         for unit in run:
             for batch in read(self.filesystem, unit, [self.column], _BATCH):
                 ids = batch.column(0)

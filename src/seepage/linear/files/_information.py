@@ -3,10 +3,6 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
 from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
@@ -16,10 +12,8 @@ from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
 from seepage.linear.information import ExactInformation
-from seepage.linear.objective import JointSums, Nothing
+from seepage.linear.objective import Nothing
 from seepage.linear.rows import Reading
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,10 +85,9 @@ class FileInformation(ExactInformation):
     def _facts(self) -> Facts:
         columns = tuple(name for name in self._numbers if not self.is_label(name))
         work = Finding(self.rows.reader, columns, len(columns) < len(self._numbers))
-        found: Facts = self.rows.add(work, "variances")
-        return found
+        return self.rows.add(work, "variances")
 
-    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+    def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         raise UnansweredError(
             f"What moves with {attribute!r} is found by refitting, which needs the rows in memory: measure them, with "
             "everybody else, as a frame."
@@ -105,7 +98,7 @@ class FileInformation(ExactInformation):
             raise UnansweredError('People in files are chosen by values of their columns: joint({"column": value}).')
         self.rows.files.require(list(who or ()), "joint's column")
         joining = self.geometry_of(attribute).joining
-        sums: JointSums | Nothing = self.rows.joint(joining.sums, who)
+        sums = self.rows.joint(joining.sums, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
         return joining.eta(sums)

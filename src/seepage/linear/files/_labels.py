@@ -1,23 +1,22 @@
 """What must be known of the labels and weights in files before the first pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.fs
 
 from seepage._errors import InputError
-from seepage._tables import Column
+from seepage._tables import Array, Column
 from seepage.engines.storage import Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import WARM
-
-Array = NDArray[np.float64]
 
 # Two narrow columns: many rows at a time.
 _BATCH = 2**17
@@ -28,7 +27,7 @@ class Tally:
     """The rows and their weight, for each class if there are classes."""
 
     weight: float
-    classes: Mapping[Any, tuple[int, float]]
+    classes: Mapping[Hashable, tuple[int, float]]
 
     def __add__(self, other: "Tally") -> "Tally":
         classes = {**self.classes, **other.classes}
@@ -49,7 +48,7 @@ class Tallying:
 
     preload: ClassVar[str] = WARM
 
-    filesystem: Any
+    filesystem: pa.fs.FileSystem
     roles: Roles
     classifier: bool
 
@@ -66,7 +65,7 @@ class Tallying:
             except InputError as error:
                 raise InputError(f"{unit.path}: {error}") from error
             each = np.ones(len(labels)) if weights is None else weights
-            classes: dict[Any, tuple[int, float]] = {}
+            classes: dict[Hashable, tuple[int, float]] = {}
             if self.classifier:
                 names, index = np.unique(labels, return_inverse=True)
                 rows, weight = np.bincount(index).tolist(), np.bincount(index, each).tolist()

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,7 @@ def noted(noise: GaussianNoise) -> str:
     return repr(noise) if noise.scale is not None else fingerprint(np.asarray(noise.covariance))
 
 
-def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, Any]:
+def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
     """Return what makes two jobs the same: the model, the files and what their columns are for."""
     problem, affine = fit.problem, fit.affine
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates

@@ -10,12 +10,10 @@ import pyarrow.dataset
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Column, Frame
+from seepage._tables import Array, Column, Frame
 from seepage.engines.storage import Files, Output
 from seepage.leakage import People, PeopleInMemory
 from seepage.leakage.types import By, Kind
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

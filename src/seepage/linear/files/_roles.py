@@ -3,15 +3,17 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeGuard
 
 from seepage._errors import InputError
 from seepage._tables import Data, Listed
 from seepage.engines import Job
+from seepage.engines.storage import Paths
+from seepage.leakage.types import By
 from seepage.linear.files._weights import StoredWeights
 
 
-def are_paths(X: Data) -> bool:
+def are_paths(X: Data) -> TypeGuard[Paths]:
     """Return whether rows are given as names of files."""
     if isinstance(X, str | os.PathLike):
         return True
@@ -28,20 +30,17 @@ class Roles:
     groups: str | None
 
     @classmethod
-    def of(cls, y: Listed, *, target: Any, sample_weight: Listed, ids: Listed, groups: Any) -> "Roles":
+    def of(
+        cls, y: Listed, *, target: str | Sequence[str] | None, sample_weight: Listed, ids: Listed, groups: By
+    ) -> "Roles":
         """Check that every role is the name of a column."""
         if y is not None:
             raise InputError('X names files, so the labels are a column of them: leave y out and give target="column".')
         if target is None:
             raise InputError('X names files: say which column holds the labels with target="column".')
         listed = (target,) if isinstance(target, str) else tuple(target)
-        for what, name in (("sample_weight", sample_weight), ("ids", ids), ("groups", groups)):
-            stored = what == "sample_weight" and isinstance(name, StoredWeights)
-            if name is not None and not isinstance(name, str) and not stored:
-                raise InputError(
-                    f"X names files, so {what} must be the name of one of their columns, not {type(name).__name__}."
-                )
-        return cls(listed, sample_weight, ids, groups)
+        stored = sample_weight if isinstance(sample_weight, StoredWeights) else None
+        return cls(listed, stored or _name("sample_weight", sample_weight), _name("ids", ids), _name("groups", groups))
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of each role, under the argument that named them."""
@@ -60,9 +59,15 @@ class Roles:
         return [name for name in columns if name not in taken]
 
 
-def refuse_in_memory(target: Any, job: Job | None, **others: Any) -> None:
+def _name(what: str, given: object) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    raise InputError(f"X names files, so {what} must be the name of one of their columns, not {type(given).__name__}.")
+
+
+def refuse_in_memory(target: str | Sequence[str] | None, job: Job | None, **others: object) -> None:
     """Refuse what only makes sense for files."""
-    told = {"target": target, **others}
+    told: dict[str, object] = {"target": target, **others}
     if job is not None:
         told |= {"output": job.output, "filesystem": job.filesystem}
     for name, value in told.items():

@@ -1,27 +1,30 @@
 """Rows in Parquet files, read a batch at a time by an engine's workers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+import pyarrow.fs
 
 from seepage._errors import InputError, MissingExtraError
-from seepage._tables import Column, Table, plain
+from seepage._tables import Array, Column, Table, plain
 from seepage.engines import Engine
 from seepage.engines.storage import Files, Output, Progress, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import Adding, Kept, fingerprint, in_runs
-from seepage.linear.objective import NewtonSums
+from seepage.linear.objective import NewtonSums, Nothing
 from seepage.linear.rows import Batch, Reading, check_batch, check_raw, checked_weights
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    import pandas as pd
+
+Result = TypeVar("Result")
 
 _READ_ROWS = 2**12
 _READ_NUMBERS = 2**22
@@ -31,7 +34,7 @@ _READ_NUMBERS = 2**22
 class FileReader:
     """Turns row groups into batches."""
 
-    filesystem: Any
+    filesystem: pa.fs.FileSystem
     features: tuple[str, ...]
     roles: Roles
     reading: Reading
@@ -40,7 +43,7 @@ class FileReader:
     """Whether preprocessing looks its columns up by name, and so needs a data frame."""
     kept: tuple[pa.Field, ...]
     """The columns that say who a row is: ids and groups."""
-    only: Mapping[str, Any] | None = None
+    only: Mapping[str, object] | None = None
     """Values of columns that rows must have to be read at all."""
 
     def batches(self, unit: Unit, check: tuple[str, ...] | None) -> Iterator[Batch]:
@@ -90,7 +93,7 @@ class FileReader:
         return columns
 
     def _batch(self, columns: pa.RecordBatch, start: int, check: tuple[str, ...] | None) -> Batch:
-        native: Any = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
+        native = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
         weights = weights_in(columns, self.roles.weight_column)
         table = Table(native, self.features)
         if check is not None and self.reading.preprocess is not None:
@@ -138,17 +141,17 @@ class FileRows:
     def few(self) -> Batch:
         return next(self.reader.batches(self.files.units[0], None))
 
-    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+    def total(self, of: Callable[[Batch], Result], check: tuple[str, ...] | None = None) -> Result:
         kept = None
         if self.output is not None and isinstance(of, partial):
             kept = Kept(self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
         return self.add(Adding(self.reader, of, check, kept), "adding up")
 
-    def joint(self, of: Callable[[Batch], Any], people: Mapping[str, Any] | None) -> Any:
+    def joint(self, of: Callable[[Batch], Result], people: Mapping[str, object] | None) -> Result | Nothing:
         """Add up over some of the rows."""
         return self.add(Adding(replace(self.reader, only=people), of), "joint information")
 
-    def add(self, work: Callable[[Any], Any], what: str) -> Any:
+    def add(self, work: Callable[[Sequence[Unit]], Result], what: str) -> Result:
         """Run a function of runs of units and add its results up."""
         runs = in_runs(self.files.units, self.engine.workers)
         with self.progress.of(what, len(runs)) as watch:
@@ -196,11 +199,12 @@ def values_in(columns: pa.RecordBatch, name: str, what: str) -> Column:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _frame(columns: pa.RecordBatch, features: tuple[str, ...]) -> Any:
+def _frame(columns: pa.RecordBatch, features: tuple[str, ...]) -> "pd.DataFrame":
     try:
-        import pandas  # noqa: F401
+        import pandas as pd
     except ImportError as error:
         raise MissingExtraError(
             "The model's preprocessing finds its columns by name, which needs a data frame: pip install pandas"
         ) from error
-    return columns.select(list(features)).to_pandas()
+    found: pd.DataFrame = columns.select(list(features)).to_pandas()
+    return found

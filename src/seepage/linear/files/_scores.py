@@ -1,25 +1,23 @@
 """The row-local pass over files: one Parquet file of results a unit, and a summary that adds up."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numba
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
+from seepage._tables import Array
 from seepage.engines.storage import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, OneMargin, SeveralMargins
 from seepage.linear.rows import Batch
-
-Array = NDArray[np.float64]
 
 # The most exposed people that a summary knows by name.
 MOST = 100
@@ -32,7 +30,7 @@ class Summary:
     """What is known of all people together."""
 
     columns: Mapping[str, Sketch]
-    groups: Mapping[Any, Sketch]
+    groups: Mapping[Hashable, Sketch]
     top: pa.Table | None
     """The most exposed people, the largest eta first; None when attributes were scored."""
 
@@ -107,7 +105,7 @@ class Scores:
                 yield Summary(columns, self._groups(piece, eta), self._top(unit, piece, eta, start))
             start += piece.num_rows
 
-    def _groups(self, piece: pa.Table, values: Array) -> dict[Any, Sketch]:
+    def _groups(self, piece: pa.Table, values: Array) -> dict[Hashable, Sketch]:
         column = self.reader.roles.groups
         if column is None:
             return {}

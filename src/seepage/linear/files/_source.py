@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from seepage._tables import Column, Table
 from seepage.engines import Engine, Job, Local
-from seepage.engines.storage import Files, Progress
+from seepage.engines.storage import Files, Paths, Progress
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader, FileRows
@@ -30,7 +29,7 @@ class SourceInFiles(Source[FileRows]):
     job: Job
 
     @classmethod
-    def of(cls, paths: Any, roles: Roles, columns: Sequence[str] | None, job: Job | None) -> "SourceInFiles":
+    def of(cls, paths: Paths, roles: Roles, columns: Sequence[str] | None, job: Job | None) -> "SourceInFiles":
         """Open the files, and check that they have the columns that are needed."""
         job = job or Job()
         files = Files.of(paths, job.filesystem)
@@ -54,7 +53,7 @@ class SourceInFiles(Source[FileRows]):
         return self.files.count
 
     def classes(self) -> Column:
-        return np.array(sorted(self._tally.classes))
+        return np.unique(np.array(list(self._tally.classes)))
 
     def outputs(self) -> int:
         return len(self.roles.target)

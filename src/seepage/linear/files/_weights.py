@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
-from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.engines.storage import Output, Unit, read
 from seepage.linear.information import WARM
-
-Array = NDArray[np.float64]
 
 _PIECE = 2**17
 
@@ -95,7 +93,7 @@ class Reweighting:
             for piece in self.measured.tables(self.measured.place(base, unit, self.kind), unit.rows, _PIECE):
                 exposure = piece.column(self.name).to_numpy()
                 weight = before[at : at + len(exposure)] * exposure**-self.exponent
-                kept: list[Any] = [] if self.ids is None else [piece.column(self.ids.name)]
+                kept = [] if self.ids is None else [piece.column(self.ids.name)]
                 write(pa.table([*kept, pa.array(weight)], schema=self._schema()))
                 total += float(weight.sum())
                 at += len(exposure)

@@ -21,7 +21,7 @@ from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners
 from seepage.linear.information._refit import Refit
 from seepage.linear.objective import JointSums
-from seepage.linear.rows import Reading, RowsInMemory, in_threads
+from seepage.linear.rows import InMemory, Reading, in_threads
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
     """Exact Fisher information of a linear model published with Gaussian noise, about people in memory."""
 
     people: PeopleInMemory
-    rows: RowsInMemory
+    rows: InMemory
     basis: Array
     """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
     estimator: Any
@@ -57,7 +57,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @cached_property
     def owners(self) -> Owners | None:
         """Whose each row is, if some people have several."""
-        return None if self.people.person is None else Owners(self.people.person, len(self.people.ids))
+        person, ids = self.people.person, self.people.ids
+        return None if person is None or ids is None else Owners(person, len(ids))
 
     @cached_property
     def known(self) -> KnownValues:
@@ -175,8 +176,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
                     others = np.flatnonzero((truth[span] != j) & has[span])
                     moves = self.refit.with_value(span, name, value, others)
                     distance[span.start + others, j] = self.refit.distances(moves)
-                    if watch is not None:
-                        watch(span.stop - span.start)
+                    watch(span.stop - span.start)
         found = Distances(values, truth, distance, self.people.person, None if has.all() else ~has)
         missing = int(found.unanswered.sum())
         if missing:

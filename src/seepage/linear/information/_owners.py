@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.information._known import KnownValues
-from seepage.linear.rows import RowsInMemory
+from seepage.linear.rows import InMemory
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Owners:
             yield people[at:stop], order[ends[at] : ends[stop]], ends[at : stop + 1] - ends[at]
             at = stop
 
-    def examples(self, each: dict[str, Array], known: KnownValues, rows: RowsInMemory) -> dict[str, Array]:
+    def examples(self, each: dict[str, Array], known: KnownValues, rows: InMemory) -> dict[str, Array]:
         """Return eta and dfil of each person, from those of each row."""
         found = {name: values[self.first] for name, values in each.items()}
         for people, owned, bounds in self.several():
@@ -61,7 +61,7 @@ class Owners:
                 found["dfil"][person] = np.sqrt((together**2).sum() / values) if values else np.nan
         return found
 
-    def attributes(self, each: dict[str, Array], known: KnownValues, rows: RowsInMemory) -> dict[str, Array]:
+    def attributes(self, each: dict[str, Array], known: KnownValues, rows: InMemory) -> dict[str, Array]:
         """Return eta of each attribute of each person, from those of each row."""
         found = {name: values[self.first] for name, values in each.items()}
         blocks = [*known.geometry.blocks]

@@ -6,27 +6,31 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Table
+from seepage._tables import Column, Table
 from seepage.engines import Engine
 from seepage.engines.storage import Output
-from seepage.linear.columns import Missing
 from seepage.linear.objective import Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_raw
+
+Array = NDArray[np.float64]
+Unit = TypeVar("Unit")
+Given = TypeVar("Given", contravariant=True)
+Result = TypeVar("Result")
 
 # What a process imports before workers are forked from it.
 WARM = "seepage.linear._warm"
 
 
-class Reader(Protocol):
+class Reader(Protocol[Given]):
     """Turns a unit of work into batches. Holds no rows, so that it can travel."""
 
-    def batches(self, unit: Any, check: tuple[str, ...] | None) -> Iterator[Batch]:
+    def batches(self, unit: Given, check: tuple[str, ...] | None) -> Iterator[Batch]:
         """Return the rows of a unit; refuse values that no number could be computed from if `check` names them."""
         ...
 
@@ -57,48 +61,51 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Adding:
-    """Adds a function of batches up over a run of units."""
+class Adding(Generic[Unit, Result]):
+    """Adds a function of batches up over a run of units; that of none is `Nothing`."""
 
     preload: ClassVar[str] = WARM
 
-    reader: Reader
-    of: Callable[[Batch], Any]
+    reader: Reader[Unit]
+    of: Callable[[Batch], Result]
     check: tuple[str, ...] | None = None
     kept: Kept | None = None
 
-    def __call__(self, run: Sequence[Any]) -> Any:
+    def __call__(self, run: Sequence[Unit]) -> Result:
         if self.kept is None:
             return self._sum(run)
         key = fingerprint(self.kept.of, *run)
-        found = self.kept.recall(key)
+        found: Result | None = self.kept.recall(key)
         if found is None:
             found = self._sum(run)
             self.kept.keep(key, found)
         return found
 
-    def _sum(self, run: Sequence[Any]) -> Any:
+    def _sum(self, run: Sequence[Unit]) -> Result:
         numba.set_num_threads(1)
         batches = (batch for unit in run for batch in self.reader.batches(unit, self.check))
         with np.errstate(over="ignore", invalid="ignore"):
-            return reduce(add, map(self.of, batches), Nothing())
+            # Only who asks about some of the people may meet nobody, and looks.
+            nothing: Any = Nothing()
+            found: Result = reduce(add, map(self.of, batches), nothing)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
+class Scoring(Generic[Unit, Result]):
     """Applies a function of batches to each row of a unit."""
 
     preload: ClassVar[str] = WARM
 
-    reader: Reader
-    of: Callable[[Batch], Any]
+    reader: Reader[Unit]
+    of: Callable[[Batch], Result]
 
-    def __call__(self, unit: Any) -> list[Any]:
+    def __call__(self, unit: Unit) -> list[Result]:
         numba.set_num_threads(1)
         return [self.of(batch) for batch in self.reader.batches(unit, None)]
 
 
-def fingerprint(*parts: Any) -> str:
+def fingerprint(*parts: object) -> str:
     """Return a name for some numbers and settings that is the same in every process."""
     found = hashlib.sha256()
     for part in parts:
@@ -113,14 +120,14 @@ def fingerprint(*parts: Any) -> str:
     return found.hexdigest()
 
 
-class Run(tuple[Any, ...]):
+class Run(tuple[Unit, ...]):
     """Neighboring units that one worker does one after the other."""
 
     def __str__(self) -> str:
         return f"{self[0]}" if len(self) == 1 else f"{self[0]} and {len(self) - 1} units after it"
 
 
-def in_runs(units: Sequence[Any], workers: int) -> list[Run]:
+def in_runs(units: Sequence[Unit], workers: int) -> list[Run[Unit]]:
     """Group neighboring units, so that few partial sums travel and no worker waits long for the last."""
     size = max(len(units) // (8 * workers), 1)
     return [Run(units[at : at + size]) for at in range(0, len(units), size)]
@@ -132,8 +139,8 @@ class Slice:
 
     table: Any
     names: tuple[str, ...]
-    labels: Any
-    weights: Any
+    labels: Column
+    weights: Array | None
     start: int
 
     def __str__(self) -> str:
@@ -157,79 +164,24 @@ class SliceReader:
 
 @dataclass(frozen=True, eq=False)
 class OnEngine:
-    """Rows that are in memory here, and are read by an engine's workers."""
+    """Sends rows that are in memory here to an engine's workers."""
 
-    rows: InMemory
     engine: Engine
 
-    @property
-    def count(self) -> int:
-        return self.rows.count
+    def total(self, rows: InMemory, of: Callable[[Batch], Result], check: tuple[str, ...] | None) -> Result:
+        work = Adding(SliceReader(rows.reading, rows.batch_size), of, check)
+        return self.engine.total(work, [Run([part]) for part in self._slices(rows)])
 
-    @property
-    def table(self) -> Table:
-        return self.rows.table
+    def each(self, rows: InMemory, of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
+        slices, size = self._slices(rows), rows.batch_size
+        for index, results in self.engine.map(Scoring(SliceReader(rows.reading, size), of), slices):
+            starts = range(slices[index].start, rows.count, size)
+            for start, result in zip(starts, results, strict=False):
+                yield slice(start, min(start + size, rows.count)), result
 
-    @property
-    def missing(self) -> Missing:
-        return self.rows.missing
-
-    def few(self) -> Batch:
-        return self.rows.few()
-
-    @property
-    def weights(self) -> Any:
-        return self.rows.weights
-
-    @property
-    def reading(self) -> Reading:
-        return self.rows.reading
-
-    def spans(self, *, summed: bool = False) -> list[slice]:
-        return self.rows.spans(summed=summed)
-
-    def read(self, span: slice) -> Batch:
-        return self.rows.read(span)
-
-    def is_two_valued(self, column: int) -> bool:
-        return self.rows.is_two_valued(column)
-
-    def picked(self, rows: NDArray[np.intp]) -> Batch:
-        return self.rows.picked(rows)
-
-    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
-        return self.rows.altered(span, attribute, value)
-
-    def column(self, attribute: str | None) -> Any:
-        return self.rows.column(attribute)
-
-    def classes(self, span: slice) -> Any:
-        return self.rows.classes(span)
-
-    def rebalanced(self, span: slice, label: Any) -> Any:
-        return self.rows.rebalanced(span, label)
-
-    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
-        return self.engine.total(Adding(self._reader, of, check), [Run([part]) for part in self._slices()])
-
-    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
-        slices = self._slices()
-        for index, results in self.engine.map(Scoring(self._reader, of), slices):
-            start = slices[index].start
-            for at in range(start, start + len(slices[index].labels), self.rows.batch_size):
-                yield (
-                    slice(at, min(at + self.rows.batch_size, self.count)),
-                    results[(at - start) // self.rows.batch_size],
-                )
-
-    @property
-    def _reader(self) -> SliceReader:
-        return SliceReader(self.rows.reading, self.rows.batch_size)
-
-    def _slices(self) -> list[Slice]:
-        rows, size = self.rows, self.rows.batch_size
+    def _slices(self, rows: InMemory) -> list[Slice]:
         # Whole batches, so that an engine adds what one process would have added.
-        step = max(-(-rows.count // (4 * self.engine.workers * size)), 1) * size
+        step = max(-(-rows.count // (4 * self.engine.workers * rows.batch_size)), 1) * rows.batch_size
         found = []
         for start in range(0, rows.count, step):
             stop = min(start + step, rows.count)

@@ -38,7 +38,7 @@ from seepage.linear.objective import (
     derivatives,
     newton_sums,
 )
-from seepage.linear.rows import Batch, Frame, RowsInMemory, in_threads
+from seepage.linear.rows import Batch, Frame, InMemory, in_threads
 
 Array = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ _CUBIC = 8
 class Refit:
     """Refits a model with single records changed."""
 
-    rows: RowsInMemory
+    rows: InMemory
     geometry: Geometry
     penalty: Array
     """Shape (p, outputs)."""

@@ -9,13 +9,11 @@ must be small in it, whatever that was a tolerance on.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import MinimizerError
+from seepage._tables import Array
 from seepage.linear.objective._estimators import Problem
 from seepage.linear.objective._sums import NewtonSums
-
-Array = NDArray[np.float64]
 
 # How far a model may be from the minimizer, in standard errors of its own parameters, before we say that it was not
 # fitted on this data. A closed-form fit is off by rounding alone; one row too many moves it by 1/sqrt(n).

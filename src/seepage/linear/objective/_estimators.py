@@ -6,10 +6,10 @@ loss, P, how labels and class weights enter, and how near to the minimizer the s
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
     GammaRegressor,
@@ -25,6 +25,7 @@ from sklearn.linear_model import (
 from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, UnsupportedError
+from seepage._tables import Array
 from seepage.linear.objective._losses import (
     Logistic,
     Loss,
@@ -37,7 +38,6 @@ from seepage.linear.objective._losses import (
 )
 from seepage.linear.rows import Balance, Labels
 
-Array = NDArray[np.float64]
 Precision = Literal["direct", "iterative", "stochastic"]
 
 
@@ -105,7 +105,7 @@ class Objective:
 
 
 @singledispatch
-def reader(model: Any, total_weight: float, count: int, outputs: int) -> Objective:
+def reader(model: object, total_weight: float, count: int, outputs: int) -> Objective:
     """Return what a fitted estimator minimized; registering a class makes its estimators measurable.
 
     A class inherits no reader: what a subclass minimizes may be something else.
@@ -137,7 +137,8 @@ def reader(model: Any, total_weight: float, count: int, outputs: int) -> Objecti
     )
 
 
-def _linear_regression(model: Any, total: float, count: int, outputs: int) -> Objective:
+@reader.register
+def _(model: LinearRegression, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
     # Only the direct solver for dense features tells a rank.
     direct = hasattr(model, "rank_") or not hasattr(model, "tol")
@@ -151,20 +152,22 @@ def _linear_regression(model: Any, total: float, count: int, outputs: int) -> Ob
     return Objective(Squared(), 0.0, "direct" if direct else "iterative", residual_promise=promise, hint=hint)
 
 
-def _ridge(model: Any, total: float, count: int, outputs: int) -> Objective:
+@reader.register
+def _(model: Ridge, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
     alpha = np.asarray(model.alpha, dtype=np.float64)
     precision, promise = _ridge_precision(model)
     return Objective(Squared(), alpha, precision, residual_promise=promise)
 
 
-def _ridge_classifier(model: Any, total: float, count: int, outputs: int) -> Objective:
+@reader.register
+def _(model: RidgeClassifier, total: float, count: int, outputs: int) -> Objective:
     _refuse_positive(model)
     precision, promise = _ridge_precision(model)
     return Objective(Squared(), float(model.alpha), precision, margin_codes=(-1.0, 1.0), residual_promise=promise)
 
 
-def _ridge_precision(model: Any) -> tuple[Precision, float]:
+def _ridge_precision(model: Ridge | RidgeClassifier) -> tuple[Precision, float]:
     """Return how near a ridge solver comes, and the relative residual that it stops at."""
     # "auto" is a solver only after fitting: conjugate gradients for sparse features, Cholesky's for others.
     solver = getattr(model, "solver_", model.solver)
@@ -175,7 +178,8 @@ def _ridge_precision(model: Any) -> tuple[Precision, float]:
     return ("iterative" if solver == "lbfgs" else "stochastic"), 0.0
 
 
-def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> Objective:
+@reader.register
+def _(model: LogisticRegression, total: float, count: int, outputs: int) -> Objective:
     if not np.isfinite(model.C):
         strength = 0.0
     elif getattr(model, "penalty", None) in ("l1", "elasticnet") or (model.l1_ratio or 0) != 0:
@@ -195,7 +199,8 @@ def _logistic_regression(model: Any, total: float, count: int, outputs: int) -> 
     )
 
 
-def _tweedie(model: Any, total: float, count: int, outputs: int) -> Objective:
+@reader.register
+def _(model: PoissonRegressor | GammaRegressor | TweedieRegressor, total: float, count: int, outputs: int) -> Objective:
     if isinstance(model, PoissonRegressor):
         power, link = 1.0, "log"
     elif isinstance(model, GammaRegressor):
@@ -208,7 +213,8 @@ def _tweedie(model: Any, total: float, count: int, outputs: int) -> Objective:
     return Objective(loss, float(model.alpha) * total, "iterative", gradient_promise=float(model.tol))
 
 
-def _sgd(model: Any, total: float, count: int, outputs: int) -> Objective:
+@reader.register
+def _(model: SGDRegressor | SGDClassifier, total: float, count: int, outputs: int) -> Objective:
     allowed = {"squared_error": Squared(), "log_loss": Logistic()}
     if model.loss not in allowed:
         raise UnsupportedError(
@@ -227,26 +233,12 @@ def _sgd(model: Any, total: float, count: int, outputs: int) -> Objective:
     return Objective(allowed[model.loss], strength, "stochastic", margin_codes=codes)
 
 
-for _kind, _read in {
-    LinearRegression: _linear_regression,
-    Ridge: _ridge,
-    RidgeClassifier: _ridge_classifier,
-    LogisticRegression: _logistic_regression,
-    PoissonRegressor: _tweedie,
-    GammaRegressor: _tweedie,
-    TweedieRegressor: _tweedie,
-    SGDRegressor: _sgd,
-    SGDClassifier: _sgd,
-}.items():
-    reader.register(_kind, _read)
-
-
 def supported_names() -> tuple[str, ...]:
     """Return the classes of models that can be measured."""
     return tuple(kind.__name__ for kind in reader.registry if kind is not object)
 
 
-def _objective(model: Any, total_weight: float, count: int, outputs: int) -> Objective:
+def _objective(model: BaseEstimator, total_weight: float, count: int, outputs: int) -> Objective:
     """Return what the reader of this very class says."""
     found = reader.registry.get(type(model), reader.registry[object])(model, total_weight, count, outputs)
     if outputs > 1 and isinstance(found.loss, Loss):
@@ -255,13 +247,13 @@ def _objective(model: Any, total_weight: float, count: int, outputs: int) -> Obj
     return found
 
 
-def check_known(model: Any) -> None:
+def check_known(model: BaseEstimator) -> None:
     """Refuse a model that cannot be measured."""
     if type(model) not in reader.registry:
         reader.registry[object](model, 1.0, 1, 1)
 
 
-def check_supported(model: Any) -> None:
+def check_supported(model: BaseEstimator) -> None:
     """Refuse a model that cannot be measured, or is not fitted yet, before anything reads the data."""
     check_known(model)
     try:
@@ -272,7 +264,7 @@ def check_supported(model: Any) -> None:
         ) from None
 
 
-def labels_of(model: Any) -> Labels:
+def labels_of(model: BaseEstimator) -> Labels:
     """Return how a fitted model's labels become numbers."""
     outputs = np.atleast_2d(model.coef_).shape[0]
     if not hasattr(model, "classes_"):
@@ -293,12 +285,12 @@ def labels_of(model: Any) -> Labels:
     return Labels(np.asarray(model.classes_), codes, codes.shape[1])
 
 
-def _is_multilabel(model: Any) -> bool:
+def _is_multilabel(model: BaseEstimator) -> bool:
     binarizer = getattr(model, "_label_binarizer", None)
     return binarizer is not None and str(binarizer.y_type_).startswith("multilabel")
 
 
-def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) -> Array | None:
+def class_weight_of(model: BaseEstimator, counts: Array | None, weighted: Array | None) -> Array | None:
     """Return the factor of each class.
 
     Parameters
@@ -323,7 +315,7 @@ def class_weight_of(model: Any, counts: Array | None, weighted: Array | None) ->
     return np.array([float(setting.get(label, 1.0)) for label in np.asarray(model.classes_).tolist()])
 
 
-def balance_of(model: Any, counts: Array | None, weighted: Array | None) -> Balance | None:
+def balance_of(model: BaseEstimator, counts: Array | None, weighted: Array | None) -> Balance | None:
     """Return what a model's class weights are balanced by, if they are; arguments as of `class_weight_of`."""
     if counts is None or weighted is None or not isinstance(getattr(model, "class_weight", None), str):
         return None
@@ -331,7 +323,7 @@ def balance_of(model: Any, counts: Array | None, weighted: Array | None) -> Bala
     return Balance(weighted if by_weight else counts, by_weight)
 
 
-def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: float, count: int) -> Problem:
+def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total_weight: float, count: int) -> Problem:
     """Return what a fitted estimator minimized.
 
     Parameters
@@ -379,7 +371,7 @@ def read(model: Any, labels: Labels, class_weight: Array | None, total_weight: f
     )
 
 
-def _refuse_positive(model: Any) -> None:
+def _refuse_positive(model: BaseEstimator) -> None:
     if model.positive:
         raise UnsupportedError(
             f"{type(model).__name__}(positive=True) has a constrained minimizer, where coefficients at zero do not "
@@ -387,7 +379,7 @@ def _refuse_positive(model: Any) -> None:
         )
 
 
-def _bad_penalty(model: Any, way_out: str) -> UnsupportedError:
+def _bad_penalty(model: BaseEstimator, way_out: str) -> UnsupportedError:
     return UnsupportedError(
         f"{type(model).__name__} was fitted with a penalty that is not plain L2, so its minimizer is not a smooth "
         f"function of the data. Fit it with {way_out}."

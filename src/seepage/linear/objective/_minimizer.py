@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh, lapack
 
 from seepage._errors import MinimizerError
+from seepage._tables import Array
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
 from seepage.linear.objective._estimators import Problem
 from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
 
-Array = NDArray[np.float64]
 Evaluate = Callable[[Array, Frame], NewtonSums]
 
 _MOST_STEPS = 60

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from seepage._tables import Array
 from seepage.linear.objective._losses import Derivatives, VectorLoss
 from seepage.linear.rows import Batch, Frame
 
-Array = NDArray[np.float64]
 # Up to this many columns, sums of several outputs are added in one pass over the rows.
 _NARROW = 24
 Sums = TypeVar("Sums", "NewtonSums", "JointSums")
+Other = TypeVar("Other")
 
 
 class Additive:
@@ -33,7 +33,7 @@ class Additive:
 class Nothing:
     """The sum over no rows."""
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Other) -> Other:
         return other
 
 

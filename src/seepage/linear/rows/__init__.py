@@ -7,7 +7,6 @@ from seepage.linear.rows._rows import Batch as Batch
 from seepage.linear.rows._rows import InMemory as InMemory
 from seepage.linear.rows._rows import Reading as Reading
 from seepage.linear.rows._rows import Rows as Rows
-from seepage.linear.rows._rows import RowsInMemory as RowsInMemory
 from seepage.linear.rows._rows import batch_rows as batch_rows
 from seepage.linear.rows._rows import check_batch as check_batch
 from seepage.linear.rows._rows import check_raw as check_raw

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 
 class Rebalanced(NamedTuple):

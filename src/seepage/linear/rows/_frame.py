@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from seepage._tables import Array
 from seepage.linear.rows._rows import Batch
-
-Array = NDArray[np.float64]
 
 # A column is seen from its mean when that is so many times its spread; nearer ones lose a digit or two.
 _FAR = 10.0

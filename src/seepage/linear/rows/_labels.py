@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import Column
-
-Array = NDArray[np.float64]
+from seepage._tables import Array, Column
 
 
 @dataclass(frozen=True, eq=False)

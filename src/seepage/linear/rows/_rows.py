@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numba
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import TransformerMixin
 
 from seepage._errors import InputError
-from seepage._tables import Table
+from seepage._tables import Column, Data, Table
 from seepage.linear.columns import Affine, Missing, check_map, missing_cells
 from seepage.linear.rows._balance import Balance, Rebalanced
 from seepage.linear.rows._labels import Labels
@@ -25,6 +27,7 @@ from seepage.linear.rows._sparse import sparse_gram
 from seepage.linear.rows._threads import in_threads
 
 Array = NDArray[np.float64]
+Result = TypeVar("Result")
 
 # Beyond these magnitudes squares and their products leave float64.
 _LARGEST = 1e75
@@ -67,7 +70,7 @@ class Batch:
         """The number of coefficients, with the intercept."""
         return int(self.features.shape[1]) + self.intercept
 
-    def take(self, rows: NDArray[Any] | slice) -> "Batch":
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Batch":
         """Return some of the rows, by index, mask or range."""
         weights = None if self.weights is None else self.weights[rows]
         missing = {column: mask[rows] for column, mask in self.missing.items()}
@@ -150,54 +153,20 @@ class Rows(Protocol):
         """Return whether a raw column has two values that look like codes."""
         ...
 
-    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+    def total(self, of: Callable[[Batch], Result], check: tuple[str, ...] | None = None) -> Result:
         """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
 
 
-class RowsInMemory(Rows, Protocol):
-    """Rows of which any part can be had."""
+class Mover(Protocol):
+    """Who goes over rows that are in memory, when it is not the threads of this process."""
 
-    @property
-    def weights(self) -> Array | None:
-        """The sample weights, without those of classes."""
+    def total(self, rows: "InMemory", of: Callable[[Batch], Result], check: tuple[str, ...] | None) -> Result:
+        """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
 
-    @property
-    def reading(self) -> "Reading":
-        """How raw rows become a batch."""
-        ...
-
-    def spans(self, *, summed: bool = False) -> list[slice]:
-        """Return where each batch begins and ends, in order; batches of sums may be larger."""
-        ...
-
-    def read(self, span: slice) -> Batch:
-        """Return the rows of one span."""
-        ...
-
-    def picked(self, rows: NDArray[np.intp]) -> Batch:
-        """Return some rows by their places."""
-        ...
-
-    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+    def each(self, rows: "InMemory", of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
         """Return a function of each batch, with where its rows stand."""
-        ...
-
-    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
-        """Return the rows of one span with one attribute (None: the label) set to a value."""
-        ...
-
-    def column(self, attribute: str | None) -> NDArray[Any]:
-        """Return the raw values of one attribute (None: the label)."""
-        ...
-
-    def classes(self, span: slice) -> NDArray[np.intp] | None:
-        """Return which class each row of one span is in, if there are classes."""
-        ...
-
-    def rebalanced(self, span: slice, label: Any) -> Rebalanced | None:
-        """Return how balanced class weights move when a row takes another label, or (None) is taken out."""
         ...
 
 
@@ -205,7 +174,7 @@ class RowsInMemory(Rows, Protocol):
 class Reading:
     """How raw rows become a batch: the model's own preprocessing and coding of labels. Holds no rows."""
 
-    preprocess: Any
+    preprocess: TransformerMixin | None
     """A fitted transformer, or None."""
     labels: Labels
     class_weight: Array | None
@@ -215,7 +184,7 @@ class Reading:
     balance: Balance | None = None
     """What the class weights are balanced by, if they are."""
 
-    def batch(self, table: Any, labels: NDArray[Any], weights: Array | None) -> Batch:
+    def batch(self, table: Data, labels: Column, weights: Array | None) -> Batch:
         """Return a few raw rows as a batch."""
         if self.class_weight is not None:
             factor = self.class_weight[self.labels.positions(labels)]
@@ -235,7 +204,7 @@ class Reading:
         largest = 1.0 if self.class_weight is None else float(self.class_weight.max())
         return largest if sample_weight is None else largest * sample_weight
 
-    def features(self, table: Any) -> Array | sparse.csr_array:
+    def features(self, table: Data) -> Array | sparse.csr_array:
         """Return the features of a few raw rows."""
         if self.preprocess is None:
             return numbers(table)
@@ -252,12 +221,14 @@ class InMemory:
     """Rows that are in memory already, read a batch at a time."""
 
     table: Table
-    labels: NDArray[Any]
+    labels: Column
     weights: Array | None
+    """The sample weights, without those of classes."""
     reading: Reading
     batch_size: int
     first: int = 0
     """What messages call the first row."""
+    mover: Mover | None = None
 
     @property
     def count(self) -> int:
@@ -267,6 +238,7 @@ class InMemory:
         return self.read(slice(0, min(self.batch_size, self.count)))
 
     def spans(self, *, summed: bool = False) -> list[slice]:
+        """Return where each batch begins and ends, in order; batches of sums may be larger."""
         size = self.batch_size
         if summed and sparse.issparse(self.table.native):
             # Sparse rows hold few numbers, but what they add up to is dense: add it up seldom.
@@ -279,6 +251,7 @@ class InMemory:
         return {} if self.reading.preprocess is None else missing_cells(self.reading.affine, self.table)
 
     def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
+        """Return the rows of one span."""
         weights = None if self.weights is None else self.weights[span]
         native = self.table.rows(span.start, span.stop)
         batch = self.reading.batch(native, self.labels[span], weights)
@@ -311,11 +284,13 @@ class InMemory:
         return bool(codes or min(len(others), len(known) - len(others)) >= _SHARE_OF_CODES * len(known))
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
+        """Return some rows by their places."""
         weights = None if self.weights is None else self.weights[rows]
         batch = self.reading.batch(self.table.picked(rows), self.labels[rows], weights)
         return replace(batch, missing={column: mask[rows] for column, mask in self.missing.items()})
 
-    def altered(self, span: slice, attribute: str | None, value: Any) -> Batch:
+    def altered(self, span: slice, attribute: str | None, value: object) -> Batch:
+        """Return the rows of one span with one attribute (None: the label) set to a value."""
         weights = None if self.weights is None else self.weights[span]
         if attribute is None:
             # The record comes with the weight of its new class; balanced weights move besides: see `rebalanced`.
@@ -325,41 +300,49 @@ class InMemory:
         return self.reading.batch(table, self.labels[span], weights)
 
     def classes(self, span: slice) -> NDArray[np.intp] | None:
+        """Return which class each row of one span is in, if there are classes."""
         coder = self.reading.labels
         return None if coder.classes is None else coder.positions(self.labels[span])
 
-    def rebalanced(self, span: slice, label: Any) -> Rebalanced | None:
+    def rebalanced(self, span: slice, label: object) -> Rebalanced | None:
+        """Return how balanced class weights move when a row takes another label, or (None) is taken out."""
         balance, old = self.reading.balance, self.classes(span)
         if balance is None or old is None:
             return None
         new = None if label is None else int(self.reading.labels.positions(np.array([label]))[0])
         return balance.moved(old, new, None if self.weights is None else self.weights[span])
 
-    def column(self, attribute: str | None) -> NDArray[Any]:
+    def column(self, attribute: str | None) -> Column:
+        """Return the raw values of one attribute (None: the label)."""
         return self.labels if attribute is None else self.table.column(attribute)
 
-    def total(self, of: Callable[[Batch], Any], check: tuple[str, ...] | None = None) -> Any:
+    def total(self, of: Callable[[Batch], Result], check: tuple[str, ...] | None = None) -> Result:
+        if self.mover is not None:
+            return self.mover.total(self, of, check)
         if check is not None and self.reading.preprocess is not None:
             check_raw(self.table, self.reading.affine, self.missing, self.first)
 
-        def part(span: slice) -> Any:
+        def part(span: slice) -> Result:
             batch = self.read(span, check)
             with np.errstate(over="ignore", invalid="ignore"):
                 return of(batch)
 
         return reduce(add, in_threads(part, self.spans(summed=True), "adding up"))
 
-    def each(self, of: Callable[[Batch], Any]) -> Iterator[tuple[slice, Any]]:
+    def each(self, of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
+        """Return a function of each batch, with where its rows stand."""
+        if self.mover is not None:
+            return self.mover.each(self, of)
         return in_threads(lambda span: (span, of(self.read(span))), self.spans(), "scoring")
 
 
-def numbers(table: Any) -> Array | sparse.csr_array:
+def numbers(table: Data) -> Array | sparse.csr_array:
     """Return a table as float64, dense or sparse."""
     if sparse.issparse(table):
         return sparse.csr_array(table, dtype=np.float64)
     if hasattr(table, "to_numpy"):
         table = table.to_numpy()
-    elif hasattr(table, "to_pylist"):
+    elif isinstance(table, pa.Table | pa.RecordBatch):
         table = np.column_stack([column.to_numpy() for column in table.columns])
     table = np.asarray(table)
     # Digits written as text would convert silently, and mean that the model was fitted on something else.
@@ -379,7 +362,7 @@ def check_batch(batch: Batch, start: int, names: tuple[str, ...]) -> None:
     check_values(batch.labels, batch.labels, start, ("y",) * batch.labels.shape[1], "y")
 
 
-def stored(table: Any) -> Array:
+def stored(table: Array | sparse.csr_array) -> Array:
     """Return the numbers that a table holds, without the zeros that a sparse one leaves out."""
     return np.asarray(table.data if sparse.issparse(table) else table, dtype=np.float64)
 
@@ -395,11 +378,11 @@ def can_be_squared(values):  # type: ignore[no-untyped-def]
     return wrong == 0
 
 
-def check_values(table: Any, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
+def check_values(table: Array | sparse.csr_array, values: Array, start: int, names: tuple[str, ...], what: str) -> None:
     """Refuse NaN, infinity, and magnitudes that cannot be squared."""
     if can_be_squared(values.ravel(order="K")):
         return
-    dense = table.toarray() if sparse.issparse(table) else table
+    dense = table if isinstance(table, np.ndarray) else table.toarray()
     size = np.abs(dense)
     wrong = ~(size < _LARGEST) | ((size > 0) & (size < _SMALLEST))
     row, column = np.argwhere(wrong)[0]

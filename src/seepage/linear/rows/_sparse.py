@@ -2,10 +2,9 @@
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from seepage._tables import Array
 
 
 def sparse_gram(features: sparse.csr_array, weights: Array) -> Array:

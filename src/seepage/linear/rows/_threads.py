@@ -60,8 +60,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item], what: 
     with followed(what, len(items)) as watch:
         for result in _in_threads(function, items):
             yield result
-            if watch is not None:
-                watch(1)
+            watch(1)
 
 
 def _in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -1,18 +1,13 @@
 """Weights of rows, checked."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._tables import column_values
+from seepage._tables import Array, Listed, column_values
 from seepage.linear.rows._rows import check_values
 
-Array = NDArray[np.float64]
 
-
-def checked_weights(sample_weight: Any, count: int) -> Array | None:
+def checked_weights(sample_weight: Listed, count: int) -> Array | None:
     """Return one weight a row, none of them negative or missing."""
     if sample_weight is None:
         return None
