@@ -2,7 +2,7 @@
 # mypy: disable-error-code="untyped-decorator,misc"
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from seepage._errors import InputError, SeepageError
+from seepage._errors import InputError, SeepageError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, column_values
 from seepage.engines import Job
@@ -190,6 +190,15 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def __getstate__(self) -> Mapping[str, object]:
+        if hasattr(self, "leakage_"):
+            raise UnsupportedError(
+                "A fitted EqualizedLeakage holds the rows, and what each person leaks. Keep its estimator_, or publish "
+                "that: seepage.publish(equal.estimator_, X, y, sample_weight=equal.weights_, ...)"
+            )
+        state: Mapping[str, object] = super().__getstate__()
+        return state
 
     @_has("predict")
     def predict(self, X: Data) -> Column:

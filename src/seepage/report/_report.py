@@ -7,9 +7,9 @@ import webbrowser
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from seepage._errors import InputError, UnansweredError
+from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._writing import write_file
 from seepage.leakage import Leakage
 from seepage.leakage.types import Prior
@@ -223,6 +223,12 @@ class Report:
         self.write_html(path)
         webbrowser.open(path.as_uri())
         return path
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "A report holds the rows that it is about, and the key of its pseudonyms. Write what may leave with "
+            "report.write_html(path), or with report.write_json(path), which Report.read takes."
+        )
 
     def __repr__(self) -> str:
         people, word = self.document.people.value, headline(self.document.verdict)
