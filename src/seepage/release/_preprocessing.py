@@ -205,8 +205,8 @@ class Rules:
 
 
 def _leads_to(name: str, step: Step) -> bool:
-    """Return whether a name is that of a step, or of what holds it, alone or with the names before it."""
-    return any(f".{'.'.join(step.path[: i + 1])}".endswith(f".{name}") for i in range(len(step.path)))
+    """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
+    return name in (step.name, *step.path, type(step.step).__name__.lower())
 
 
 @singledispatch

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seepage._amounts import on_grid, up_to_grid
+from seepage._decision import Decision
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json
@@ -29,7 +30,6 @@ from seepage.linear.information import Fit, LinearInformation
 from seepage.linear.rows import InMemory
 from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints
 from seepage.release._copy import last_step
-from seepage.release._decision import Decision
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import Constants, Preprocessing, Rules

@@ -123,8 +123,8 @@ def publish(
     check_outputs(outputs, inputs=inputs, force=force)
     journal = Journal.beside(
         out,
-        files=[*inputs.values()],
-        words=[data, target, noise_scale, private, public_label, sample_weight],
+        files=[model, *data, policy],
+        words=[target, noise_scale, private, public_label, sample_weight, public_preprocessing, smallest_group],
     )
     was_left = journal.was_left(again=again)
     if sign is not None:
@@ -145,23 +145,24 @@ def publish(
             stream=False,
         )
         fitted, rows = question.model, question.rows
+        targets, decision = (None, None) if file is None else (file.policy, file.decision)
         terms = Terms(
             noise_scale,
-            None if file is None else file.policy,
+            targets,
             sample_weight=rows.weights,
             public_label=public_label,
             attributes=question.attributes,
             public_preprocessing=public_preprocessing or (),
             smallest_group=smallest_group,
             noise_chosen_without_data=noise_chosen_without_data,
-            decision=None if file is None else file.decision,
+            decision=decision,
         )
         with question.applying():
             release = ready(fitted, rows.X, rows.y, terms)
         others = []
         if report is not None:
             with waiting.doing("writing the report"):
-                page = Report.of(release.leak, edition.value, policy=None if file is None else file.policy)
+                page = Report.of(release.leak, edition.value, policy=targets, decision=decision)
             others.append(NewFile(report, page.html(), private=not page.document.is_public))
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():

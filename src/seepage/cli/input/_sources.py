@@ -14,13 +14,13 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from seepage._errors import InputError, UnreadableError
-from seepage.cli.input._decoded import decoded_bytes
+from seepage.cli.input._decoded import decoded_bytes, take_more_than
 from seepage.cli.terminal import shortened
 from seepage.engines.storage import Files, naming, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 
-# Parquet files that take more than this in memory are read a batch at a time by all cores.
+# Parquet files that take more than this in memory are read a batch at a time by all cores; others are refused.
 MOST_IN_MEMORY = 500_000_000
 _SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".arrow": "arrow", ".feather": "arrow"}
 _SUFFIXES |= {".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet"}
@@ -71,6 +71,12 @@ class Source:
             if stream:
                 raise InputError(f"{source.name} is {_called(source.kind)}; only Parquet files can be streamed.")
             source.names  # noqa: B018  A file that is not there should be known before a model is read.
+            if stream is None and source._is_large():
+                raise InputError(
+                    f"{source.name} would take more than {MOST_IN_MEMORY / 1e6:,.0f} MB in memory, and "
+                    f"{_called(source.kind)} is read at once. Write it as Parquet, which is read a batch at a time; or "
+                    "read it all the same, with --in-memory."
+                )
             return source
         if stream is None:
             stored = sum(unit.bytes for unit in source.files.units)
@@ -168,6 +174,30 @@ class Source:
                 way_out = "as UTF-8" if self.kind == "csv" else "as text or as numbers"
                 raise InputError(f"The column {shortened(name)!r} of {self.name} holds {why} {way_out}.")
 
+    def _is_large(self) -> bool:
+        """Return whether all rows take more memory than the limit."""
+        if self.kind == "arrow":
+            with self._opened() as (file, _):
+                return take_more_than(_batches(_arrow(file)), MOST_IN_MEMORY)
+        with self._opened() as (file, size):
+            # At worst each letter of a text is a number; what is packed can be anything.
+            if not self._is_compressed and 8 * size <= MOST_IN_MEMORY:
+                return False
+            letters = 0
+            while letters * self._bytes_a_letter <= MOST_IN_MEMORY:
+                more = len(file.read(_HEAD_BYTES))
+                if not more:
+                    return False
+                letters += more
+            return True
+
+    @cached_property
+    def _bytes_a_letter(self) -> float:
+        """What the first rows of a text take in memory, for each byte of it."""
+        with self._opened() as (file, size):
+            taken = self._csv(file).read_next_batch().nbytes
+        return float(taken / (_HEAD_BYTES if self._is_compressed else min(size, _HEAD_BYTES)))
+
     @property
     def _is_compressed(self) -> bool:
         return self.paths[0].lower().endswith(_COMPRESSED)
@@ -233,3 +263,11 @@ def _arrow(file: Any) -> Any:
     except pa.ArrowInvalid:
         file.seek(0)
         return pa.ipc.open_stream(file)
+
+
+def _batches(reader: pa.RecordBatchReader | pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of either of Arrow's formats."""
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from reader

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from seepage._decision import Decision
 from seepage._errors import InputError
 from seepage.cli.terminal._console import printable, screen
 from seepage.cli.terminal._screen import item
@@ -100,10 +101,7 @@ def show_promises(console: Console, certificate: "Certificate") -> None:
             console.print(item("-", target))
         console.print(item(" ", meaning))
     if certificate.decision is not None:
-        from seepage.release import Decision
-
-        decision = Decision.of(certificate.decision)
-        console.print(item("-", " ".join(filter(None, [decision.sentence(), decision.note]))))
+        console.print(item("-", Decision.of(certificate.decision).whole()))
 
 
 def amount_of(noise: Mapping[str, Any]) -> str:
