@@ -19,7 +19,7 @@ from seepage._tables import Column, Data, Listed, Model, column_values
 from seepage.engines import Job
 from seepage.leakage import Leakage
 from seepage.linear.files import are_paths, refuse_in_memory
-from seepage.release._rounds import InFiles, InMemory, Rounds, spread
+from seepage.release._rounds import InFiles, InMemory, Rounds, Settings, Weights, spread
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             For files, how they are read and where the weights and what is known of each row go: its `output` is a new
             folder for them. With `resume=True` it goes on at the round where an unfinished job stopped.
         """
-        settings = {
+        settings: Settings = {
             "noise_scale": self.noise_scale,
             "public_label": self.public_label,
             "attributes": self.attributes,
@@ -153,9 +153,9 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         self._equalize(InMemory(self.estimator, X, y, len(column_values(y)), self.quantity, settings))
         return self
 
-    def _equalize(self, rounds: Rounds[Any]) -> None:
+    def _equalize(self, rounds: Rounds[Weights]) -> None:
         state, weights = rounds.first()
-        best: tuple[int, Any, Leakage, Any] | None = None
+        best: tuple[int, Model, Leakage, Weights] | None = None
         self.converged_, stopped = False, ""
         while len(state.history) < self.max_iter:
             number = len(state.history)

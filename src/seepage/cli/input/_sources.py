@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.csv
@@ -203,7 +203,7 @@ class Source:
         return self.paths[0].lower().endswith(_COMPRESSED)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, int]]:
+    def _opened(self) -> Iterator[tuple[pa.NativeFile, int]]:
         filesystem, path = resolve(self.paths[0], None)
         try:
             with filesystem.open_input_stream(path) if self.kind == "csv" else filesystem.open_input_file(path) as file:
@@ -221,10 +221,10 @@ class Source:
                 "end in what it is (.csv, .parquet, .arrow, .feather)?"
             ) from None
 
-    def _csv(self, file: Any, columns: Sequence[str] | None = None) -> Any:
+    def _csv(self, file: pa.NativeFile, columns: Sequence[str] | None = None) -> pa.csv.CSVStreamingReader:
         return pa.csv.open_csv(file, **self._options(columns))
 
-    def _options(self, columns: Sequence[str] | None) -> dict[str, Any]:
+    def _options(self, columns: Sequence[str] | None) -> dict[str, object]:
         tabs = any(part in self.paths[0].lower() for part in (".tsv", ".txt"))
         return {
             "read_options": pa.csv.ReadOptions(block_size=_HEAD_BYTES),
@@ -256,7 +256,7 @@ def _called(kind: Kind) -> str:
     return {"parquet": "Parquet", "csv": "CSV", "arrow": "Arrow"}[kind]
 
 
-def _arrow(file: Any) -> Any:
+def _arrow(file: pa.NativeFile) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:
     """Return a reader of either of Arrow's two formats."""
     try:
         return pa.ipc.open_file(file)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -104,6 +104,6 @@ def show_promises(console: Console, certificate: "Certificate") -> None:
         console.print(item("-", Decision.of(certificate.decision).whole()))
 
 
-def amount_of(noise: Mapping[str, Any]) -> str:
+def amount_of(noise: Mapping[str, object]) -> str:
     """Return how much noise there is, in words."""
     return f"scale {noise['scale']:g}" if "scale" in noise else "the covariance in the file"
