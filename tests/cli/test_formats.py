@@ -143,6 +143,21 @@ def test_junit_has_a_case_for_each_target(terminal: Terminal) -> None:
     assert "1.3 times the noise" in cases["error_floor of bmi"].find("failure").text
 
 
+@pytest.mark.parametrize("name", ["text", "json", "sarif", "junit"])
+def test_what_is_for_everybody_tells_verdicts_alone(terminal: Terminal, name: str) -> None:
+    answer = terminal.run(f"{CHECK} -n 2 --edition publishable --format {name}")
+    assert answer.code == 1
+    said = answer.out + answer.err
+    assert "Everyone's bmi" in said
+    assert "times the noise" not in said
+    assert "A noise scale of" not in said
+    if name == "json":
+        found = json.loads(answer.out)
+        assert found["enough_noise_scale"] is None
+        assert [each["noise_factor"] for each in found["targets"]] == [None, None]
+        assert [each["met"] for each in found["targets"]] == [True, False]
+
+
 def test_a_policy_that_is_met_has_no_results(terminal: Terminal) -> None:
     for name, count in (("sarif", 0), ("junit", 0)):
         answer = terminal.run(f"{CHECK} -n 3 --format {name}")

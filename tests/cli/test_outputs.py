@@ -26,7 +26,7 @@ approver = "Data access committee"
 date = 2026-11-12
 note = "Second reading."
 """
-ASK = "--target progression --noise-scale 2.5 --policy decided.toml"
+ASK = "--target progression --noise-scale 5 --policy decided.toml"
 
 
 @pytest.fixture
@@ -143,12 +143,12 @@ def test_a_signed_release_with_only_the_command_line(desk: Here) -> None:
     assert certified.code == 0
     assert "This is the certified file, byte for byte." in _plain(certified)
     assert f"as it was signed, with the key given: {shown}." in _plain(certified)
-    for words in ("Everyone's age", "leaning on it", "Gaussian noise of scale 2.5", "Approved by", "Second reading."):
+    for words in ("Everyone's age", "leaning on it", "Gaussian noise of scale 5", "Approved by", "Second reading."):
         assert words in _plain(certified)
     assert max(map(len, certified.text.splitlines())) <= 80
     assert desk.run("seepage certify t.skops t.certificate.json --signer signing.pub --quiet").text == ""
     text = (desk.folder / "t.certificate.json").read_text()
-    (desk.folder / "edited.json").write_text(text.replace('"scale": 2.5', '"scale": 25'))
+    (desk.folder / "edited.json").write_text(text.replace('"scale": 5.0', '"scale": 50.0'))
     edited = desk.run("seepage certify t.skops edited.json")
     assert edited.code == 3
     assert "was edited after it was signed" in _plain(edited)
@@ -212,7 +212,13 @@ def test_a_draw_that_could_not_be_written_is_not_drawn_again_in_silence(desk: He
     assert again.code == 2
     assert "about to draw noise for this request" in _plain(again)
     assert "--again" in _plain(again)
-    other = desk.run(f"seepage {command.replace('2.5', '5')}")
+    # A request is known by what is in its files, not by their names or times.
+    (desk.folder / "people.csv").rename(desk.folder / "renamed.csv")
+    (desk.folder / "model.skops").touch()
+    renamed = desk.run(f"seepage {command.replace('people.csv', 'renamed.csv')}")
+    assert "about to draw noise for this request" in _plain(renamed)
+    (desk.folder / "renamed.csv").rename(desk.folder / "people.csv")
+    other = desk.run(f"seepage {command.replace('scale 5', 'scale 10')}")
     assert "about to draw noise for another request" in _plain(other)
     done = desk.run(f"seepage {command} --again")
     assert done.code == 0

@@ -27,11 +27,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage.linear.columns import Affine
 from seepage.release import new_key
 from seepage.release._certificate import SCHEMA_FILE
 from seepage.release._certify import FileState, SignatureState
+from seepage.release._preprocessing import walk
 from seepage.release._seal import hash_of_parameters
-from seepage.release._steps import real_steps
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 DECISION = {
@@ -362,12 +363,13 @@ def test_nested_steps_are_named_by_the_way_to_each():
     union = FeatureUnion([("as it is", "passthrough"), ("scaled", StandardScaler())])
     columns = make_column_transformer((inner, ["age", "bmi"]), ("drop", ["sex"]), remainder="passthrough")
     model = Pipeline([("columns", columns), ("none", "passthrough"), ("both", union), ("ridge", Ridge())]).fit(X, Y)
-    assert real_steps(model) == [
-        "columns / pipeline / simpleimputer (SimpleImputer)",
-        "columns / pipeline / standardscaler (StandardScaler)",
-        "both / scaled (StandardScaler)",
+    steps = walk(model[:-1], Affine.raw(10), lambda: X)
+    assert [step.called for step in steps] == [
+        "columns.pipeline.simpleimputer (SimpleImputer)",
+        "columns.pipeline.standardscaler (StandardScaler)",
+        "both.scaled (StandardScaler)",
     ]
-    assert real_steps(Ridge()) == []
+    assert list(walk(None, Affine.raw(10), lambda: X)) == []
 
 
 # All files, or none.

@@ -341,3 +341,17 @@ def test_composed_releases_are_reported():
     both = seepage.compose([LEAK, LEAK])
     for edition in EDITIONS:
         _checked(Report.of(both, edition, groups=X["sex"]))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_who_decided_is_told_as_they_said_it(edition, tmp_path):
+    said = {"policy": "Release of <models>", "version": "3.1", "approver": "Dr. Søndergård", "date": "2026-11-12"}
+    report = _checked(Report.of(LEAK, edition, decision={**said, "note": "Second reading."}))
+    assert json.loads(report.json())["decision"] == {**said, "note": "Second reading."}
+    assert "Approved by Dr. Søndergård on 2026-11-12, under Release of &lt;models&gt;, version 3.1." in report.html()
+    assert "Approved by Dr. Søndergård" in report.markdown()
+    report.write_json(tmp_path / "report.json")
+    assert Report.read(tmp_path / "report.json").document == report.document
+    assert "decision" not in json.loads(Report.of(LEAK, edition).json())
+    with pytest.raises(seepage.InputError, match="YEAR-MONTH-DAY"):
+        Report.of(LEAK, edition, decision={**said, "date": "soon"})

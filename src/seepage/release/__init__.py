@@ -1,11 +1,11 @@
 """Decide what to publish: how much noise is enough, equal leakage, policies, certificates."""
 
+from seepage._decision import Decision as Decision
 from seepage.release._calibrate import calibrate as calibrate
 from seepage.release._certificate import Certificate as Certificate
 from seepage.release._certify import Certification as Certification
 from seepage.release._certify import certify as certify
 from seepage.release._compose import compose as compose
-from seepage.release._decision import Decision as Decision
 from seepage.release._equalize import EqualizedLeakage as EqualizedLeakage
 from seepage.release._frontier import Frontier as Frontier
 from seepage.release._frontier import frontier as frontier

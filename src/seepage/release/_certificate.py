@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import narwhals as nw
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from seepage._errors import InputError
+from seepage._records import Json
 from seepage._schema import read_document
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
@@ -29,6 +30,32 @@ from seepage.release._signing import is_signed, public_key_of, signature_of
 
 SCHEMA = "urn:seepage:certificate:1"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
+
+
+class Published(TypedDict):
+    """What was published."""
+
+    estimator: str
+    hyperparameters: Mapping[str, Json]
+    parameters: list[str]
+    count: int
+    preprocessing: Mapping[str, str]
+
+
+class Noise(TypedDict):
+    """The noise that was added: a scale or a covariance."""
+
+    distribution: str
+    mechanism: str
+    scale: NotRequired[float]
+    covariance: NotRequired[list[list[float]]]
+
+
+class Private(TypedDict):
+    """What was protected."""
+
+    attributes: list[str]
+    label: str
 
 
 @dataclass(frozen=True)
@@ -47,8 +74,8 @@ class Certificate:
     people : int
         How many people the model was fitted on.
     published : mapping
-        The estimator's class, its hyperparameters, the names of the parameters that carry noise, and the preprocessing
-        steps that are published as they are.
+        The estimator's class, its hyperparameters, the names of the parameters that carry noise, and where what the
+        preprocessing steps have stored comes from; none of it is published.
     noise : mapping
         The noise that was added.
     private : mapping
@@ -76,12 +103,12 @@ class Certificate:
     schema: str
     created: str
     people: int
-    published: Mapping[str, Any]
-    noise: Mapping[str, Any]
-    private: Mapping[str, Any]
+    published: Published
+    noise: Noise
+    private: Private
     targets: tuple[str, ...]
     qualifications: tuple[str, ...]
-    policy: Mapping[str, Any] | None
+    policy: Mapping[str, Json] | None
     decision: Mapping[str, str] | None
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
@@ -93,7 +120,7 @@ class Certificate:
         """Return the certificate as JSON."""
         return json.dumps({**self.entries(), "signature": self.signature}, indent=2, allow_nan=False)
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, object]:
         """Return everything that a signature covers: all entries but the signature itself."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "signature"}
 
@@ -151,8 +178,8 @@ class Certificate:
     def read(cls, path: str | os.PathLike[str]) -> "Certificate":
         """Read a certificate from a JSON file."""
         found = read_document(path, SCHEMA_FILE, "certificate")
-        entries: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
-        return cls(**entries)
+        found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+        return cls(**found)
 
     def matches(self, model: Model, X: Data, y: Listed, *, key: bytes, sample_weight: ArrayLike | None = None) -> bool:
         """Return whether this certificate was made for exactly this model and data.

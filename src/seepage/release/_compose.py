@@ -7,7 +7,7 @@ the largest eigenvalue only  max_k eta_k^2  <=  eta^2  <=  sum_k eta_k^2  is kno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,7 @@ class ComposedInformation(GatheredInformation):
     def variances(self) -> Mapping[str, Variance]:
         return self.parts[0].variances()
 
-    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+    def distances(self, attribute: str, values: Sequence[object] | None) -> Distances:
         # The releases together are one Gaussian vector, so lengths add like those of orthogonal vectors.
         first = self.parts[0].distances(attribute, values)
         others = [part.distances(attribute, first.values).distance for part in self.parts[1:]]

@@ -1,107 +1,54 @@
-"""A copy of a model without its fit.
+"""A copy of an estimator without its fit.
 
-The copy is built from nothing: hyperparameters, names and classes are carried over, and nothing else that fitting left
-behind comes along.
+The copy is built from nothing: hyperparameters and classes are carried over, and nothing else that fitting left behind
+comes along.
 """
-
-import io
-import pickle
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectKBest, SelectorMixin
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelBinarizer
 
-from seepage._errors import UnsupportedError
 from seepage._tables import Model
 from seepage.linear.columns import chosen
 
 Array = NDArray[np.float64]
 
-# What predicting needs besides the parameters, and no row has a say in: names, classes and the kind of loss. Whatever
-# else fitting leaves behind (singular values, running averages, step counts) is a function of the rows without noise.
-_CARRIED = ("n_features_in_", "feature_names_in_", "classes_", "_label_binarizer", "_base_loss")
-# What a selector keeps besides the columns that it takes.
-_CARRIED_BY_SELECTORS = ("feature_names_in_", "_sklearn_output_config")
 
-
-def last_step(model: Model) -> Any:
+def last_step(model: Model) -> Model:
     """Return the estimator at the end of a Pipeline, or the model itself; of a search, what it chose."""
     model = chosen(model)
     return model[-1] if isinstance(model, Pipeline) else model
 
 
-def copy_with(model: Model, parameters: Array) -> Any:
-    """Return a copy of a model that has nothing of its fit but these parameters, shape (outputs, p)."""
-    model = chosen(model)
-    estimator = bare_copy(last_step(model))
-    set_parameters(estimator, parameters)
-    if not isinstance(model, Pipeline):
-        return estimator
-    return Pipeline([*_copied_steps(model.steps[:-1]), (model.steps[-1][0], estimator)])
+def bare_copy(estimator: Model, features: int) -> Model:
+    """Return a copy without anything that came from the rows, for so many features; its parameters are all zero.
 
-
-def bare_copy(estimator: Model) -> Any:
-    """Return a copy without anything that came from the rows, its parameters all zero."""
+    Predicting needs classes and the kind of loss besides. Whatever else fitting leaves behind (singular values, running
+    averages, step counts) is a function of the rows without noise.
+    """
     copy = clone(estimator)
-    for name in _CARRIED:
-        if name in vars(estimator):
-            setattr(copy, name, deepcopy(vars(estimator)[name]))
-    for name in ("coef_", "intercept_"):
-        setattr(copy, name, np.zeros_like(getattr(estimator, name), dtype=np.float64)[()])
+    held = vars(estimator)
+    if "classes_" in held:
+        copy.classes_ = held["classes_"].copy()
+    if "_label_binarizer" in held:
+        copy._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(estimator.classes_)
+    if "_base_loss" in held:
+        copy._base_loss = copy._get_loss()
+    copy.n_features_in_ = features
+    copy.coef_ = np.zeros((*np.shape(estimator.coef_)[:-1], features))
+    copy.intercept_ = np.zeros(np.shape(estimator.intercept_))[()]
     return copy
 
 
 def set_parameters(estimator: Model, parameters: Array) -> None:
-    """Give an estimator its coefficients and intercept, from shape (outputs, p)."""
+    """Give an estimator its coefficients and, if there are more numbers, its intercept, from shape (outputs, p)."""
     features = int(estimator.coef_.shape[-1])
     estimator.coef_ = parameters[:, :features].reshape(estimator.coef_.shape)
-    if estimator.fit_intercept:
-        estimator.intercept_ = parameters[:, features].reshape(np.shape(estimator.intercept_))[()]
-
-
-def _copied_steps(steps: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Copy preprocessing without the models that chose its columns, which were fitted on the same rows."""
-    buffer = io.BytesIO()
-    try:
-        _StepPickler(buffer).dump(list(steps))
-    except (pickle.PicklingError, AttributeError, TypeError) as reason:
-        raise UnsupportedError(
-            f"The preprocessing cannot be copied, nor could it be sent to anyone: {reason}."
-        ) from None
-    copied: list[tuple[str, Any]] = pickle.loads(buffer.getvalue())
-    return copied
-
-
-class _StepPickler(pickle.Pickler):
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, SelectorMixin):
-            try:
-                return _selecting, (
-                    obj.get_support(),
-                    {name: getattr(obj, name) for name in _CARRIED_BY_SELECTORS if name in vars(obj)},
-                )
-            except (NotFittedError, ValueError):
-                return NotImplemented
-        if isinstance(obj, BaseEstimator) and (is_classifier(obj) or is_regressor(obj)):
-            return _unfitted, (type(obj), obj.get_params(deep=False))
-        return NotImplemented
-
-
-def _selecting(mask: NDArray[np.bool_], carried: Mapping[str, Any]) -> SelectKBest:
-    """Return a selector that knows which columns it takes, and not why."""
-    selector = SelectKBest(k=int(mask.sum()))
-    selector.scores_ = mask.astype(np.float64)
-    selector.n_features_in_ = mask.size
-    for name, value in carried.items():
-        setattr(selector, name, value)
-    return selector
-
-
-def _unfitted(kind: type, parameters: Mapping[str, Any]) -> Any:
-    return kind(**parameters)
+    added = parameters[:, features:]
+    # Without an intercept there may be one number for all outputs.
+    if added.size == np.size(estimator.intercept_):
+        estimator.intercept_ = added.reshape(np.shape(estimator.intercept_))[()]
+    elif added.any():
+        estimator.intercept_ = added[:, 0]

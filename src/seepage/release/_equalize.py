@@ -2,7 +2,7 @@
 # mypy: disable-error-code="untyped-decorator,misc"
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +13,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from seepage._errors import InputError, SeepageError
+from seepage._errors import InputError, SeepageError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, column_values
 from seepage.engines import Job
 from seepage.leakage import Leakage
 from seepage.linear.files import are_paths, refuse_in_memory
-from seepage.release._rounds import InFiles, InMemory, Rounds, spread
+from seepage.release._rounds import InFiles, InMemory, Rounds, Settings, Weights, spread
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             For files, how they are read and where the weights and what is known of each row go: its `output` is a new
             folder for them. With `resume=True` it goes on at the round where an unfinished job stopped.
         """
-        settings = {
+        settings: Settings = {
             "noise_scale": self.noise_scale,
             "public_label": self.public_label,
             "attributes": self.attributes,
@@ -153,9 +153,9 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         self._equalize(InMemory(self.estimator, X, y, len(column_values(y)), self.quantity, settings))
         return self
 
-    def _equalize(self, rounds: Rounds[Any]) -> None:
+    def _equalize(self, rounds: Rounds[Weights]) -> None:
         state, weights = rounds.first()
-        best: tuple[int, Any, Leakage, Any] | None = None
+        best: tuple[int, Model, Leakage, Weights] | None = None
         self.converged_, stopped = False, ""
         while len(state.history) < self.max_iter:
             number = len(state.history)
@@ -190,6 +190,15 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def __getstate__(self) -> Mapping[str, object]:
+        if hasattr(self, "leakage_"):
+            raise UnsupportedError(
+                "A fitted EqualizedLeakage holds the rows, and what each person leaks. Keep its estimator_, or publish "
+                "that: seepage.publish(equal.estimator_, X, y, sample_weight=equal.weights_, ...)"
+            )
+        state: Mapping[str, object] = super().__getstate__()
+        return state
 
     @_has("predict")
     def predict(self, X: Data) -> Column:

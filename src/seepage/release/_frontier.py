@@ -1,6 +1,6 @@
 """How good a model stays as its leakage goes down."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from seepage.release._policy import Policy
 from seepage.release._publish import exact_parameters
 
 Array = NDArray[np.float64]
+Scoring = str | Callable[..., float] | None
+"""How models are scored, as scikit-learn takes it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +90,7 @@ def frontier(
     noise_scales: ArrayLike,
     penalties: ArrayLike | None = None,
     draws: int = 100,
-    scoring: Any = None,
+    scoring: Scoring = None,
     attribute: str | None = None,
     quantile: float = 1.0,
     sample_weight: ArrayLike | None = None,
@@ -200,17 +202,15 @@ class _Scores:
 
     estimator: Model
     exact: Array
-    scorer: Any
-    features: Any
+    scorer: Callable[..., float]
+    features: Data
     labels: Column
 
     @classmethod
     def of(
-        cls, fitted: Model, fit: Fit[InMemory], leak: Leakage, X_test: Data, y_test: Listed, scoring: Any
+        cls, fitted: Model, fit: Fit[InMemory], leak: Leakage, X_test: Data, y_test: Listed, scoring: Scoring
     ) -> "_Scores":
-        estimator = bare_copy(last_step(fitted))
-        # Preprocessed rows are plain arrays.
-        vars(estimator).pop("feature_names_in_", None)
+        estimator = bare_copy(last_step(fitted), fit.affine.features)
         table = Table.of(X_test, fit.table.names if Table.of(X_test).is_frame else None)
         if len(table.names) != len(fit.table.names):
             raise InputError(f"X_test has {len(table.names)} columns; X has {len(fit.table.names)}.")
@@ -227,7 +227,7 @@ class _Scores:
 
 def _fitted(
     model: Model, X: Data, y: Listed, penalties: ArrayLike | None, sample_weight: ArrayLike | None
-) -> Iterator[Any]:
+) -> Iterator[Model]:
     if penalties is None:
         yield model
         return
@@ -275,7 +275,7 @@ def _floor(leak: Leakage, attribute: str | None, needed: float) -> dict[str, flo
     return {"error_floor": 1.0 / needed if needed > 0 else np.inf}
 
 
-def _metric(model: Model, scoring: Any) -> str:
+def _metric(model: Model, scoring: Scoring) -> str:
     if isinstance(scoring, str):
         return scoring
     if scoring is not None:

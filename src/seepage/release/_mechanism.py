@@ -4,9 +4,9 @@ Noise that is added in floating point betrays the number beneath it through its 
 exact arithmetic and the randomness of the operating system, and rounds only afterward.
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def drawn(exact: Array, noise: GaussianNoise) -> Array:
 
 
 @cache
-def mechanism(scale: float) -> Any:
+def mechanism(scale: float) -> Callable[[list[float]], list[float]]:
     """Return OpenDP's Gaussian mechanism on vectors."""
     try:
         domains, measurements, metrics, settings = (
@@ -44,7 +44,8 @@ def mechanism(scale: float) -> Any:
     settings.enable_features("contrib")
     try:
         space = domains.vector_domain(domains.atom_domain(T=float, nan=False)), metrics.l2_distance(T=float)
-        return measurements.make_gaussian(*space, scale=scale)
+        made: Callable[[list[float]], list[float]] = measurements.make_gaussian(*space, scale=scale)
+        return made
     finally:
         if not had:
             settings.disable_features("contrib")

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -71,12 +70,12 @@ class Policy:
         for name in ("error_floor", "success_rate"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Read-only views cannot be pickled; what they show can.
         return Policy, (dict(self.error_floor), dict(self.success_rate), self.eta, self.quantile)
 
     @classmethod
-    def of(cls, targets: "Policy | Mapping[str, Any]") -> "Policy":
+    def of(cls, targets: "Policy | Mapping[str, object]") -> "Policy":
         """Accept the arguments of a policy wherever one is expected."""
         if isinstance(targets, cls):
             return targets
@@ -150,6 +149,6 @@ class Policy:
         return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
 
 
-def _check_number(what: str, value: Any) -> None:
+def _check_number(what: str, value: object) -> None:
     if not isinstance(value, Real):
         raise InputError(f"{what} must be a number, not {value!r}.")

@@ -6,33 +6,35 @@ import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._amounts import rounded
+from seepage._amounts import on_grid, up_to_grid
+from seepage._decision import Decision
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
+from seepage._records import Json
 from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.leakage import Leakage
 from seepage.linear import measure
-from seepage.linear.columns import feature_names
+from seepage.linear.columns import split
 from seepage.linear.information import Fit, LinearInformation
 from seepage.linear.rows import InMemory
-from seepage.release._certificate import SCHEMA, Certificate, fingerprints
-from seepage.release._copy import copy_with, last_step
-from seepage.release._decision import Decision
+from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints
+from seepage.release._copy import last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
+from seepage.release._preprocessing import Constants, Preprocessing, Rules
+from seepage.release._raw import DIGITS, RawModel
 from seepage.release._seal import seal_of
-from seepage.release._steps import real_steps
 
 Array = NDArray[np.float64]
 
@@ -54,7 +56,7 @@ _OBJECTIVE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Publication:
-    """A model with noise, its certificate, and the owner's key.
+    """A model in raw units with noise, its certificate, and the owner's key.
 
     `estimator` and `certificate` may leave the house. `key` stays with the owner, who can show with it later that the
     certificate belongs to this model and data (`certificate.matches`). So that it cannot leave by accident, a
@@ -63,7 +65,9 @@ class Publication:
     Attributes
     ----------
     estimator : estimator or Pipeline
-        A copy of the model whose coefficients and intercept carry fresh noise.
+        The model with the steps before it folded in: coefficients for each unit of a raw column and for each level of a
+        category, all of which carry fresh noise. It takes the rows that the model took, and opens with scikit-learn
+        alone.
     certificate : Certificate
         What was published, with what noise, which targets it meets, and what that assumes.
     key : bytes
@@ -100,29 +104,41 @@ class Publication:
         Certificate
             As it was written: bound to the file, and signed.
         """
-        content = _as_skops(self.estimator)
-        bound = self.certificate.bound_to_hash(hashlib.sha256(content).hexdigest())
-        if sign is not None:
-            bound = bound.signed(sign)
-        place = Path(path)
-        beside = place.with_suffix(".certificate.json") if certificate is None else Path(certificate)
-        files = [] if key is None else [NewFile(key, self.key, private=True)]
-        # The model comes last: it must not be there without its certificate.
-        write_together([*files, NewFile(beside, bound.text()), NewFile(place, content)])
+        bound, files = files_of(self, Path(path), certificate=certificate, key=key, sign=sign)
+        write_together(files)
         return bound
 
     def __repr__(self) -> str:
         name = self.certificate.published["estimator"]
         return f"Publication({name} with noise, certificate; its key stays with the owner)"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
             "A publication holds the owner's key, which must not travel with it. Write what may leave with "
             "publication.write(path), and keep publication.key to yourself."
         )
 
 
-def _as_skops(estimator: Any) -> bytes:
+def files_of(
+    publication: Publication,
+    path: Path,
+    *,
+    certificate: str | os.PathLike[str] | None,
+    key: str | os.PathLike[str] | None,
+    sign: str | os.PathLike[str] | None,
+) -> tuple[Certificate, list[NewFile]]:
+    """Return the certificate that is bound to the file of a publication, and all files to write, in order."""
+    content = _as_skops(publication.estimator)
+    bound = publication.certificate.bound_to_hash(hashlib.sha256(content).hexdigest())
+    if sign is not None:
+        bound = bound.signed(sign)
+    beside = path.with_suffix(".certificate.json") if certificate is None else certificate
+    files = [] if key is None else [NewFile(key, publication.key, private=True)]
+    # The model comes last: it must not be there without its certificate.
+    return bound, [*files, NewFile(beside, bound.text()), NewFile(path, content)]
+
+
+def _as_skops(estimator: Model) -> bytes:
     try:
         from skops import io
     except ImportError:
@@ -134,22 +150,38 @@ def _as_skops(estimator: Any) -> bytes:
 
 
 @dataclass(frozen=True, eq=False)
+class Terms:
+    """On what terms a model is published; `publish` says what the fields are."""
+
+    noise_scale: float | GaussianNoise
+    accept: Policy | Mapping[str, object] | None
+    sample_weight: ArrayLike | None = None
+    public_label: bool = False
+    attributes: Sequence[str] | None = None
+    public_preprocessing: Sequence[str] = ()
+    smallest_group: int = 10
+    noise_chosen_without_data: bool = False
+    decision: Decision | Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Ready:
     """A release that was measured and meets its policy, before any noise is drawn."""
 
-    model: Any
+    model: RawModel
     exact: Array
+    """The parameters of the pipeline, in its own units, to which the noise is added."""
     noise: GaussianNoise
-    entries: Mapping[str, Any]
+    draft: Certificate
     """What the certificate will say, but for its time and its seal."""
+    leak: Leakage
     key: bytes
 
     def draw(self) -> Publication:
         """Draw the noise; each draw that anybody sees is a release of its own."""
-        estimator = copy_with(self.model, drawn(self.exact, self.noise))
+        estimator = self.model.with_parameters(drawn(self.exact, self.noise))
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        certificate = Certificate(schema=SCHEMA, created=now, **self.entries, seal=seal_of(estimator))
-        return Publication(estimator, certificate, self.key)
+        return Publication(estimator, replace(self.draft, created=now, seal=seal_of(estimator)), self.key)
 
 
 def publish(
@@ -158,17 +190,26 @@ def publish(
     y: Listed,
     *,
     noise_scale: float | GaussianNoise,
-    accept: Policy | Mapping[str, Any] | None,
+    accept: Policy | Mapping[str, object] | None,
     sample_weight: ArrayLike | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
-    decision: Decision | Mapping[str, Any] | None = None,
+    public_preprocessing: Sequence[str] = (),
+    smallest_group: int = 10,
+    noise_chosen_without_data: bool = False,
+    decision: Decision | Mapping[str, object] | None = None,
 ) -> Publication:
-    """Return a copy of a fitted linear model that carries noise, if the noise is enough.
+    """Return a fitted linear model in raw units that carries noise, if the noise is enough.
 
     The noise is drawn by OpenDP's Gaussian mechanism, which is safe against attacks through the low bits of
-    floating-point numbers. There is no seed: no draw can be made again. Only the coefficients and the intercept carry
-    noise; the preprocessing of a Pipeline is published as it is.
+    floating-point numbers. There is no seed: no draw can be made again.
+
+    What is published has one coefficient for each unit of a numeric column and for each level of a category; scalers,
+    imputers and encoders are folded in, and nothing that they took from the rows goes along. The noise has its scale in
+    the units of the model's own features, theta; what is published is A theta (eq. 2.2), with noise of covariance A
+    Sigma A^T, to eight digits. A cell that an imputer would have filled with a mean of these people is refused by the
+    published model; a constant that you gave is filled in as before. Values that an encoder put together for being rare
+    are not named: whatever has no name counts as one of them.
 
     Parameters
     ----------
@@ -177,8 +218,9 @@ def publish(
     X, y : array-like
         The data that it was fitted on.
     noise_scale : float or GaussianNoise
-        The noise to add to the parameters. It stands in the certificate: round up what `seepage.calibrate` returns, for
-        the smallest scale that protects everyone tells how exposed the most exposed person is.
+        The noise to add to the model's own parameters. It stands in the certificate, so it must be 1, 2 or 5 times a
+        power of ten, as `seepage.calibrate` returns it: the digits of the smallest scale that protects everyone tell
+        how exposed the most exposed person is.
     accept : Policy, mapping or None
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
@@ -188,6 +230,14 @@ def publish(
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default.
+    public_preprocessing : sequence of str, optional
+        Steps whose constants are public, by name: "minmaxscaler", or "columntransformer.minmaxscaler" where two have
+        one name. Needed for those that were fitted elsewhere, and for those that hold values of single people.
+    smallest_group : int, default=10
+        The fewest people who must have a level of a category, or a class, for its name to be published. Levels that
+        were given to the encoder (`categories=`) are public.
+    noise_chosen_without_data : bool, default=False
+        Says that the noise was chosen without looking at these data: it may then be any number, or a covariance.
     decision : Decision or mapping, optional
         Who decided, by which rule and when; it stands in the certificate.
 
@@ -216,70 +266,112 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
-    return ready(
-        model,
-        X,
-        y,
-        noise_scale=noise_scale,
-        accept=accept,
-        sample_weight=sample_weight,
-        public_label=public_label,
-        attributes=attributes,
-        decision=decision,
-    ).draw()
+    terms = Terms(
+        noise_scale,
+        accept,
+        sample_weight,
+        public_label,
+        attributes,
+        public_preprocessing,
+        smallest_group,
+        noise_chosen_without_data,
+        decision,
+    )
+    return ready(model, X, y, terms).draw()
 
 
-def ready(
-    model: Model,
-    X: Data,
-    y: Listed,
-    *,
-    noise_scale: float | GaussianNoise,
-    accept: Policy | Mapping[str, Any] | None,
-    sample_weight: ArrayLike | None = None,
-    public_label: bool = False,
-    attributes: Sequence[str] | None = None,
-    decision: Decision | Mapping[str, Any] | None = None,
-) -> Ready:
-    """Measure a release and hold it against its policy, without drawing any noise; `publish` says the rest."""
-    noise = as_noise(noise_scale)
-    policy = None if accept is None else Policy.of(accept)
-    decision = None if decision is None else Decision.of(decision)
+def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
+    """Measure a release and hold it against its policy, without drawing any noise."""
+    noise = as_noise(terms.noise_scale)
+    policy = None if terms.accept is None else Policy.of(terms.accept)
+    decision = None if terms.decision is None else Decision.of(terms.decision)
     if policy is not None and policy.is_empty:
         raise InputError("The policy sets no target. Pass accept=None to publish without any.")
+    if not terms.noise_chosen_without_data:
+        _check_grid(noise)
     # A missing OpenDP should be known before anything is measured.
     mechanism(1.0)
+    fit = Fit.of(model, X, y, terms.sample_weight)
+    raw, preprocessing = _in_raw_units(model, fit, terms)
     leak = measure(
         model,
         X,
         y,
         noise_scale=noise,
-        sample_weight=sample_weight,
-        public_label=public_label,
-        attributes=attributes,
+        sample_weight=terms.sample_weight,
+        public_label=terms.public_label,
+        attributes=terms.attributes,
     )
     if policy is not None:
         _check_policy(policy, leak, noise)
-    fit = Fit.of(model, X, y, sample_weight)
-    exact = exact_parameters(fit, leak)
-    key = secrets.token_bytes(32)
-    entries = {
-        "people": leak.information.count,
-        "published": _published(model, fit, exact),
-        "noise": _noise(noise),
-        "private": {
-            "attributes": list(leak.information.attribute_names),
-            "label": "public" if public_label else "private",
+    exact, key = exact_parameters(fit, leak), secrets.token_bytes(32)
+    names = _parameter_names(raw.parameter_names(), fit, len(exact))
+    draft = Certificate(
+        schema=SCHEMA,
+        created="",
+        people=leak.information.count,
+        published={
+            "estimator": fit.problem.estimator,
+            "hyperparameters": _hyperparameters(model),
+            "parameters": names,
+            "count": len(names),
+            "preprocessing": {step: origin.value for step, origin in preprocessing.constants.items()},
         },
-        "targets": ("No target was set.",) if policy is None else tuple(policy.sentences()),
-        "qualifications": _qualifications(policy),
-        "policy": None if policy is None else _machine_readable(policy),
-        "decision": None if decision is None else decision.entries(),
-        "assumptions": _assumptions(model, leak),
-        "versions": _versions(),
-        "fingerprints": fingerprints(key, model, fit),
-    }
-    return Ready(model, exact, noise, entries, key)
+        noise=_noise(noise),
+        private={
+            "attributes": list(leak.information.attribute_names),
+            "label": "public" if terms.public_label else "private",
+        },
+        targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
+        qualifications=_qualifications(policy),
+        policy=None if policy is None else _machine_readable(policy),
+        decision=None if decision is None else decision.entries(),
+        assumptions=_assumptions(leak, preprocessing, noise_chosen_without_data=terms.noise_chosen_without_data),
+        versions=_versions(),
+        fingerprints=fingerprints(key, model, fit),
+        seal={},
+    )
+    return Ready(raw, exact, noise, draft, leak, key)
+
+
+def _check_grid(noise: GaussianNoise) -> None:
+    """Refuse a noise that may have been fitted to the most exposed person."""
+    way_out = "if it was chosen without looking at the data, say so: noise_chosen_without_data=True"
+    if noise.scale is None:
+        raise InputError(
+            f"The entries of a noise covariance can tell about the data that it was chosen for; {way_out}."
+        )
+    if not on_grid(noise.scale):
+        raise InputError(
+            f"noise_scale is {noise.scale!r}, which is not 1, 2 or 5 times a power of ten. The digits of a scale that "
+            "was chosen for the data tell how exposed the most exposed person is. Round it up to "
+            f"{up_to_grid(noise.scale):g}; or, {way_out}."
+        )
+
+
+def _in_raw_units(model: Model, fit: Fit[InMemory], terms: Terms) -> tuple[RawModel, Preprocessing]:
+    """Fold the steps of a model in; refuse what must not leave."""
+    if terms.smallest_group < 2:
+        raise InputError(f"smallest_group must be at least 2, not {terms.smallest_group!r}: one person is no group.")
+    if not terms.public_label:
+        _check_classes(fit, terms.smallest_group)
+    private = frozenset(fit.private_columns(terms.attributes))
+    weights = fit.rows.weights
+    rules = Rules(fit.table, private, terms.public_preprocessing, terms.smallest_group, weights)
+    preprocessing = rules.read(split(model)[0])
+    return RawModel.of(model, fit.table, preprocessing), preprocessing
+
+
+def _check_classes(fit: Fit[InMemory], smallest_group: int) -> None:
+    classes = fit.problem.labels.classes
+    if classes is None:
+        return
+    held = np.bincount(fit.problem.labels.positions(fit.rows.labels), minlength=len(classes))
+    for label in classes[held < smallest_group].tolist():
+        raise InputError(
+            f"Fewer than {smallest_group} people have the class {label!r}, and the published model would name it. Put "
+            "rare classes together and fit again; or, if who has which class is known, say public_label=True."
+        )
 
 
 def exact_parameters(fit: Fit[InMemory], leak: Leakage) -> Array:
@@ -294,40 +386,30 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
         return
     factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [f"- {one.sentence()} That takes {_rounded_up(needed)} times the noise." for one, needed in missed.items()]
+    lines += [
+        f"- {one.sentence()} That takes {up_to_grid(needed):g} times the noise." for one, needed in missed.items()
+    ]
     if noise.scale is not None:
-        lines.append(f"The smallest noise scale that meets all of them is {_rounded_up(noise.scale * factor)}.")
+        lines.append(f"A noise scale of {up_to_grid(noise.scale * factor):g} meets all of them.")
     else:
-        lines.append(f"All of them are met when the covariance is multiplied by {_rounded_up(factor**2)}.")
+        lines.append(f"All of them are met when the covariance is multiplied by {up_to_grid(factor) ** 2:g}.")
     raise PolicyError("\n".join(lines), factor)
 
 
-def _rounded_up(value: float) -> str:
-    """Return four digits that are not below `value`."""
-    return f"{rounded(value, 4, 'up'):.4g}"
-
-
-def _published(model: Model, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:
+def _hyperparameters(model: Model) -> dict[str, Json]:
     settings = last_step(model).get_params(deep=False)
-    return {
-        "estimator": fit.problem.estimator,
-        "hyperparameters": {name: _plain(settings[name]) for name in _OBJECTIVE if name in settings},
-        "parameters": _parameter_names(fit, len(exact)),
-        "count": int(exact.size),
-        "exact_steps": real_steps(model),
-    }
+    return {name: _plain(settings[name]) for name in _OBJECTIVE if name in settings}
 
 
-def _parameter_names(fit: Fit[InMemory], outputs: int) -> list[str]:
-    each = [*feature_names(fit.affine, fit.table.names), *(["intercept"] if fit.problem.intercept else [])]
+def _parameter_names(each: Sequence[str], fit: Fit[InMemory], outputs: int) -> list[str]:
     if outputs == 1:
-        return each
+        return list(each)
     classes = fit.problem.labels.classes
     heads = [f"output {i}" for i in range(outputs)] if classes is None else [f"class {label}" for label in classes]
     return [f"{head}: {name}" for head in heads for name in each]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Json:
     """Return a hyperparameter as JSON knows it."""
     if isinstance(value, Mapping):
         return {str(name): _plain(entry) for name, entry in value.items()}
@@ -340,14 +422,14 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _noise(noise: GaussianNoise) -> dict[str, Any]:
-    found: dict[str, Any] = {"distribution": "Gaussian", "mechanism": "OpenDP make_gaussian"}
+def _noise(noise: GaussianNoise) -> Noise:
+    found: Noise = {"distribution": "Gaussian", "mechanism": "OpenDP make_gaussian"}
     if noise.scale is not None:
         return {**found, "scale": noise.scale}
     return {**found, "covariance": np.asarray(noise.covariance).tolist()}
 
 
-def _machine_readable(policy: Policy) -> dict[str, Any]:
+def _machine_readable(policy: Policy) -> dict[str, Json]:
     return {
         "error_floor": {name: float(floor) for name, floor in policy.error_floor.items()},
         "success_rate": {name: float(rate) for name, rate in policy.success_rate.items()},
@@ -373,18 +455,32 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-def _assumptions(model: Model, leak: Leakage) -> tuple[str, ...]:
+_ORIGINS = {
+    Constants.PUBLIC: "Taken to be public, with what they have stored: {steps}.",
+    Constants.FITTED: "Fitted on the same people, and no part of what is published: {steps}.",
+}
+
+
+def _assumptions(leak: Leakage, preprocessing: Preprocessing, *, noise_chosen_without_data: bool) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
     sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
-    steps = real_steps(model)
-    if steps:
+    if preprocessing.constants:
         sentences.append(
-            f"Published as they are, without noise: {', '.join(steps)}. What they took from the data, such as a "
-            "smallest and a largest value, is there to read."
+            "The noise is on the parameters theta of the model behind its preprocessing. Published is A theta, the "
+            "same model in units of the raw columns, where the covariance of the noise is A Sigma A^T; A itself is not "
+            "published."
         )
-    # The smallest scale that meets a target for everyone tells how exposed the most exposed person is.
-    sentences.append("The noise is public, and taken to be rounded so that its scale tells nothing about one person.")
+    for origin, sentence in _ORIGINS.items():
+        steps = [step for step, found in preprocessing.constants.items() if found is origin]
+        if steps:
+            sentences.append(sentence.format(steps=", ".join(steps)))
+    sentences.append(f"Published parameters are rounded to {DIGITS} digits.")
+    sentences.append(
+        "The noise was chosen without looking at the data, says whoever published this."
+        if noise_chosen_without_data
+        else "The noise scale is on a grid that was fixed beforehand: 1, 2 and 5 times powers of ten."
+    )
     sentences.append("Any other release about the same people adds to what is known about them.")
     return tuple(sentences)
 

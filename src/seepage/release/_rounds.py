@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow.fs
@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnansweredError
-from seepage._noise import as_noise
-from seepage._tables import Data, Listed, Model
+from seepage._noise import GaussianNoise, as_noise
+from seepage._tables import Column, Data, Listed, Model
 from seepage.engines import Job, Local
 from seepage.engines.storage import Files, Output, Progress
 from seepage.leakage import Distribution, Information, Leakage, Values
@@ -24,6 +24,14 @@ from seepage.linear.information import in_runs
 
 Array = NDArray[np.float64]
 Weights = TypeVar("Weights")
+
+
+class Settings(TypedDict):
+    """What every round is measured with."""
+
+    noise_scale: float | GaussianNoise
+    public_label: bool
+    attributes: Sequence[str] | None
 
 
 @dataclass
@@ -60,7 +68,7 @@ class Rounds(Protocol, Generic[Weights]):
         """Return the weights of the best round, when an earlier job made it."""
         ...
 
-    def measured(self, number: int, weights: Weights) -> tuple[Any, Leakage]:
+    def measured(self, number: int, weights: Weights) -> tuple[Model, Leakage]:
         """Return the model fitted with some weights, and what it leaks."""
         ...
 
@@ -68,7 +76,7 @@ class Rounds(Protocol, Generic[Weights]):
         """Return the weights of the next round."""
         ...
 
-    def final(self, state: Progression, weights: Weights, leak: Leakage) -> Any:
+    def final(self, state: Progression, weights: Weights, leak: Leakage) -> Column | StoredWeights:
         """Return the weights to keep."""
         ...
 
@@ -82,7 +90,7 @@ class InMemory:
     y: Listed
     count: int
     quantity: str
-    settings: dict[str, Any]
+    settings: Settings
 
     def first(self) -> tuple[Progression, Array]:
         return Progression(), np.ones(self.count)
@@ -90,7 +98,7 @@ class InMemory:
     def recalled(self, state: Progression) -> Array:
         raise AssertionError("Rows in memory are equalized in one go.")
 
-    def measured(self, number: int, weights: Array) -> tuple[Any, Leakage]:
+    def measured(self, number: int, weights: Array) -> tuple[Model, Leakage]:
         estimator = clone(self.estimator)
         name = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
         estimator.fit(self.X, self.y, **{name: weights})
@@ -110,27 +118,27 @@ class InFiles:
 
     estimator: Model
     files: Files
-    source: Any
-    target: str | Sequence[str]
+    source: Data
+    target: str | Sequence[str] | None
     features: Sequence[str] | None
     ids: str | None
     job: Job
     output: Output
     quantity: str
-    settings: dict[str, Any]
+    settings: Settings
 
     @classmethod
     def of(
         cls,
         estimator: Model,
-        source: Any,
+        source: Data,
         *,
-        target: Any,
+        target: str | Sequence[str] | None,
         features: Sequence[str] | None,
         ids: str | None,
         job: Job | None,
         quantity: str,
-        settings: dict[str, Any],
+        settings: Settings,
     ) -> "InFiles":
         """Open the files and the folder for the rounds."""
         Roles.of(None, target=target, sample_weight=None, ids=ids, groups=None)
@@ -157,7 +165,7 @@ class InFiles:
     def recalled(self, state: Progression) -> StoredWeights | None:
         return self._weights(state.best, state.factors[state.best]) if state.best else None
 
-    def measured(self, number: int, weights: StoredWeights | None) -> tuple[Any, Leakage]:
+    def measured(self, number: int, weights: StoredWeights | None) -> tuple[Model, Leakage]:
         common: dict[str, Any] = {"target": self.target, "sample_weight": weights}
         reading = replace(self.job, output=None, resume=False)
         estimator = fit(self.estimator, self.source, features=self.features, job=reading, **common)

@@ -7,11 +7,10 @@ parameters and the file that holds them are there for everybody to read, and so 
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from seepage._tables import Column, Model
 from seepage.release._copy import last_step
 
 ALGORITHM = "SHA-256"
@@ -19,7 +18,7 @@ PARAMETERS = ("coef_", "intercept_")
 """What carries the noise, by the names that scikit-learn gives it."""
 
 
-def seal_of(estimator: Any) -> dict[str, str | None]:
+def seal_of(estimator: Model) -> dict[str, str | None]:
     """Return the seal of a published estimator that is not in a file yet."""
     last = last_step(estimator)
     return {
@@ -29,7 +28,7 @@ def seal_of(estimator: Any) -> dict[str, str | None]:
     }
 
 
-def hash_of_parameters(parameters: Mapping[str, NDArray[Any]]) -> str:
+def hash_of_parameters(parameters: Mapping[str, Column]) -> str:
     """Return the SHA-256 of parameters: for each its name, its shape, and its numbers as 64-bit floats.
 
     Every length is written before what it measures, in eight bytes, the lowest first; the names are in order.

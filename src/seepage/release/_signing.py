@@ -11,10 +11,13 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from seepage._errors import InputError, MissingExtraError
 from seepage._writing import NewFile, write_together
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 ALGORITHM = "Ed25519"
 # What is signed begins with what it is, so that a signature of ours is good for nothing else.
@@ -60,7 +63,7 @@ def new_key(path: str | os.PathLike[str]) -> Path:
     return public
 
 
-def signature_of(entries: Mapping[str, Any], key: str | os.PathLike[str]) -> dict[str, str]:
+def signature_of(entries: Mapping[str, object], key: str | os.PathLike[str]) -> dict[str, str]:
     """Return the signature of a certificate's entries under the secret key in a file."""
     secret = secret_key(Path(key))
     library = _library()
@@ -70,7 +73,7 @@ def signature_of(entries: Mapping[str, Any], key: str | os.PathLike[str]) -> dic
     return {**signature, "value": secret.sign(message(entries, signature)).hex()}
 
 
-def is_signed(entries: Mapping[str, Any], signature: Mapping[str, str]) -> bool:
+def is_signed(entries: Mapping[str, object], signature: Mapping[str, str]) -> bool:
     """Return whether a signature was made for these entries by the owner of the public key that it names."""
     try:
         public, value = (bytes.fromhex(signature[name]) for name in ("public_key", "value"))
@@ -84,7 +87,7 @@ def is_signed(entries: Mapping[str, Any], signature: Mapping[str, str]) -> bool:
     return True
 
 
-def message(entries: Mapping[str, Any], signature: Mapping[str, str]) -> bytes:
+def message(entries: Mapping[str, object], signature: Mapping[str, str]) -> bytes:
     """Return what is signed: canonical JSON of all entries, the algorithm and the public key.
 
     Names in order, no white space, letters beyond ASCII escaped, numbers with the fewest digits that give them back.
@@ -116,7 +119,7 @@ def called(public_key: str) -> str:
     return " ".join(digits[start : start + 4] for start in range(0, 32, 4))
 
 
-def secret_key(path: Path) -> Any:
+def secret_key(path: Path) -> "Ed25519PrivateKey":
     """Return the secret key in a file that nobody else can read."""
     name = os.fspath(path)
     content = _content(path)
@@ -135,7 +138,8 @@ def secret_key(path: Path) -> Any:
         secret = None
     if not isinstance(secret, library.ed25519.Ed25519PrivateKey):
         raise InputError(f"{name!r} is no secret key of Ed25519 in PEM. Make one with: seepage key new")
-    return secret
+    found: Ed25519PrivateKey = secret
+    return found
 
 
 def _content(path: Path) -> bytes:

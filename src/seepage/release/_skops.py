@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 
+Node = Mapping[str, Any]
+"""An object in the description of a file, as JSON: what is in it is not believed."""
 MOST_BYTES = 500_000_000
 """The most that the arrays of a model may take, decoded."""
 MOST_DESCRIPTION = 50_000_000
@@ -42,7 +44,7 @@ class SkopsFile:
     """
 
     path: Path
-    description: Mapping[str, Any]
+    description: Node
 
     @classmethod
     def of(cls, path: Path) -> "SkopsFile":
@@ -99,9 +101,9 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path} cannot be read as a skops file ({type(reason).__name__}: {reason}).") from None
 
 
-def _nodes(path: Path, description: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nodes(path: Path, description: Node) -> Iterator[Node]:
     """Yield every object of the description."""
-    waiting: list[tuple[Any, int]] = [(description, 0)]
+    waiting: list[tuple[object, int]] = [(description, 0)]
     while waiting:
         node, depth = waiting.pop()
         if depth > _DEEPEST:
@@ -141,13 +143,13 @@ def _array_bytes(path: Path, file: IO[bytes], size: int) -> int:
     return int(held)
 
 
-def _attributes(node: Mapping[str, Any]) -> Mapping[str, Any]:
+def _attributes(node: Node) -> Node:
     """Return what an object holds by name."""
-    found: Mapping[str, Any] = node["content"]["content"]
+    found: Node = node["content"]["content"]
     return found
 
 
-def _numbers(archive: zipfile.ZipFile, node: Mapping[str, Any]) -> NDArray[np.float64]:
+def _numbers(archive: zipfile.ZipFile, node: Node) -> NDArray[np.float64]:
     if node["__loader__"] == "JsonNode":
         return np.asarray(json.loads(node["content"]), dtype=np.float64)
     with archive.open(node["file"]) as entry:

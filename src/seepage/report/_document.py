@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
+from seepage._decision import Decision
 from seepage._facts import Assumption, Number, Origin
 from seepage.leakage.types import Assurance
 from seepage.meaning import Target
@@ -260,6 +261,8 @@ class Document:
         Of all people.
     exposed : tuple of Person or None
         The most exposed people; None in the publishable edition, or where `silence` says why.
+    decision : Decision or None
+        Who decided, as they said it; None when nobody said.
     """
 
     edition: EditionName
@@ -282,6 +285,7 @@ class Document:
     assumptions: tuple[Assumption, ...]
     noise: Noise
     versions: Mapping[str, str]
+    decision: Decision | None = None
 
     def __post_init__(self) -> None:
         # Refuses what is no time.

@@ -7,9 +7,10 @@ import webbrowser
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from seepage._errors import InputError, UnansweredError
+from seepage._decision import Decision
+from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._writing import write_file
 from seepage.leakage import Leakage
 from seepage.leakage.types import Prior
@@ -74,6 +75,7 @@ class Report:
         smallest_group: int = 10,
         title: str = "What this release gives away",
         key: bytes | None = None,
+        decision: Decision | Mapping[str, object] | None = None,
     ) -> "Report":
         """Return a report for the person who must decide: verdict, attributes, groups, meaning, assumptions.
 
@@ -104,6 +106,8 @@ class Report:
             The heading.
         key : bytes, optional
             Pseudonyms of the same key are the same in every report; by default each report has its own.
+        decision : seepage.Decision or mapping, optional
+            Who decided, by which rule and when, as it stands in the certificate too.
 
         Examples
         --------
@@ -116,7 +120,8 @@ class Report:
         Report(internal edition about 442 people: No policy was given)
         """
         key = secrets.token_bytes(32) if key is None else key
-        asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key)
+        decided = None if decision is None else Decision.of(decision)
+        asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
         return cls(build(leak, Edition(edition, smallest_group), asked), leak, key)
 
     @classmethod
@@ -223,6 +228,12 @@ class Report:
         self.write_html(path)
         webbrowser.open(path.as_uri())
         return path
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "A report holds the rows that it is about, and the key of its pseudonyms. Write what may leave with "
+            "report.write_html(path), or with report.write_json(path), which Report.read takes."
+        )
 
     def __repr__(self) -> str:
         people, word = self.document.people.value, headline(self.document.verdict)

@@ -37,7 +37,8 @@ def check(
     """Hold a release against a policy: exit code 0 if it is met, 1 if not.
 
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
-    output or the file given. What is told of missed targets is rounded, and nothing names a person.
+    output or the file given. What is told of missed targets is rounded, and nothing names a person; with `--edition
+    publishable` only whether each target is met is told.
     """
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
@@ -64,9 +65,12 @@ def check(
         )
         leak = question.measured(noise_scale)
         verdict = file.judge(leak, noise_scale, model)
+        if edition is options.Edition.publishable:
+            verdict = verdict.for_everybody()
         if report is not None:
             with waiting.doing("writing the report"):
-                Report.of(leak, edition.value, policy=file.policy).write_html(report)
+                page = Report.of(leak, edition.value, policy=file.policy, decision=file.decision)
+                page.write_html(report)
     if format is not Format.text:
         document = WRITERS[format](verdict)
         if output is None:

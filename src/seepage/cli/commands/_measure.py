@@ -82,6 +82,7 @@ def measure(
                     leak,
                     edition.value,
                     policy=None if file is None else file.policy,
+                    decision=None if file is None else file.decision,
                     groups=question.named_grouping,
                 )
                 if report is not None:

@@ -37,6 +37,31 @@ def publish(
     public_label: options.PublicLabel = False,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
+    public_preprocessing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP",
+            help="A step whose constants are public, by its name in the model; may be repeated.",
+            show_default=False,
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
+    smallest_group: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            help="The fewest people who must have a level or a class for its name to be published.",
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = 10,
+    noise_chosen_without_data: Annotated[
+        bool,
+        typer.Option(
+            "--noise-chosen-without-data",
+            help="Take a scale that is not 1, 2 or 5 times a power of ten; the certificate says so.",
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = False,
     certificate: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +89,8 @@ def publish(
             rich_help_panel=options.OUT,
         ),
     ] = None,
+    report: options.Report = None,
+    edition: options.EditionOption = options.Edition.internal,
     again: Annotated[
         bool,
         typer.Option("--again", help="Draw although an earlier run did not finish.", rich_help_panel=options.OUT),
@@ -80,9 +107,11 @@ def publish(
 
     from rich.text import Text
 
+    from seepage._writing import NewFile, write_together
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
-    from seepage.release.sealing import ready, secret_key
+    from seepage.release.sealing import Terms, files_of, ready, secret_key
+    from seepage.report import Report
 
     if (policy is None) == (not without_policy):
         raise typer.BadParameter(
@@ -90,11 +119,12 @@ def publish(
         )
     certificate = certificate or out.with_suffix(".certificate.json")
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign}
-    check_outputs({"--out": out, "--certificate": certificate, "--key": key}, inputs=inputs, force=force)
+    outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
+    check_outputs(outputs, inputs=inputs, force=force)
     journal = Journal.beside(
         out,
-        files=[*inputs.values()],
-        words=[data, target, noise_scale, private, public_label, sample_weight],
+        files=[model, *data, policy],
+        words=[target, noise_scale, private, public_label, sample_weight, public_preprocessing, smallest_group],
     )
     was_left = journal.was_left(again=again)
     if sign is not None:
@@ -115,25 +145,33 @@ def publish(
             stream=False,
         )
         fitted, rows = question.model, question.rows
+        targets, decision = (None, None) if file is None else (file.policy, file.decision)
+        terms = Terms(
+            noise_scale,
+            targets,
+            sample_weight=rows.weights,
+            public_label=public_label,
+            attributes=question.attributes,
+            public_preprocessing=public_preprocessing or (),
+            smallest_group=smallest_group,
+            noise_chosen_without_data=noise_chosen_without_data,
+            decision=decision,
+        )
         with question.applying():
-            release = ready(
-                fitted,
-                rows.X,
-                rows.y,
-                noise_scale=noise_scale,
-                accept=None if file is None else file.policy,
-                sample_weight=rows.weights,
-                public_label=public_label,
-                attributes=question.attributes,
-                decision=None if file is None else file.decision,
-            )
+            release = ready(fitted, rows.X, rows.y, terms)
+        others = []
+        if report is not None:
+            with waiting.doing("writing the report"):
+                page = Report.of(release.leak, edition.value, policy=targets, decision=decision)
+            others.append(NewFile(report, page.html(), private=not page.document.is_public))
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
             publication = release.draw()
             if was_left:
                 said = publication.certificate
                 publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, AGAIN)))
-            written = publication.write(out, certificate=certificate, key=key, sign=sign)
+            written, files = files_of(publication, out, certificate=certificate, key=key, sign=sign)
+            write_together([*others, *files])
     if replaced:
         note(f"{out} was replaced. Whoever has the earlier one as well has two draws, and knows more.")
     if quiet:
@@ -149,5 +187,8 @@ def publish(
     console.print(Text.assemble("                      ", (str(certificate), "bold"), signed))
     kept = (str(key), "bold") if key is not None else "nothing: the key was not kept (--key FILE keeps it)"
     console.print(Text.assemble("Stays with you        ", kept))
+    if report is not None:
+        whose = "May leave the house   " if edition is options.Edition.publishable else "                      "
+        console.print(Text.assemble(whose, (str(report), "bold"), f" ({edition.value} report)"))
     console.print()
     console.print(Text("The exact model and the rows stay where they are; never publish both models."))

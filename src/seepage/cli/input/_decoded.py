@@ -1,7 +1,8 @@
-"""What Parquet files take in memory: far more than on disk, where equal values are written once."""
+"""What files take in memory: far more than on disk, where equal values are written once, or packed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seepage.engines.storage import Files, naming
@@ -16,6 +17,16 @@ _USUAL_LENGTH = 32
 def decoded_bytes(files: Files) -> int:
     """Return about how many bytes all columns take as arrays, from the footers alone."""
     return sum(sum(_columns(metadata)) for metadata in _footers(files))
+
+
+def take_more_than(batches: Iterable[pa.RecordBatch], most: int) -> bool:
+    """Return whether rows take more than so many bytes, reading no further than it takes to know."""
+    total = 0
+    for batch in batches:
+        total += batch.nbytes
+        if total > most:
+            return True
+    return False
 
 
 def _footers(files: Files) -> Iterator[pq.FileMetaData]:

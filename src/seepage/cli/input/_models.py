@@ -4,9 +4,9 @@ import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from seepage._errors import InputError, MissingExtraError, UnsupportedError
+from seepage._tables import Model
 from seepage.cli.terminal import listing, note, shortened
 from seepage.release.sealing import SkopsFile
 
@@ -29,7 +29,7 @@ _HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
 
 
-def read_model(path: Path, trust: Sequence[str] = ()) -> Any:
+def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
     """Return the model in a skops file; types that nobody vouched for are refused by name."""
     _refuse_others(path)
     _check_known(path)

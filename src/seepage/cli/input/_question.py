@@ -1,17 +1,17 @@
 """What is asked about: a model, the rows it was fitted on, and what their columns are for."""
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from seepage._errors import InputError, SeepageError
+from seepage._tables import Column, Data, Listed, Model
 from seepage.cli.input._models import read_model
 from seepage.cli.input._sources import Source
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
@@ -22,11 +22,11 @@ from seepage.leakage import Leakage
 class InMemory:
     """Rows as the library takes them."""
 
-    X: Any
-    y: Any
-    ids: Any
-    groups: Any
-    weights: Any
+    X: Data
+    y: Listed
+    ids: Listed
+    groups: Listed
+    weights: Listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +56,17 @@ class Question:
         private: str | None,
         trust: Sequence[str] | None,
         public_label: bool = False,
-        **others: Any,
+        ids: str | None = None,
+        groups: str | None = None,
+        weight: str | None = None,
+        stream: bool | None = None,
     ) -> "Question":
         """Take the options apart that hold several names."""
         labels, columns = separate(target), listed(private)
         if public_label and columns is not None and set(columns) & set(labels):
             raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
-        return cls(
-            model, tuple(data), labels, waiting, columns, public_label=public_label, trust=tuple(trust or ()), **others
-        )
+        trusted = tuple(trust or ())
+        return cls(model, tuple(data), labels, waiting, columns, public_label, ids, groups, weight, trusted, stream)
 
     @cached_property
     def source(self) -> Source:
@@ -74,7 +76,7 @@ class Question:
         return source
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> Model:
         """The fitted model."""
         # The files are looked at first: they tell of a mistake sooner.
         self.source  # noqa: B018
@@ -136,19 +138,20 @@ class Question:
         from seepage.engines import Job
         from seepage.linear import measure
 
-        common: dict[str, Any] = {
-            "noise_scale": noise_scale,
-            "public_label": self.public_label,
-            "attributes": self.attributes,
-        }
+        asked = partial(
+            measure,
+            self.model,
+            noise_scale=noise_scale,
+            public_label=self.public_label,
+            attributes=self.attributes,
+        )
         if not self.source.stream:
             rows = self.rows
             with self.applying():
-                return measure(self.model, rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, **common)
+                return asked(rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights)
         if output is not None:
             output.mkdir(mode=0o700, exist_ok=True)
-        return measure(
-            self.model,
+        return asked(
             list(self.source.paths),
             target=self.target,
             sample_weight=self.weight,
@@ -156,7 +159,6 @@ class Question:
             # The results of a column and its groups cannot stand in one file: groups of one are counted afterward.
             groups=None if self.groups in self.features else self.groups,
             job=Job(output=output),
-            **common,
         )
 
     @contextmanager
@@ -172,14 +174,14 @@ class Question:
             raise InputError(f"The model cannot be applied to the rows of {self.source.name}: {cause}") from cause
 
     @property
-    def grouping(self) -> Any:
+    def grouping(self) -> Listed:
         """What `by_group` is asked for: labels of rows in memory, the column of streamed ones, or nothing."""
         if self.groups is None:
             return None
         return self.groups if self.source.stream else self.rows.groups
 
     @property
-    def named_grouping(self) -> Any:
+    def named_grouping(self) -> str | Mapping[str, Listed] | None:
         """The same with the name of the column, as a report takes it."""
         if self.groups is None or self.source.stream:
             return self.groups
@@ -197,7 +199,7 @@ class Question:
                     )
 
 
-def _labels(table: pa.Table, name: str) -> Any:
+def _labels(table: pa.Table, name: str) -> Column:
     column = table.column(name)
     return np.array(column.to_pylist()) if column.null_count == 0 else np.array(column.to_pylist(), dtype=object)
 

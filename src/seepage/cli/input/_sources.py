@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.csv
@@ -14,13 +14,13 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from seepage._errors import InputError, UnreadableError
-from seepage.cli.input._decoded import decoded_bytes
+from seepage.cli.input._decoded import decoded_bytes, take_more_than
 from seepage.cli.terminal import shortened
 from seepage.engines.storage import Files, naming, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 
-# Parquet files that take more than this in memory are read a batch at a time by all cores.
+# Parquet files that take more than this in memory are read a batch at a time by all cores; others are refused.
 MOST_IN_MEMORY = 500_000_000
 _SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".arrow": "arrow", ".feather": "arrow"}
 _SUFFIXES |= {".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet"}
@@ -71,6 +71,12 @@ class Source:
             if stream:
                 raise InputError(f"{source.name} is {_called(source.kind)}; only Parquet files can be streamed.")
             source.names  # noqa: B018  A file that is not there should be known before a model is read.
+            if stream is None and source._is_large():
+                raise InputError(
+                    f"{source.name} would take more than {MOST_IN_MEMORY / 1e6:,.0f} MB in memory, and "
+                    f"{_called(source.kind)} is read at once. Write it as Parquet, which is read a batch at a time; or "
+                    "read it all the same, with --in-memory."
+                )
             return source
         if stream is None:
             stored = sum(unit.bytes for unit in source.files.units)
@@ -168,12 +174,36 @@ class Source:
                 way_out = "as UTF-8" if self.kind == "csv" else "as text or as numbers"
                 raise InputError(f"The column {shortened(name)!r} of {self.name} holds {why} {way_out}.")
 
+    def _is_large(self) -> bool:
+        """Return whether all rows take more memory than the limit."""
+        if self.kind == "arrow":
+            with self._opened() as (file, _):
+                return take_more_than(_batches(_arrow(file)), MOST_IN_MEMORY)
+        with self._opened() as (file, size):
+            # At worst each letter of a text is a number; what is packed can be anything.
+            if not self._is_compressed and 8 * size <= MOST_IN_MEMORY:
+                return False
+            letters = 0
+            while letters * self._bytes_a_letter <= MOST_IN_MEMORY:
+                more = len(file.read(_HEAD_BYTES))
+                if not more:
+                    return False
+                letters += more
+            return True
+
+    @cached_property
+    def _bytes_a_letter(self) -> float:
+        """What the first rows of a text take in memory, for each byte of it."""
+        with self._opened() as (file, size):
+            taken = self._csv(file).read_next_batch().nbytes
+        return float(taken / (_HEAD_BYTES if self._is_compressed else min(size, _HEAD_BYTES)))
+
     @property
     def _is_compressed(self) -> bool:
         return self.paths[0].lower().endswith(_COMPRESSED)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, int]]:
+    def _opened(self) -> Iterator[tuple[pa.NativeFile, int]]:
         filesystem, path = resolve(self.paths[0], None)
         try:
             with filesystem.open_input_stream(path) if self.kind == "csv" else filesystem.open_input_file(path) as file:
@@ -191,10 +221,10 @@ class Source:
                 "end in what it is (.csv, .parquet, .arrow, .feather)?"
             ) from None
 
-    def _csv(self, file: Any, columns: Sequence[str] | None = None) -> Any:
+    def _csv(self, file: pa.NativeFile, columns: Sequence[str] | None = None) -> pa.csv.CSVStreamingReader:
         return pa.csv.open_csv(file, **self._options(columns))
 
-    def _options(self, columns: Sequence[str] | None) -> dict[str, Any]:
+    def _options(self, columns: Sequence[str] | None) -> dict[str, object]:
         tabs = any(part in self.paths[0].lower() for part in (".tsv", ".txt"))
         return {
             "read_options": pa.csv.ReadOptions(block_size=_HEAD_BYTES),
@@ -226,10 +256,18 @@ def _called(kind: Kind) -> str:
     return {"parquet": "Parquet", "csv": "CSV", "arrow": "Arrow"}[kind]
 
 
-def _arrow(file: Any) -> Any:
+def _arrow(file: pa.NativeFile) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:
     """Return a reader of either of Arrow's two formats."""
     try:
         return pa.ipc.open_file(file)
     except pa.ArrowInvalid:
         file.seek(0)
         return pa.ipc.open_stream(file)
+
+
+def _batches(reader: pa.RecordBatchReader | pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of either of Arrow's formats."""
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from reader

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
+from seepage._decision import Decision
 from seepage._errors import InputError
 from seepage.cli.terminal._console import printable, screen
 from seepage.cli.terminal._screen import item
@@ -100,12 +101,9 @@ def show_promises(console: Console, certificate: "Certificate") -> None:
             console.print(item("-", target))
         console.print(item(" ", meaning))
     if certificate.decision is not None:
-        from seepage.release import Decision
-
-        decision = Decision.of(certificate.decision)
-        console.print(item("-", " ".join(filter(None, [decision.sentence(), decision.note]))))
+        console.print(item("-", Decision.of(certificate.decision).whole()))
 
 
-def amount_of(noise: Mapping[str, Any]) -> str:
+def amount_of(noise: Mapping[str, object]) -> str:
     """Return how much noise there is, in words."""
     return f"scale {noise['scale']:g}" if "scale" in noise else "the covariance in the file"

@@ -4,6 +4,7 @@ Two draws of one model add up: whoever has both knows more than the certificate 
 may have drawn, and may have been read; the next one for the same file cannot know, and so asks.
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -30,12 +31,16 @@ class Journal:
 
     @classmethod
     def beside(cls, out: Path, *, files: Sequence[str | Path | None], words: Sequence[object]) -> "Journal":
-        """Name the note of a request: its files by size and time of change, all else by its words."""
+        """Name the note of a request: its files by what is in them, whatever they are called, all else by its words.
+
+        What is not on this machine is known by its name.
+        """
         found = hashlib.sha256(repr([str(word) for word in words]).encode())
         for file in files:
-            place = None if file is None else Path(file)
-            state = place.stat() if place is not None and place.exists() else None
-            found.update(repr((str(file), state and (state.st_size, state.st_mtime_ns))).encode())
+            for part in [] if file is None else _parts(str(file)):
+                with open(part, "rb") as content:
+                    found.update(hashlib.file_digest(content, "sha256").digest())
+            found.update(repr(str(file) if "://" in str(file) else "").encode())
         return cls(out.with_name(f"{out.name}.publishing"), found.hexdigest())
 
     def was_left(self, *, again: bool) -> bool:
@@ -69,3 +74,11 @@ class Journal:
             os.fsync(file.fileno())
         yield
         self.path.unlink(missing_ok=True)
+
+
+def _parts(file: str) -> list[str]:
+    """Return the files that a name stands for: itself, those in a folder, or those that a pattern matches."""
+    if os.path.isfile(file):
+        return [file]
+    pattern = os.path.join(glob.escape(file), "**") if os.path.isdir(file) else file
+    return sorted(part for part in glob.iglob(pattern, recursive=True) if os.path.isfile(part))

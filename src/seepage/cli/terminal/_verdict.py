@@ -1,6 +1,6 @@
 """Whether a release meets its policy, and what a pipeline is told about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seepage._version import __version__
@@ -18,6 +18,8 @@ class Judged:
     """By how much the noise must grow, rounded up; None when the target is met."""
     line: int
     """Where the policy sets it."""
+    told: bool = True
+    """Whether the factor may be told."""
 
     @property
     def met(self) -> bool:
@@ -34,7 +36,7 @@ class Judged:
     def reason(self) -> str:
         """The sentence, and what is missing."""
         sentence = self.target.sentence()
-        return sentence if self.met else f"{sentence} That takes {self.factor:g} times the noise."
+        return sentence if self.met or not self.told else f"{sentence} That takes {self.factor:g} times the noise."
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Verdict:
     """A noise scale that meets every target, rounded up unless this one does."""
     model: Path
     policy: Path
+
+    @property
+    def told(self) -> bool:
+        """Whether it may be told how much noise would be enough."""
+        return all(each.told for each in self.targets)
+
+    def for_everybody(self) -> "Verdict":
+        """Return the same without what the most exposed people decide: whether each target is met, and nothing else."""
+        return replace(self, targets=tuple(replace(each, told=False) for each in self.targets))
 
     @property
     def missed(self) -> tuple[Judged, ...]:
@@ -75,14 +86,14 @@ class Verdict:
             "model": str(self.model),
             "policy": str(self.policy),
             "noise_scale": self.noise_scale,
-            "enough_noise_scale": self.enough,
+            "enough_noise_scale": self.enough if self.told else None,
             "targets": [
                 {
                     "kind": each.target.kind,
                     "attribute": each.target.attribute,
                     "limit": each.target.limit.value,
                     "met": each.met,
-                    "noise_factor": each.factor,
+                    "noise_factor": each.factor if each.told else None,
                     "sentence": each.target.sentence(),
                 }
                 for each in self.targets

@@ -11,4 +11,5 @@ from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
+from seepage.linear.columns._steps import positions as positions
 from seepage.linear.columns._steps import through as through

@@ -80,7 +80,7 @@ def _(step: FeatureUnion, incoming: Affine, path: str) -> Affine:
 def _(step: ColumnTransformer, incoming: Affine, path: str) -> Affine:
     parts = []
     for name, inner, columns in step.transformers_:
-        index = _positions(columns, step)
+        index = positions(columns, step)
         if len(index) and not (isinstance(inner, str) and inner == "drop"):
             weight = (step.transformer_weights or {}).get(name, 1.0)
             part = through(inner, incoming.take(index), f"{path}.{name}")
@@ -88,7 +88,8 @@ def _(step: ColumnTransformer, incoming: Affine, path: str) -> Affine:
     return Affine.stacked(parts)
 
 
-def _positions(columns: slice | ArrayLike, step: ColumnTransformer) -> NDArray[np.intp]:
+def positions(columns: slice | ArrayLike, step: ColumnTransformer) -> NDArray[np.intp]:
+    """Return the places of columns that a ColumnTransformer names in any of its ways."""
     every = np.arange(step.n_features_in_)
     if isinstance(columns, str):
         columns = [columns]

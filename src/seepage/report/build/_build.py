@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seepage._decision import Decision
 from seepage._errors import SeepageError
 from seepage._facts import Assumption, Number, Origin, given, personal, public
 from seepage._version import __version__
@@ -39,6 +40,7 @@ class Question:
     prior: Prior
     categories: Collection[str] | None
     key: bytes
+    decision: Decision | None = None
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -92,6 +94,7 @@ def build(leak: Leakage, edition: Edition, asked: Question) -> Document:
         assumptions=tuple(_told(each, edition) for each in information.assumptions),
         noise=_noise(information, edition),
         versions={"seepage": __version__},
+        decision=asked.decision,
     )
 
 

@@ -43,7 +43,9 @@ def handling(document: Document) -> str:
 
 def facts(document: Document) -> list[tuple[str, str]]:
     """Return where the report comes from."""
+    decided = [] if document.decision is None else [("Decided", document.decision.whole())]
     return [
+        *decided,
         ("People", f"{document.people.value:,.0f}"),
         ("Private attributes", f"{len(document.attributes):,}"),
         ("Noise on the release", _noise(document.noise, about="about " if document.is_public else "")),

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import date as calendar_date
-from typing import Any
 
 from seepage._errors import InputError
 
@@ -14,7 +13,7 @@ _LONGEST = 2000
 class Decision:
     """Who decided that a model may leave.
 
-    Nothing here is computed: it is what the people who decide say, and it stands in the certificate as they said it.
+    Nothing here is computed: it is what the people who decide say, as it stands in certificates and reports.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ class Decision:
             raise InputError(f"The date of a decision is written as YEAR-MONTH-DAY, not {self.date!r:.40}.")
 
     @classmethod
-    def of(cls, given: "Decision | Mapping[str, Any]") -> "Decision":
+    def of(cls, given: "Decision | Mapping[str, object]") -> "Decision":
         """Accept the arguments of a decision wherever one is expected."""
         if isinstance(given, cls):
             return given
@@ -73,9 +72,13 @@ class Decision:
             raise InputError(f"A decision has policy, version, approver, date and note, not {given!r:.200}.") from None
 
     def entries(self) -> dict[str, str]:
-        """Return what stands in a certificate."""
+        """Return its entries by name."""
         return asdict(self)
 
     def sentence(self) -> str:
         """Return the decision in words."""
         return f"Approved by {self.approver} on {self.date}, under {self.policy}, version {self.version}."
+
+    def whole(self) -> str:
+        """Return the decision in words, with what else should be on record."""
+        return f"{self.sentence()} {self.note}".strip()

@@ -1,0 +1,335 @@
+"""What preprocessing took from the rows, and whether that may leave.
+
+What is published is in raw units, and nothing of the steps goes with it (see `_raw`). But the fit depends on their
+constants, and so does what is published. Means and deviations of these very rows are part of the fit, and measured as
+such. A value of a single person (a smallest one, a median, a rare level) is not: it must be public, and said to be.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial, singledispatch
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from seepage._errors import InputError, UnsupportedError
+from seepage._tables import Column, Data, Model, Table, is_missing, missing_in
+from seepage.linear.columns import Affine, positions, through
+
+# Constants of the same rows agree to rounding; those of other rows do not.
+_SAME = 1e-8
+
+
+class Constants(Enum):
+    """Where what a step has stored comes from."""
+
+    GIVEN = "given"
+    PUBLIC = "public"
+    FITTED = "fitted on these rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step that does something, with what goes into it."""
+
+    path: tuple[str, ...]
+    step: Model
+    incoming: Affine
+    data: Callable[[], Data]
+    """Returns the training rows as they reach it."""
+
+    @property
+    def name(self) -> str:
+        """The names that lead to it, from the outside in."""
+        return ".".join(self.path)
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return f"{self.name} ({type(self.step).__name__})"
+
+    def raw_columns(self) -> list[int | None]:
+        """Return which raw column each of its features is, if it is one untouched."""
+        return [self.incoming.raw_column(feature) for feature in range(self.incoming.features)]
+
+
+def walk(step: Model, incoming: Affine, data: Callable[[], Data], path: tuple[str, ...] = ()) -> Iterator[Step]:
+    """Yield the steps that do something, each by the way that leads to it, with what goes in.
+
+    What only holds other steps (a Pipeline, a ColumnTransformer, a FeatureUnion) is not yielded, but what is in it.
+    """
+    if step is None or isinstance(step, str) or (isinstance(step, FunctionTransformer) and step.func is None):
+        return
+    if isinstance(step, Pipeline):
+        for name, inner in step.steps:
+            yield from walk(inner, incoming, data, (*path, name))
+            if inner is not None and not isinstance(inner, str):
+                incoming, data = through(inner, incoming, name), partial(_after, inner, data)
+    elif isinstance(step, ColumnTransformer):
+        for name, inner, columns in step.transformers_:
+            index = positions(columns, step)
+            if len(index):
+                yield from walk(inner, incoming.take(index), partial(_taken, data, index.tolist()), (*path, name))
+    elif isinstance(step, FeatureUnion):
+        for name, inner in step.transformer_list:
+            yield from walk(inner, incoming, data, (*path, name))
+    else:
+        yield Step(path, step, incoming, data)
+
+
+def _after(step: Model, data: Callable[[], Data]) -> Data:
+    return step.transform(data())
+
+
+def _taken(data: Callable[[], Data], index: list[int]) -> Data:
+    rows = data()
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    return frame[:, index].to_native() if isinstance(frame, nw.DataFrame) else rows[:, index]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What stands for a missing value in a raw column, and what to put there."""
+
+    marker: object
+    value: object
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The values of a raw column that one-hot encoders know."""
+
+    named: tuple[object, ...]
+    together: tuple[object, ...]
+    """Those that an encoder put together for being rare."""
+    unknown: str
+    """What becomes of others, as scikit-learn calls it."""
+
+    def joined(self, other: "Levels") -> "Levels":
+        """Return what two encoders of one column know: together is what both put together."""
+        named = list(dict.fromkeys([*self.named, *other.named]))
+        together = [value for value in self.together if value in other.together]
+        named += [value for value in (*self.together, *other.together) if value not in (*together, *named)]
+        if all(isinstance(value, int | float) for value in named):
+            named.sort()
+        return Levels(tuple(named), tuple(together), "error" if "error" in (self.unknown, other.unknown) else "ignore")
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What the steps before a model have stored, and what of it the published model needs.
+
+    Attributes
+    ----------
+    constants : mapping from str to Constants
+        For each step that stores something, where that comes from.
+    levels : mapping from int to Levels
+        For each raw column that is a category.
+    fills : mapping from int to Fill
+        For each raw column whose missing cells are filled with a value that may leave.
+    """
+
+    constants: Mapping[str, Constants] = field(default_factory=dict)
+    levels: Mapping[int, Levels] = field(default_factory=dict)
+    fills: Mapping[int, Fill] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What may leave without a word.
+
+    Attributes
+    ----------
+    table : Table
+        The training rows.
+    private : frozenset of int
+        The raw columns that are private: what was taken from others is public.
+    public : sequence of str
+        The steps whose constants are public, by name.
+    smallest_group : int
+        The fewest people who must hold a value that is named.
+    sample_weight : ndarray, optional
+        The weights that the model was fitted with: a scaler may have been, too.
+    """
+
+    table: Table
+    private: frozenset[int]
+    public: Sequence[str]
+    smallest_group: int
+    sample_weight: Column | None
+
+    def read(self, preprocess: Model) -> Preprocessing:
+        """Return what the steps have stored; refuse what is neither given, nor public, nor part of the fit."""
+        steps = list(walk(preprocess, Affine.raw(len(self.table.names)), lambda: self.table.native))
+        self._check_names(steps)
+        found = Preprocessing()
+        for step in steps:
+            stored = _stored(step.step, step, self, self._is_public(step))
+            levels = dict(found.levels)
+            for column, one in stored.levels.items():
+                levels[column] = levels[column].joined(one) if column in levels else one
+            found = replace(
+                found,
+                constants={**found.constants, **stored.constants},
+                levels=levels,
+                fills={**found.fills, **stored.fills},
+            )
+        return found
+
+    def _check_names(self, steps: Sequence[Step]) -> None:
+        if isinstance(self.public, str):
+            raise InputError(f"public_preprocessing must be a list of steps; write [{self.public!r}].")
+        for name in self.public:
+            if not any(_leads_to(name, step) for step in steps):
+                known = [step.name for step in steps]
+                raise InputError(f"public_preprocessing names {name!r}, which is no step of the model: {known}.")
+
+    def _is_public(self, step: Step) -> bool:
+        touched = {coordinate.column for coordinate in step.incoming.coordinates}
+        return any(_leads_to(name, step) for name in self.public) or not touched & self.private
+
+    def lacks_values(self, step: Step) -> bool:
+        """Return whether a cell that reaches an imputer is missing in the training rows."""
+        reached = Table.of(step.data())
+        marker = step.step.missing_values
+        markers = () if is_missing(marker) else (marker,)
+        return any(missing_in(reached.column_at(i), markers).any() for i in range(len(reached.names)))
+
+
+def _leads_to(name: str, step: Step) -> bool:
+    """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
+    return name in (step.name, *step.path, type(step.step).__name__.lower())
+
+
+@singledispatch
+def _stored(step: object, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    """Return what a step has stored, or refuse it."""
+    if public:
+        return Preprocessing({at.called: Constants.PUBLIC})
+    raise _refused(at, "holds values of single people, such as a smallest and a largest one or which columns matter.")
+
+
+def _refused(at: Step, why: str, instead: str = "") -> UnsupportedError:
+    return UnsupportedError(
+        f"The step {at.called} {why} What is published would depend on them in ways that nobody measures. {instead}If "
+        "they are public, as limits that were stated before anybody saw the data, say so: "
+        f"public_preprocessing=[{at.name!r}]. Otherwise put a StandardScaler, or a step with constants of your own, in "
+        "its place."
+    )
+
+
+@_stored.register
+def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    if public:
+        return Preprocessing({at.called: Constants.PUBLIC})
+    if not (step.with_mean or step.with_std):
+        return Preprocessing({at.called: Constants.GIVEN})
+    weights = [None] if rules.sample_weight is None else [None, rules.sample_weight]
+    if any(_is_same(step, clone(step).fit(at.data(), sample_weight=each)) for each in weights):
+        return Preprocessing({at.called: Constants.FITTED})
+    raise _other_constants(at)
+
+
+def _is_same(one: StandardScaler, other: StandardScaler) -> bool:
+    scale = np.asarray(1.0 if other.scale_ is None else other.scale_)
+    if one.with_mean and not (np.abs(one.mean_ - other.mean_) <= _SAME * (np.abs(other.mean_) + scale)).all():
+        return False
+    return not one.with_std or bool((np.abs(one.scale_ - scale) <= _SAME * scale).all())
+
+
+def _other_constants(at: Step) -> UnsupportedError:
+    return UnsupportedError(
+        f"The step {at.called} has other constants than these rows give: it was fitted elsewhere. If they are public, "
+        f"say so: public_preprocessing=[{at.name!r}]. Otherwise fit it on the rows that the model was fitted on."
+    )
+
+
+@_stored.register
+def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    if step.add_indicator:
+        raise _tells_missing(at, "add_indicator=False")
+    given = step.strategy == "constant"
+    lacks = rules.lacks_values(at)
+    # What a step would fill in, and did not for anybody, has no part in the fit.
+    if lacks and not given and not public:
+        if step.strategy != "mean":
+            instead = 'Fill in a value of your own, with SimpleImputer(strategy="constant", fill_value=...). '
+            raise _refused(at, f"fills in a value of single people (strategy={step.strategy!r}).", instead)
+        found, own = (np.asarray(each.statistics_, dtype=np.float64) for each in (step, clone(step).fit(at.data())))
+        if not np.allclose(found, own, rtol=_SAME, atol=0, equal_nan=True):
+            raise _other_constants(at)
+    origin = Constants.GIVEN if given else Constants.PUBLIC if public else Constants.FITTED
+    fills = {}
+    for column, value in zip(at.raw_columns(), np.asarray(step.statistics_).tolist(), strict=True):
+        if column is not None and (given or public):
+            fills[column] = Fill(step.missing_values, value)
+        elif column is not None and not is_missing(step.missing_values):
+            # Its marker is a number like any other to whoever does not know better.
+            fills[column] = Fill(step.missing_values, np.nan)
+    return Preprocessing({at.called: origin}, fills=fills)
+
+
+@_stored.register
+def _(step: MissingIndicator, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    raise _tells_missing(at, "leaving it out")
+
+
+def _tells_missing(at: Step, way_out: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"The step {at.called} tells the model which cells are missing, and a model in raw units has no place for that."
+        f" Way out: {way_out}, and fit again."
+    )
+
+
+@_stored.register
+def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    given = not isinstance(step.categories, str)
+    rare = step.infrequent_categories_ if step._infrequent_enabled else [None] * len(step.categories_)
+    levels = {}
+    for i, column in enumerate(at.raw_columns()):
+        assert column is not None
+        values = step.categories_[i].tolist()
+        if any(is_missing(value) for value in values):
+            raise UnsupportedError(
+                f"The step {at.called} has a level for missing values of {rules.table.names[column]!r}, and a model in "
+                "raw units has no place for that. Way out: name them before the encoder, with "
+                'SimpleImputer(strategy="constant", fill_value="missing"), and fit again.'
+            )
+        together = [] if (few := rare[i]) is None else few.tolist()
+        named = [value for value in values if value not in together]
+        if not (given or public):
+            _check_counts(at, rules, column, named, Counter(Table.of(at.data()).column_at(i).tolist()))
+        unknown = "error" if step.handle_unknown == "error" else "ignore"
+        levels[column] = Levels(tuple(named), tuple(together), unknown)
+    origin = Constants.GIVEN if given else Constants.PUBLIC
+    return Preprocessing({at.called: origin}, levels=levels)
+
+
+def _check_counts(at: Step, rules: Rules, column: int, named: Sequence[object], held: Counter[object]) -> None:
+    rare = [value for value in named if held[value] < rules.smallest_group]
+    if not rare:
+        return
+    raise UnsupportedError(
+        f"The step {at.called} names levels of {rules.table.names[column]!r} that fewer than {rules.smallest_group} "
+        f"people have, {rare[0]!r} among them. Put them together: "
+        f'OneHotEncoder(min_frequency={rules.smallest_group}, handle_unknown="infrequent_if_exist"), and fit again. If '
+        "all levels are known whoever is in the data, list them: OneHotEncoder(categories=[...]), or say "
+        f"public_preprocessing=[{at.name!r}]."
+    )
+
+
+@_stored.register
+def _(step: SelectorMixin, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    if public:
+        return Preprocessing({at.called: Constants.PUBLIC})
+    raise _refused(
+        at, "chose its columns by the values of these people.", "Name the columns instead, in a ColumnTransformer. "
+    )
