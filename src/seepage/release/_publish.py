@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._amounts import rounded
+from seepage._amounts import up_to_grid
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model
@@ -294,17 +294,18 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
         return
     factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [f"- {one.sentence()} That takes {_rounded_up(needed)} times the noise." for one, needed in missed.items()]
+    # All digits of a factor together tell how exposed the most exposed person is.
+    lines += [f"- {one.sentence()} {one.missing(up_to_grid(needed))}" for one, needed in missed.items()]
+    if math.isinf(factor):
+        raise PolicyError("\n".join(lines), factor)
     if noise.scale is not None:
-        lines.append(f"The smallest noise scale that meets all of them is {_rounded_up(noise.scale * factor)}.")
+        enough = up_to_grid(noise.scale * factor)
+        factor = enough / noise.scale
+        lines.append(f"A noise scale of {enough:g} meets all of them.")
     else:
-        lines.append(f"All of them are met when the covariance is multiplied by {_rounded_up(factor**2)}.")
+        factor = up_to_grid(factor)
+        lines.append(f"All of them are met when the covariance is multiplied by {factor**2:g}.")
     raise PolicyError("\n".join(lines), factor)
-
-
-def _rounded_up(value: float) -> str:
-    """Return four digits that are not below `value`."""
-    return f"{rounded(value, 4, 'up'):.4g}"
 
 
 def _published(model: Model, fit: Fit[InMemory], exact: Array) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A measurement on a screen of 80 columns."""
 
 from collections.abc import Iterable
+from math import isfinite
 
 from rich.console import Console
 from rich.padding import Padding
@@ -50,7 +51,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     for target in verdict.targets:
         console.print(item("met   " if target.met else "MISSED", target.reason, "green" if target.met else "red"))
     if not verdict.passed:
-        console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
+        if isfinite(verdict.enough):
+            console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
 
 
 def item(mark: str, sentence: str, style: str = "") -> Table:

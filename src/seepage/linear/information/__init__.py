@@ -7,6 +7,8 @@ from seepage.linear.information._fitted import Source as Source
 from seepage.linear.information._fitted import SourceInMemory as SourceInMemory
 from seepage.linear.information._fitted import Weights as Weights
 from seepage.linear.information._information import LinearInformation as LinearInformation
+from seepage.linear.information._known import KnownValues as KnownValues
+from seepage.linear.information._known import Scorer as Scorer
 from seepage.linear.information._one_margin import OneMargin as OneMargin
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
