@@ -127,21 +127,27 @@ class Procedure:
 
     def information(self, person: int, *, label: bool = False) -> np.ndarray:
         """Return the information about a person's observed values, then the label's: I = J' S^-1 J + own term of S."""
-        values = [(person, column) for column in range(self.rows.shape[1]) if not np.isnan(self.rows[person, column])]
+        return self.joint_information([person], label=label)
+
+    def joint_information(self, people: list[int], *, label: bool = False) -> np.ndarray:
+        """Return the information about several people's values together, one person's after the other's."""
         moves, shapes = [], []
-        for at in values:
-            rows = self.rows.astype(np.complex128)
-            rows[at] += 1j * STEP
-            published, covariance = self.release(rows, self.labels.astype(np.complex128))
+
+        def note(rows: np.ndarray, labels: np.ndarray) -> None:
+            published, covariance = self.release(rows, labels)
             moves.append(published.imag / STEP)
             shapes.append(covariance.imag / STEP)
-        if label:
-            for output in range(self.labels.shape[1]):
+
+        for person in people:
+            for column in range(self.rows.shape[1]):
+                if not np.isnan(self.rows[person, column]):
+                    rows = self.rows.astype(np.complex128)
+                    rows[person, column] += 1j * STEP
+                    note(rows, self.labels.astype(np.complex128))
+            for output in range(self.labels.shape[1] if label else 0):
                 labels = self.labels.astype(np.complex128)
                 labels[person, output] += 1j * STEP
-                published, covariance = self.release(self.rows.astype(np.complex128), labels)
-                moves.append(published.imag / STEP)
-                shapes.append(covariance.imag / STEP)
+                note(self.rows.astype(np.complex128), labels)
         _, covariance = self.release(self.rows.astype(np.complex128), self.labels.astype(np.complex128))
         inverse = np.linalg.pinv(covariance.real, rcond=1e-14, hermitian=True)
         first = np.array(moves) @ inverse @ np.array(moves).T

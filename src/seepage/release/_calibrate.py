@@ -58,7 +58,7 @@ def calibrate(
     >>> model = Ridge().fit(X, y)
     >>> leak = seepage.measure(model, X, y, noise_scale=1.0)
     >>> seepage.calibrate(leak, error_floor={"age": 5.0})
-    0.2
+    0.5
     >>> scale = seepage.calibrate(leak, error_floor={"age": 5.0}, exact=True)
     >>> exposed = seepage.measure(model, X, y, noise_scale=scale)
     >>> round(exposed.error_floor()["age"].min(), 9)

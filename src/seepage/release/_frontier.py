@@ -99,8 +99,8 @@ def frontier(
 ) -> Frontier:
     """Return how well a noisy model does on test data, against how well it hides the people it was fitted on.
 
-    The model is measured once for each penalty, and its floors follow for every noise. The noise here comes from NumPy with
-    a seed, the same draws for every setting: nothing of it is published.
+    The model is measured once for each penalty, and its floors follow for every noise. The noise here comes from NumPy
+    with a seed, the same draws for every setting: nothing of it is published.
 
     Parameters
     ----------

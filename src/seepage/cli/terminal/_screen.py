@@ -50,9 +50,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     console.print(Text(verdict.headline, style="bold green" if verdict.passed else "bold red"))
     for target in verdict.targets:
         console.print(item("met   " if target.met else "MISSED", target.reason, "green" if target.met else "red"))
-    if not verdict.passed:
-        if isfinite(verdict.enough):
-            console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
+    if not verdict.passed and isfinite(verdict.enough):
+        console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
 
 
 def item(mark: str, sentence: str, style: str = "") -> Table:

@@ -186,16 +186,22 @@ class LinearInformation(ExactInformation, GatheredInformation):
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
+        stays = np.zeros_like(distance)
         spans = self.refit.spans
         with followed(f"refitting with other values of {attribute}", len(values) * self.rows.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero((truth[span] != j) & has[span])
-                    moves = self.refit.with_value(span, name, value, others)
+                    moves, shape = self.refit.compared(span, name, value, others)
                     distance[span.start + others, j] = self.refit.distances(moves)
+                    if shape is not None:
+                        stays[span.start + others, j] = shape
                     if watch is not None:
                         watch(span.stop - span.start)
-        found = Distances(values, truth, distance, self.people.person, None if has.all() else ~has)
+        absent = None if has.all() else ~has
+        found = Distances(values, truth, distance, self.people.person, absent)
+        if stays.any():
+            found = replace(found, distance=np.hypot(distance, stays), stays=stays)
         missing = int(found.unanswered.sum())
         if missing:
             warnings.warn(

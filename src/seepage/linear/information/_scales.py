@@ -60,19 +60,26 @@ class Scales:
         mean : ndarray of shape (n, features)
             (factor dm - shift ds) / s: by how much the intercept in raw units follows.
         """
-        each = np.ones((len(batch), 1))
-        given = each if batch.sample_weights is None else batch.sample_weights[:, None]
-        weight = np.where(self.weighted[features], given, each)
-        values = batch.features[:, features]
-        dense = values if isinstance(values, np.ndarray) else values.toarray()
-        factor, share = self.factor[features], self.share[features]
-        z = (dense - self.shift[features]) / factor - self.center[features]
-        deviation = (weight * z + self.filled_deviation[features]) * share / factor
+        weight, share = self.weights(batch, features), self.share[features]
+        z = self.standardized(batch, features)
+        deviation = (weight * z + self.filled_deviation[features]) * share / self.factor[features]
         deviation[:, ~self.deviates[features]] = 0.0
         mean = np.where(self.centered[features], (weight + self.filled_mean[features]) * share, 0.0)
         if batch.intercept:
             mean -= self.shift[features] * deviation
         return deviation, mean
+
+    def standardized(self, batch: Batch, features: NDArray[np.intp]) -> Array:
+        """Return z of some features, shape (n, features)."""
+        values = batch.features[:, features]
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
+        return np.asarray((dense - self.shift[features]) / self.factor[features] - self.center[features])
+
+    def weights(self, batch: Batch, features: NDArray[np.intp]) -> Array:
+        """Return the scaler's weight of each row, shape (n, features)."""
+        each = np.ones((len(batch), 1))
+        given = each if batch.sample_weights is None else batch.sample_weights[:, None]
+        return np.where(self.weighted[features], given, each)
 
 
 @dataclass(frozen=True, eq=False)
