@@ -131,7 +131,7 @@ def test_noise_of_any_covariance_and_public_columns(seed):
     procedure = Procedure(X, labels, scaled=tuple(range(COLUMNS)), noise=covariance, **known)
     leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True)
     _agree(leak, procedure, label=False)
-    part = seepage.measure(model, X, y, noise_scale=noise, public_label=True, attributes=["0", "3"])
+    part = seepage.measure(model, X, y, noise_scale=noise, public_label=True, attributes=["x0", "x3"])
     for person in (0, 20):
         expected = procedure.information(person)
         held = [c for c in range(COLUMNS) if not np.isnan(X[person, c])]
@@ -154,9 +154,10 @@ def test_people_with_several_rows_move_the_scaler_with_all_of_them():
     leak = seepage.measure(make_pipeline(StandardScaler(), estimator).fit(X, y), X, y, noise_scale=0.4, ids=ids)
     procedure = Procedure(X, labels, scaled=tuple(range(COLUMNS)), noise=np.full((1, 1), 0.16), **known)
     expected = np.linalg.eigvalsh(procedure.joint_information([4, 7, 19], label=True))
-    frame = leak.examples
-    assert frame["eta"][frame["id"] == 4].item() == pytest.approx(np.sqrt(expected[-1]), rel=1e-8)
-    assert frame["dfil"][frame["id"] == 4].item() == pytest.approx(np.sqrt(expected.mean()), rel=1e-8)
+    found = leak.information.examples()
+    person = list(leak.people.ids).index(4)
+    assert found["eta"][person] == pytest.approx(np.sqrt(expected[-1]), rel=1e-8)
+    assert found["dfil"][person] == pytest.approx(np.sqrt(expected.mean()), rel=1e-8)
 
 
 def _folded(model, X, y, scale, given):
@@ -168,9 +169,8 @@ def _folded(model, X, y, scale, given):
     if estimator.__class__ is LogisticRegression and len(theta) > 1:
         theta = theta - theta.mean(axis=0)
     means = scaler.mean_ if scaler.with_mean else np.zeros(len(scaler.scale_))
-    fold = np.block(
-        [[np.diag(1 / scaler.scale_), np.zeros((len(means), 1))], [-(means / scaler.scale_)[None], np.ones((1, 1))]]
-    )
+    fold = np.diag([*(1 / scaler.scale_), 1.0])
+    fold[-1, :-1] = -means / scaler.scale_
     whole = np.kron(np.eye(len(theta)), fold)
     noise = scale * np.eye(len(whole)) if np.ndim(scale) == 0 else scale
     return whole @ theta.ravel(), whole @ noise @ whole.T

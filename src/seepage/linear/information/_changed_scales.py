@@ -62,7 +62,7 @@ class ChangedScales:
         """Return how far apart the old and the new shape of the noise are, as if a mean had moved instead.
 
         Two Gaussians whose means are d noise units apart have a Bhattacharyya distance of d^2 / 8; so d^2 here is eight
-        times that of the two covariances, which adds to that of the means.
+        times that of the two covariances (eq. 4.5), which adds to that of the means.
         """
         shrunk, outputs = 1.0 / self.stretch - 1.0, scales.published
         n, r = shrunk.shape

@@ -316,9 +316,16 @@ def _assumptions(
             Assumption(
                 "raw units",
                 "What was learned from these rows by {steps} is not published: the model is, in the units of the "
-                "columns, with noise that was drawn in its own. That both move with the rows is counted, except in "
-                "success rates of attributes, for which these steps are held as they are.",
+                "columns, with noise that was drawn in its own. That both move with the rows is counted.",
                 names={"steps": _few(preprocessing.fitted)},
+            )
+        )
+    if preprocessing.held:
+        found.append(
+            Assumption(
+                "refits",
+                "In success rates, what is filled into missing cells and how means enter a penalty on the intercept is "
+                "held as it is.",
             )
         )
     if preprocessing.without_intercept:

@@ -37,11 +37,14 @@ class Preprocessing:
         Those that are taken as known to the attacker.
     without_intercept : bool
         Whether a mean that was taken away has no intercept to go to, and so would be published without noise.
+    held : bool
+        Whether refits hold something that moves: what is filled into cells, or means in a penalty on the intercept.
     """
 
     fitted: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     without_intercept: bool = False
+    held: bool = False
 
 
 class _Sums(NamedTuple):
@@ -196,7 +199,8 @@ def preprocessing_of(
         if not _settled(claims[int(f)], position, each, moments.lacking[i] > 0)
     }
     counted = tuple(path for path in steps if path in fitted)
-    return Preprocessing(counted, _listed(fit, steps, fitted - rest), offset), scales
+    held = bool(len(scales.filled)) or bool(scales.lean.any())
+    return Preprocessing(counted, _listed(fit, steps, fitted - rest), offset, held), scales
 
 
 def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
