@@ -21,7 +21,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Column, Data, Model, Table, is_missing, missing_in
+from seepage._tables import Column, Data, Frame, Model, Table, is_missing, missing_in
 from seepage.linear.columns import Affine, positions, through
 
 # Constants of the same rows agree to rounding; those of other rows do not.
@@ -90,7 +90,7 @@ def _after(step: Model, data: Callable[[], Data]) -> Data:
 
 
 def _taken(data: Callable[[], Data], index: list[int]) -> Data:
-    rows = data()
+    rows: Frame = data()
     frame = nw.from_native(rows, eager_only=True, pass_through=True)
     return frame[:, index].to_native() if isinstance(frame, nw.DataFrame) else rows[:, index]
 

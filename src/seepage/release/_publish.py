@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from seepage._amounts import on_grid, up_to_grid
 from seepage._decision import Decision
@@ -155,7 +155,7 @@ class Terms:
 
     noise_scale: float | GaussianNoise
     accept: Policy | Mapping[str, object] | None
-    sample_weight: ArrayLike | None = None
+    sample_weight: Listed = None
     public_label: bool = False
     attributes: Sequence[str] | None = None
     public_preprocessing: Sequence[str] = ()
@@ -191,7 +191,7 @@ def publish(
     *,
     noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, object] | None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Listed = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     public_preprocessing: Sequence[str] = (),
@@ -386,13 +386,17 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
         return
     factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [
-        f"- {one.sentence()} That takes {up_to_grid(needed):g} times the noise." for one, needed in missed.items()
-    ]
+    # All digits of a factor together tell how exposed the most exposed person is.
+    lines += [f"- {one.sentence()} {one.missing(up_to_grid(needed))}" for one, needed in missed.items()]
+    if math.isinf(factor):
+        raise PolicyError("\n".join(lines), factor)
     if noise.scale is not None:
-        lines.append(f"A noise scale of {up_to_grid(noise.scale * factor):g} meets all of them.")
+        enough = up_to_grid(noise.scale * factor)
+        factor = enough / noise.scale
+        lines.append(f"A noise scale of {enough:g} meets all of them.")
     else:
-        lines.append(f"All of them are met when the covariance is multiplied by {up_to_grid(factor) ** 2:g}.")
+        factor = up_to_grid(factor)
+        lines.append(f"All of them are met when the covariance is multiplied by {factor**2:g}.")
     raise PolicyError("\n".join(lines), factor)
 
 

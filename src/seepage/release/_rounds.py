@@ -7,22 +7,20 @@ from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow.fs
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import InputError, UnansweredError
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import Column, Data, Listed, Model
+from seepage._tables import Array, Column, Data, Listed, Model
 from seepage.engines import Job, Local
-from seepage.engines.storage import Files, Output, Progress
+from seepage.engines.storage import Files, Output, Paths, Progress
 from seepage.leakage import Distribution, Information, Leakage, Values
 from seepage.leakage.types import Kind
 from seepage.linear import fit, measure
 from seepage.linear.files import Reweighting, Roles, StoredColumns, StoredWeights, noted
 from seepage.linear.information import in_runs
 
-Array = NDArray[np.float64]
 Weights = TypeVar("Weights")
 
 
@@ -131,7 +129,7 @@ class InFiles:
     def of(
         cls,
         estimator: Model,
-        source: Data,
+        source: Paths,
         *,
         target: str | Sequence[str] | None,
         features: Sequence[str] | None,
