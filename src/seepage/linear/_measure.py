@@ -117,5 +117,6 @@ def measure(
         stays=release.geometry.scales is not None,
         units=release.units,
         columns=tuple(fit.private_columns(attributes)),
+        preprocessing=release.preprocessing,
     )
     return Leakage(information)

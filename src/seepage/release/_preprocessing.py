@@ -13,7 +13,6 @@ from functools import partial, singledispatch
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -21,11 +20,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from seepage._errors import InputError, UnsupportedError
-from seepage._tables import Column, Data, Frame, Model, Table, is_missing, missing_in
+from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
 from seepage.linear.columns import Affine, positions, through
-
-# Constants of the same rows agree to rounding; those of other rows do not.
-_SAME = 1e-8
 
 
 class Constants(Enum):
@@ -156,15 +152,15 @@ class Rules:
         The steps whose constants are public, by name.
     smallest_group : int
         The fewest people who must hold a value that is named.
-    sample_weight : ndarray, optional
-        The weights that the model was fitted with: a scaler may have been, too.
+    measured : frozenset of str
+        The steps that were fitted on these rows, and measured so (see `seepage.linear.information`), by their names.
     """
 
     table: Table
     private: frozenset[int]
     public: Sequence[str]
     smallest_group: int
-    sample_weight: Column | None
+    measured: frozenset[str]
 
     def read(self, preprocess: Model) -> Preprocessing:
         """Return what the steps have stored; refuse what is neither given, nor public, nor part of the fit."""
@@ -232,23 +228,16 @@ def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> Preprocessi
         return Preprocessing({at.called: Constants.PUBLIC})
     if not (step.with_mean or step.with_std):
         return Preprocessing({at.called: Constants.GIVEN})
-    weights = [None] if rules.sample_weight is None else [None, rules.sample_weight]
-    if any(_is_same(step, clone(step).fit(at.data(), sample_weight=each)) for each in weights):
-        return Preprocessing({at.called: Constants.FITTED})
-    raise _other_constants(at)
-
-
-def _is_same(one: StandardScaler, other: StandardScaler) -> bool:
-    scale = np.asarray(1.0 if other.scale_ is None else other.scale_)
-    if one.with_mean and not (np.abs(one.mean_ - other.mean_) <= _SAME * (np.abs(other.mean_) + scale)).all():
-        return False
-    return not one.with_std or bool((np.abs(one.scale_ - scale) <= _SAME * scale).all())
+    if at.name not in rules.measured:
+        raise _other_constants(at)
+    return Preprocessing({at.called: Constants.FITTED})
 
 
 def _other_constants(at: Step) -> UnsupportedError:
     return UnsupportedError(
-        f"The step {at.called} has other constants than these rows give: it was fitted elsewhere. If they are public, "
-        f"say so: public_preprocessing=[{at.name!r}]. Otherwise fit it on the rows that the model was fitted on."
+        f"The step {at.called} is not measured: it was not fitted on these rows, or another step stands behind it that "
+        f"hides what it did. If its constants are public, say so: public_preprocessing=[{at.name!r}]. Otherwise fit it "
+        "on the rows that the model was fitted on, as the last step before the model."
     )
 
 
@@ -263,8 +252,7 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessin
         if step.strategy != "mean":
             instead = 'Fill in a value of your own, with SimpleImputer(strategy="constant", fill_value=...). '
             raise _refused(at, f"fills in a value of single people (strategy={step.strategy!r}).", instead)
-        found, own = (np.asarray(each.statistics_, dtype=np.float64) for each in (step, clone(step).fit(at.data())))
-        if not np.allclose(found, own, rtol=_SAME, atol=0, equal_nan=True):
+        if at.name not in rules.measured:
             raise _other_constants(at)
     origin = Constants.GIVEN if given else Constants.PUBLIC if public else Constants.FITTED
     fills = {}

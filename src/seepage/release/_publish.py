@@ -292,7 +292,6 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     # A missing OpenDP should be known before anything is measured.
     mechanism(1.0)
     fit = Fit.of(model, X, y, terms.sample_weight)
-    raw, preprocessing = _in_raw_units(model, fit, terms)
     leak = measure(
         model,
         X,
@@ -301,7 +300,9 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         sample_weight=terms.sample_weight,
         public_label=terms.public_label,
         attributes=terms.attributes,
+        public_preprocessing=terms.public_preprocessing,
     )
+    raw, preprocessing = _in_raw_units(model, fit, leak, terms)
     if policy is not None:
         _check_policy(policy, leak, noise)
     exact, key = exact_parameters(fit, leak), secrets.token_bytes(32)
@@ -349,15 +350,17 @@ def _check_grid(noise: GaussianNoise) -> None:
         )
 
 
-def _in_raw_units(model: Model, fit: Fit[InMemory], terms: Terms) -> tuple[RawModel, Preprocessing]:
+def _in_raw_units(model: Model, fit: Fit[InMemory], leak: Leakage, terms: Terms) -> tuple[RawModel, Preprocessing]:
     """Fold the steps of a model in; refuse what must not leave."""
     if terms.smallest_group < 2:
         raise InputError(f"smallest_group must be at least 2, not {terms.smallest_group!r}: one person is no group.")
     if not terms.public_label:
         _check_classes(fit, terms.smallest_group)
     private = frozenset(fit.private_columns(terms.attributes))
-    weights = fit.rows.weights
-    rules = Rules(fit.table, private, terms.public_preprocessing, terms.smallest_group, weights)
+    assert isinstance(leak.information, LinearInformation)
+    steps = leak.information.preprocessing
+    measured = frozenset(steps.fitted) - frozenset(steps.public)
+    rules = Rules(fit.table, private, terms.public_preprocessing, terms.smallest_group, measured)
     preprocessing = rules.read(split(model)[0])
     return RawModel.of(model, fit.table, preprocessing), preprocessing
 

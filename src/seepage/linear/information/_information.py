@@ -19,6 +19,7 @@ from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners
+from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._refit import Refit
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
@@ -38,6 +39,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     """The fitted model, without the steps before it."""
     columns: tuple[int, ...]
     """The raw column of each attribute, without the label."""
+    preprocessing: Preprocessing
+    """Which steps before the model were fitted on these rows, and which are taken as public."""
 
     @property
     def count(self) -> int:
