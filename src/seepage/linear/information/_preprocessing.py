@@ -198,9 +198,10 @@ def preprocessing_of(
         for position, claim in enumerate(claims[int(f)])
         if not _settled(claims[int(f)], position, each, moments.lacking[i] > 0)
     }
+    settled = {claim.step for f in features for claim in claims[int(f)]} - rest
     counted = tuple(path for path in steps if path in fitted)
     held = bool(len(scales.filled)) or bool(scales.lean.any())
-    return Preprocessing(counted, _listed(fit, steps, fitted - rest), offset, held), scales
+    return Preprocessing(counted, _listed(fit, steps, settled), offset, held), scales
 
 
 def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
