@@ -232,12 +232,15 @@ def test_files_and_memory_say_the_same(tmp_path):
     frame[:11].to_parquet(tmp_path / "a.parquet")
     frame[11:].to_parquet(tmp_path / "b.parquet")
     here = seepage.measure(model, X, frame["outcome"], noise_scale=0.2, sample_weight=weights)
-    there = seepage.measure(model, tmp_path, target="outcome", sample_weight="weight", noise_scale=0.2)
+    job = seepage.Job(output=tmp_path / "out")
+    roles = {"target": "outcome", "sample_weight": "weight", "job": job}
+    there = seepage.measure(model, f"{tmp_path}/*.parquet", noise_scale=0.2, **roles)
     assert any("columntransformer.standardscaler is not published" in one for one in there.assumptions)
+    stored = there.examples.to_table().to_pandas(), there.attributes.to_table().to_pandas()
     for name in ("eta", "dfil"):
-        np.testing.assert_allclose(there.examples[name], here.examples[name], rtol=1e-9)
+        np.testing.assert_allclose(stored[0][name], here.examples[name], rtol=1e-9)
     for name in here.information.attribute_names:
-        np.testing.assert_allclose(there.attributes[name], here.attributes[name], rtol=1e-9)
+        np.testing.assert_allclose(stored[1][name], here.attributes[name], rtol=1e-9)
     assert there.joint({"ward": "north"}) == pytest.approx(here.joint(frame["ward"] == "north"), rel=1e-9)
     for targets in ({"eta": 5.0}, {"error_floor": {"age": 0.5}}):
         one, two = (seepage.calibrate(leak, **targets, exact=True) for leak in (here, there))
@@ -299,14 +302,9 @@ def test_what_other_scalers_do_after_and_before_is_counted():
     leak = seepage.measure(model, X, y, noise_scale=0.2, public_label=True)
     # With u = z / largest the penalty and the noise are those of a plain scaler, column by column.
     diagonal = np.append(1 / largest, 1.0)
-    procedure = Procedure(
-        X,
-        labels,
-        scaled=tuple(range(COLUMNS)),
-        noise=0.04 * np.diag(diagonal**2),
-        penalties=known["penalty"] * largest**2,
-        **known,
-    )
+    noise, penalties = 0.04 * np.diag(diagonal**2), known["penalty"] * largest**2
+    scaled = tuple(range(COLUMNS))
+    procedure = Procedure(X, labels, scaled=scaled, noise=noise, penalties=penalties, **known)
     _agree(leak, procedure, label=False)
 
 
