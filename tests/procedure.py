@@ -71,6 +71,8 @@ class Procedure:
     with_mean: bool = True
     with_std: bool = True
     intercept_penalty: float = 0.0
+    penalties: np.ndarray | None = None
+    """One for each coefficient, in place of `penalty`."""
     noise: np.ndarray = field(default_factory=lambda: np.eye(1))
     """Covariance in the pipeline's units, over coefficients then intercept, output by output; or 1 x 1 for all."""
 
@@ -103,6 +105,8 @@ class Procedure:
         weight = np.ones(len(features)) if self.weights is None else self.weights
         p, outputs = features.shape[1], labels.shape[1]
         penalty = np.full(p, self.penalty)
+        if self.penalties is not None:
+            penalty[: len(self.penalties)] = self.penalties
         if self.intercept:
             penalty[-1] = self.intercept_penalty
         theta = np.zeros((p, outputs), features.dtype)

@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import GammaRegressor, LogisticRegression, PoissonRegressor, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import seepage
 from tests.procedure import Procedure
@@ -214,3 +215,118 @@ def test_refits_go_through_the_scaler(name, encoded, covariance):
             shape = 4 * (middle - 0.5 * (np.linalg.slogdet(noise_of)[1] + np.linalg.slogdet(changed)[1]))
             assert found.stays[person, j] ** 2 == pytest.approx(shape, rel=1e-6)
             assert found.distance[person, j] ** 2 == pytest.approx(far + shape, rel=1e-5)
+
+
+def test_files_and_memory_say_the_same(tmp_path):
+    random = np.random.default_rng(11)
+    frame = pd.DataFrame(_rows(random, columns=3), columns=["age", "dose", "score"])
+    frame["ward"] = random.choice(["north", "south"], ROWS)
+    frame["weight"] = random.uniform(0.5, 2.0, ROWS)
+    frame["outcome"] = (frame["age"] + random.normal(size=ROWS) > 0).astype(int)
+    columns = make_column_transformer(
+        (StandardScaler(), ["age", "dose"]), (OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough"
+    )
+    model = make_pipeline(columns, LogisticRegression(C=0.3, tol=1e-10))
+    X, weights = frame[["age", "dose", "score", "ward"]], frame["weight"].to_numpy()
+    model.fit(X, frame["outcome"], logisticregression__sample_weight=weights)
+    frame[:11].to_parquet(tmp_path / "a.parquet")
+    frame[11:].to_parquet(tmp_path / "b.parquet")
+    here = seepage.measure(model, X, frame["outcome"], noise_scale=0.2, sample_weight=weights)
+    job = seepage.Job(output=tmp_path / "out")
+    roles = {"target": "outcome", "sample_weight": "weight", "job": job}
+    there = seepage.measure(model, f"{tmp_path}/*.parquet", noise_scale=0.2, **roles)
+    assert any("columntransformer.standardscaler is not published" in one for one in there.assumptions)
+    stored = there.examples.to_table().to_pandas(), there.attributes.to_table().to_pandas()
+    for name in ("eta", "dfil"):
+        np.testing.assert_allclose(stored[0][name], here.examples[name], rtol=1e-9)
+    for name in here.information.attribute_names:
+        np.testing.assert_allclose(stored[1][name], here.attributes[name], rtol=1e-9)
+    assert there.joint({"ward": "north"}) == pytest.approx(here.joint(frame["ward"] == "north"), rel=1e-9)
+    for targets in ({"eta": 5.0}, {"error_floor": {"age": 0.5}}):
+        one, two = (seepage.calibrate(leak, **targets, exact=True) for leak in (here, there))
+        assert one == pytest.approx(two, rel=1e-8)
+
+
+def test_constants_of_other_rows_and_steps_declared_so_are_public():
+    random = np.random.default_rng(2)
+    X, others = _rows(random), _rows(random)
+    estimator, y, labels, known = _setting(random, "ridge")
+    scaler = StandardScaler().fit(others)
+    estimator.fit(scaler.transform(X), y)
+    model = Pipeline([("standardscaler", scaler), ("ridge", estimator)])
+    public = seepage.measure(model, X, y, noise_scale=0.2)
+    fixed = Procedure((X - scaler.mean_) / scaler.scale_, labels, scaled=(), noise=np.full((1, 1), 0.04), **known)
+    for column in range(COLUMNS):
+        eta = np.sqrt(fixed.information(3)[column, column]) / scaler.scale_[column]
+        assert public.attributes[f"x{column}"][3] == pytest.approx(eta, rel=1e-9)
+    (said,) = (one for one in public.information.assumptions if one.kind == "preprocessing")
+    assert said.names == {"steps": "standardscaler"}
+    fitted = make_pipeline(StandardScaler(), Ridge(1.0)).fit(X, y)
+    through = seepage.measure(fitted, X, y, noise_scale=0.2)
+    for name in ("standardscaler", "StandardScaler".lower()):
+        declared = seepage.measure(fitted, X, y, noise_scale=0.2, public_preprocessing=[name])
+        assert not np.allclose(declared.examples["eta"], through.examples["eta"], rtol=1e-3)
+    with pytest.raises(seepage.InputError, match="'minmaxscaler', which is no step before the model"):
+        seepage.measure(fitted, X, y, noise_scale=0.2, public_preprocessing=["minmaxscaler"])
+    with pytest.raises(seepage.InputError, match=r"public_preprocessing=\['standardscaler'\]"):
+        seepage.measure(fitted, X, y, noise_scale=0.2, public_preprocessing="standardscaler")
+
+
+@pytest.mark.parametrize(
+    ("steps", "fitted", "public"),
+    [
+        ([MinMaxScaler(), StandardScaler()], "standardscaler", "minmaxscaler"),
+        ([StandardScaler(), PCA(2)], None, "standardscaler, pca"),
+        ([StandardScaler(), MaxAbsScaler()], "standardscaler", "maxabsscaler"),
+        ([RobustScaler()], None, "robustscaler"),
+        ([StandardScaler(with_mean=False, with_std=False)], None, None),
+        ([StandardScaler(), StandardScaler()], "standardscaler-2", None),
+    ],
+    ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else "",
+)
+def test_steps_are_named_by_what_was_made_of_them(steps, fitted, public):
+    random = np.random.default_rng(4)
+    X, y = _rows(random), random.normal(size=ROWS)
+    leak = seepage.measure(make_pipeline(*steps, Ridge()).fit(X, y), X, y, noise_scale=0.5)
+    said = {one.kind: one.names["steps"] for one in leak.information.assumptions if "steps" in one.names}
+    assert (said.get("raw units"), said.get("preprocessing")) == (fitted, public)
+
+
+def test_what_other_scalers_do_after_and_before_is_counted():
+    """Standardized, then divided by the largest: the noise of the folded model follows the first alone."""
+    random = np.random.default_rng(9)
+    X = _rows(random)
+    estimator, y, labels, known = _setting(random, "ridge")
+    largest = MaxAbsScaler().fit(StandardScaler().fit_transform(X)).scale_
+    model = make_pipeline(MinMaxScaler((3, 7)), StandardScaler(), MaxAbsScaler(), estimator).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.2, public_label=True)
+    # With u = z / largest the penalty and the noise are those of a plain scaler, column by column.
+    diagonal = np.append(1 / largest, 1.0)
+    noise, penalties = 0.04 * np.diag(diagonal**2), known["penalty"] * largest**2
+    scaled = tuple(range(COLUMNS))
+    procedure = Procedure(X, labels, scaled=scaled, noise=noise, penalties=penalties, **known)
+    _agree(leak, procedure, label=False)
+
+
+def test_many_values_are_searched_as_few_are_decomposed():
+    random = np.random.default_rng(6)
+    X = random.normal(size=(80, 60))
+    y = (X[:, 0] + random.normal(size=80) > 0).astype(int)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.2, tol=1e-10)).fit(X, y)
+    size = 61
+    mix = random.normal(size=(size, size))
+    for noise in (0.3, seepage.GaussianNoise(covariance=mix @ mix.T / size + 0.2 * np.eye(size))):
+        information = seepage.measure(model, X, y, noise_scale=noise).information
+        batch = information.rows.read(slice(0, 80))
+        moved = information.scorer.jacobian(batch)
+        found = information.examples()
+        whole = np.linalg.norm(moved, 2, axis=(1, 2))
+        np.testing.assert_allclose(found["eta"], whole, rtol=1e-9)
+        np.testing.assert_allclose(found["dfil"], np.sqrt((moved**2).sum(axis=(1, 2)) / 61), rtol=1e-9)
+
+
+def test_means_without_an_intercept_are_stated_to_be_public():
+    random = np.random.default_rng(8)
+    X, y = _rows(random), random.normal(size=ROWS)
+    leak = seepage.measure(make_pipeline(StandardScaler(), Ridge(fit_intercept=False)).fit(X, y), X, y, noise_scale=0.5)
+    assert any("no intercept that would carry noise" in sentence for sentence in leak.assumptions)

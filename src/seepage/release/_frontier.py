@@ -96,6 +96,7 @@ def frontier(
     sample_weight: ArrayLike | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
+    public_preprocessing: Sequence[str] = (),
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Frontier:
@@ -131,6 +132,8 @@ def frontier(
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default.
+    public_preprocessing : sequence of str, default=()
+        Steps before the model whose constants the attacker knows, as `seepage.measure` takes them.
     confidence : float, default=0.95
         The share of draws that the interval covers.
     seed : int, default=0
@@ -171,6 +174,7 @@ def frontier(
             sample_weight=sample_weight,
             public_label=public_label,
             attributes=attributes,
+            public_preprocessing=public_preprocessing,
         )
         fit = Fit.of(fitted, X, y, sample_weight)
         scores = _Scores.of(fitted, fit, leak, X_test, y_test, scoring)

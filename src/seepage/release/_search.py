@@ -6,6 +6,8 @@ from math import inf, sqrt
 # Of the squared limit; what is returned meets it.
 _SETTLED = 1e-11
 _MOST_STEPS = 80
+# Beyond so little noise nothing is asked for.
+_LARGEST = 1e100
 
 
 def smallest_factor(reached: Callable[[float], float], now: float, limit: float) -> float:
@@ -32,10 +34,12 @@ def smallest_factor(reached: Callable[[float], float], now: float, limit: float)
     square = limit**2
     low, below = 0.0, stays**2 - square
     high, above = 1.0, now**2 - square
-    while above < 0.0:
+    while above < 0.0 and high < _LARGEST:
         low, below = high, above
         high *= 4.0
         above = reached(1.0 / sqrt(high)) ** 2 - square
+    if above < 0.0:
+        return 0.0
     side = 0
     weight_below, weight_above = below, above
     for _ in range(_MOST_STEPS):

@@ -96,8 +96,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         if not self.stays:
             return self.attributes()[name] / factor
         # About one number information is that of the parameters, which shrinks, plus that of the noise's shape.
-        stays = self._staying.attributes()[name] ** 2
-        return np.sqrt(stays + np.maximum(self.attributes()[name] ** 2 - stays, 0.0) / factor**2)
+        return np.hypot(self._staying.attributes()[name], self._shrinking.attributes()[name] / factor)
 
     def _at(self, factor: float) -> "LinearInformation":
         """Return the same with other noise, as far as eta and dfil are asked for."""
@@ -107,6 +106,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _staying(self) -> "LinearInformation":
         """What no noise hides."""
         return self._at(np.inf)
+
+    @cached_property
+    def _shrinking(self) -> "LinearInformation":
+        """What noise hides: the same without what its shape tells."""
+        assert self.geometry.scales is not None
+        return replace(self, geometry=replace(self.geometry, scales=self.geometry.scales.without_shape()))
 
     def joint(self, who: Who, attribute: str | None) -> float:
         mask = self.people.mask(who, self.count)

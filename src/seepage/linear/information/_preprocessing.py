@@ -198,9 +198,10 @@ def preprocessing_of(
         for position, claim in enumerate(claims[int(f)])
         if not _settled(claims[int(f)], position, each, moments.lacking[i] > 0)
     }
-    counted = tuple(path for path in steps if path in fitted)
+    settled = {claim.step for f in features for claim in claims[int(f)]} - rest
+    counted = tuple(_called(path, step) for path, step in steps.items() if path in fitted)
     held = bool(len(scales.filled)) or bool(scales.lean.any())
-    return Preprocessing(counted, _listed(fit, steps, fitted - rest), offset, held), scales
+    return Preprocessing(counted, _listed(fit, steps, settled), offset, held), scales
 
 
 def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
@@ -221,7 +222,13 @@ def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
 def _listed(fit: "Fit[Rows]", steps: dict[str, object], counted: Sequence[str] | set[str]) -> tuple[str, ...]:
     """Return the steps that are taken as public: of imputers, those that filled something in."""
     idle = {c.step for each in fit.affine.claims.values() for c in each if c.fills} if not fit.rows.missing else set()
-    return tuple(path for path in steps if path not in counted and path not in idle)
+    return tuple(_called(path, step) for path, step in steps.items() if path not in counted and path not in idle)
+
+
+def _called(path: str, step: object) -> str:
+    """Return where a step stands, and what it is if that does not say so."""
+    name = type(step).__name__
+    return path if path.rpartition(".")[2].startswith(name.lower()) else f"{path} ({name})"
 
 
 def _columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, ...], ...]:

@@ -4,7 +4,7 @@ Published without its scaler, a model is in raw units, beta = A theta, and so is
 the rows that the scaler was fitted on (eqs. 2.15 to 2.17).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Scales:
     filled_pull: Array
     """What those cells add to the gradient as that mean moves, in the frame, shape (filled, outputs * q)."""
     published: int
-    """How many outputs are published, each with noise of its own."""
+    """How many outputs are published, each with noise of its own; none where what its shape tells is not asked for."""
     covariance: Array | None
     """Of the noise, over all published parameters; None for independent noise of one scale."""
 
@@ -68,6 +68,10 @@ class Scales:
         if batch.intercept:
             mean -= self.shift[features] * deviation
         return deviation, mean
+
+    def without_shape(self) -> "Scales":
+        """Return the same without what the shape of the noise tells."""
+        return replace(self, published=0, covariance=None)
 
     def standardized(self, batch: Batch, features: NDArray[np.intp]) -> Array:
         """Return z of some features, shape (n, features)."""
