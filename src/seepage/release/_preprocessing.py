@@ -220,10 +220,14 @@ def _stored(step: object, at: Step, rules: Rules, public: bool) -> Preprocessing
 def _refused(at: Step, why: str, instead: str = "") -> UnsupportedError:
     return UnsupportedError(
         f"The step {at.called} {why} What is published would depend on them in ways that nobody measures. {instead}If "
-        "they are public, as limits that were stated before anybody saw the data, say so: "
-        f"public_preprocessing=[{at.name!r}]. Otherwise put a StandardScaler, or a step with constants of your own, in "
-        "its place."
+        f"they are public, as limits that were stated before anybody saw the data, {_declared(at)} Otherwise put a "
+        "StandardScaler, or a step with constants of your own, in its place."
     )
+
+
+def _declared(at: Step) -> str:
+    """Return how to say that what a step has stored is public."""
+    return f"say so: public_preprocessing=[{at.name!r}] (on the command line, --public-preprocessing {at.name})."
 
 
 @_stored.register
@@ -248,7 +252,7 @@ def _is_same(one: StandardScaler, other: StandardScaler) -> bool:
 def _other_constants(at: Step) -> UnsupportedError:
     return UnsupportedError(
         f"The step {at.called} has other constants than these rows give: it was fitted elsewhere. If they are public, "
-        f"say so: public_preprocessing=[{at.name!r}]. Otherwise fit it on the rows that the model was fitted on."
+        f"{_declared(at)} Otherwise fit it on the rows that the model was fitted on."
     )
 
 
@@ -321,8 +325,7 @@ def _check_counts(at: Step, rules: Rules, column: int, named: Sequence[object], 
         f"The step {at.called} names levels of {rules.table.names[column]!r} that fewer than {rules.smallest_group} "
         f"people have, {rare[0]!r} among them. Put them together: "
         f'OneHotEncoder(min_frequency={rules.smallest_group}, handle_unknown="infrequent_if_exist"), and fit again. If '
-        "all levels are known whoever is in the data, list them: OneHotEncoder(categories=[...]), or say "
-        f"public_preprocessing=[{at.name!r}]."
+        f"all levels are known whoever is in the data, list them, OneHotEncoder(categories=[...]), or {_declared(at)}"
     )
 
 
