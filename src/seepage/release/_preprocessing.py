@@ -216,10 +216,14 @@ def _stored(step: object, at: Step, rules: Rules, public: bool) -> Preprocessing
 def _refused(at: Step, why: str, instead: str = "") -> UnsupportedError:
     return UnsupportedError(
         f"The step {at.called} {why} What is published would depend on them in ways that nobody measures. {instead}If "
-        "they are public, as limits that were stated before anybody saw the data, say so: "
-        f"public_preprocessing=[{at.name!r}]. Otherwise put a StandardScaler, or a step with constants of your own, in "
-        "its place."
+        f"they are public, as limits that were stated before anybody saw the data, {_declared(at)} Otherwise put a "
+        "StandardScaler, or a step with constants of your own, in its place."
     )
+
+
+def _declared(at: Step) -> str:
+    """Return how to say that what a step has stored is public."""
+    return f"say so: public_preprocessing=[{at.name!r}] (on the command line, --public-preprocessing {at.name})."
 
 
 @_stored.register
@@ -235,9 +239,9 @@ def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> Preprocessi
 
 def _other_constants(at: Step) -> UnsupportedError:
     return UnsupportedError(
-        f"The step {at.called} is not measured: it was not fitted on these rows, or another step stands behind it that "
-        f"hides what it did. If its constants are public, say so: public_preprocessing=[{at.name!r}]. Otherwise fit it "
-        "on the rows that the model was fitted on, as the last step before the model."
+        f"The step {at.called} is not measured: it has other constants than these rows give, or another step stands "
+        f"behind it that hides what it did. If its constants are public, {_declared(at)} Otherwise fit it on the rows "
+        "that the model was fitted on, as the last step before the model."
     )
 
 
@@ -309,8 +313,7 @@ def _check_counts(at: Step, rules: Rules, column: int, named: Sequence[object], 
         f"The step {at.called} names levels of {rules.table.names[column]!r} that fewer than {rules.smallest_group} "
         f"people have, {rare[0]!r} among them. Put them together: "
         f'OneHotEncoder(min_frequency={rules.smallest_group}, handle_unknown="infrequent_if_exist"), and fit again. If '
-        "all levels are known whoever is in the data, list them: OneHotEncoder(categories=[...]), or say "
-        f"public_preprocessing=[{at.name!r}]."
+        f"all levels are known whoever is in the data, list them, OneHotEncoder(categories=[...]), or {_declared(at)}"
     )
 
 

@@ -32,7 +32,7 @@ from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprint
 from seepage.release._copy import last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
-from seepage.release._preprocessing import Constants, Preprocessing, Rules
+from seepage.release._preprocessing import Preprocessing, Rules
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._seal import seal_of
 
@@ -337,7 +337,10 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
 
 def _check_grid(noise: GaussianNoise) -> None:
     """Refuse a noise that may have been fitted to the most exposed person."""
-    way_out = "if it was chosen without looking at the data, say so: noise_chosen_without_data=True"
+    way_out = (
+        "if it was chosen without looking at the data, say so: noise_chosen_without_data=True (on the command line, "
+        "--noise-chosen-without-data)"
+    )
     if noise.scale is None:
         raise InputError(
             f"The entries of a noise covariance can tell about the data that it was chosen for; {way_out}."
@@ -462,12 +465,6 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-_ORIGINS = {
-    Constants.PUBLIC: "Taken to be public, with what they have stored: {steps}.",
-    Constants.FITTED: "Fitted on the same people, and no part of what is published: {steps}.",
-}
-
-
 def _assumptions(leak: Leakage, preprocessing: Preprocessing, *, noise_chosen_without_data: bool) -> tuple[str, ...]:
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
     sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
@@ -478,10 +475,6 @@ def _assumptions(leak: Leakage, preprocessing: Preprocessing, *, noise_chosen_wi
             "same model in units of the raw columns, where the covariance of the noise is A Sigma A^T; A itself is not "
             "published."
         )
-    for origin, sentence in _ORIGINS.items():
-        steps = [step for step, found in preprocessing.constants.items() if found is origin]
-        if steps:
-            sentences.append(sentence.format(steps=", ".join(steps)))
     sentences.append(f"Published parameters are rounded to {DIGITS} digits.")
     sentences.append(
         "The noise was chosen without looking at the data, says whoever published this."
