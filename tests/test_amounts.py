@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage._amounts import clock, rounded, size
+from seepage._amounts import clock, on_grid, rounded, size, up_to_grid
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,29 @@ def test_the_safe_side_is_kept_and_never_far(value, digits):
 def test_nothing_and_everything_stay_what_they_are():
     assert rounded(0.0, 2, "up") == 0.0
     assert rounded(math.inf, 2, "down") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("value", "up"),
+    [(1.0, 1.0), (1.01, 2.0), (2.0, 2.0), (2.1, 5.0), (5.0001, 10.0), (0.1 * 2, 0.2), (0.3, 0.5), (0.1 * 0.2, 0.02)],
+)
+def test_scales_go_up_to_the_next_point_of_the_grid(value, up):
+    assert up_to_grid(value) == up
+
+
+def test_a_number_is_on_the_grid_whatever_arithmetic_left_in_its_last_bits():
+    assert on_grid(0.1 * 0.2)
+    assert on_grid(5e-300)
+    assert not any(map(on_grid, (0.1 * 3, 2.5, 0.2001, 0.0, -1.0, math.inf, math.nan)))
+
+
+@given(st.floats(1e-290, 1e290))
+def test_the_grid_costs_at_most_two_and_a_half_times_and_never_comes_short(value):
+    up = up_to_grid(value)
+    assert on_grid(up)
+    assert up_to_grid(up) == up
+    # A relative 5e-13 below is what snapping leaves out.
+    assert (1 - 1e-12) * value <= up <= 2.5 * (1 + 1e-12) * value
 
 
 def test_sizes_and_times():

@@ -1,4 +1,4 @@
-"""Amounts as people read them: bytes, seconds, and numbers of a few digits that err on the safe side."""
+"""Amounts as people read them: bytes, seconds, and numbers of a few digits, or on a grid, that err on the safe side."""
 
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Decimal
 from math import isfinite
@@ -13,6 +13,30 @@ def rounded(value: float, digits: int, way: Literal["near", "up", "down"]) -> fl
         return value
     exact = Decimal(repr(float(value)))
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=_WAYS[way]))
+
+
+def up_to_grid(value: float) -> float:
+    """Return the smallest of 1, 2 and 5 times powers of ten that is not below a positive number.
+
+    A grid that is fixed before the data are seen: of what the digits of the number would tell about somebody, nothing
+    is left but which of its points it came to.
+    """
+    if value <= 0 or not isfinite(value):
+        return value
+    exact = _snapped(value)
+    decade = exact.adjusted()
+    steps = (Decimal(digit).scaleb(decade) for digit in (1, 2, 5, 10))
+    return float(next(step for step in steps if step >= exact))
+
+
+def on_grid(value: float) -> bool:
+    """Return whether a number is on the grid; 0.1 * 2, whatever its last bit is, is 0.2."""
+    return value > 0 and isfinite(value) and Decimal(repr(up_to_grid(value))) == _snapped(value)
+
+
+def _snapped(value: float) -> Decimal:
+    """Return a number without the digits that arithmetic leaves behind."""
+    return Decimal(repr(rounded(value, 12, "near")))
 
 
 def size(count: float) -> str:
