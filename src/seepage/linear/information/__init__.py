@@ -14,5 +14,6 @@ from seepage.linear.information._passes import Kept as Kept
 from seepage.linear.information._passes import OnEngine as OnEngine
 from seepage.linear.information._passes import fingerprint as fingerprint
 from seepage.linear.information._passes import in_runs as in_runs
+from seepage.linear.information._sensitivity import LogInformation as LogInformation
 from seepage.linear.information._several_margins import SeveralMargins as SeveralMargins
 from seepage.linear.information._spectrum import top_eigenvalues as top_eigenvalues
