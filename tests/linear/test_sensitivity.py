@@ -41,8 +41,9 @@ def _measured(model, rows, labels):
 
 
 def _statistic(information, coordinates):
-    found = LogInformation(information.geometry, coordinates)
-    return float(SHARES @ np.log(found.information(information.rows.read(slice(0, N)))).sum(axis=1))
+    found = LogInformation(information.geometry)
+    seen = found.seen(information.rows.read(slice(0, N)))
+    return float(SHARES @ np.log(found.information(seen, coordinates)).sum(axis=1))
 
 
 @pytest.mark.parametrize("which", ["one attribute", "all values", "the label"])
@@ -57,16 +58,14 @@ def test_derivatives_agree_with_refits(name, which, far):
     assert (information.geometry.frame.center is not None) == (far > 0)
     values = information.geometry.values
     coordinates = {"one attribute": (1,), "all values": tuple(range(values)), "the label": (values - 1,)}[which]
-    statistic = LogInformation(information.geometry, coordinates)
+    statistic = LogInformation(information.geometry)
     weight = np.repeat(SHARES[:, None], len(coordinates), axis=1)
     # Two batches add up to what one gives.
-    batches = [information.rows.read(slice(0, 11)), information.rows.read(slice(11, N))]
-    through = statistic.through_fit(batches, [weight[:11], weight[11:]])
+    rows_seen = [statistic.seen(information.rows.read(span)) for span in (slice(0, 11), slice(11, N))]
+    parts = [weight[:11], weight[11:]]
+    through = statistic.through_fit(rows_seen, coordinates, parts)
     found = np.concatenate(
-        [
-            statistic.derivatives(batch, part, through)
-            for batch, part in zip(batches, (weight[:11], weight[11:]), strict=True)
-        ]
+        [statistic.derivatives(seen, coordinates, part, through) for seen, part in zip(rows_seen, parts, strict=True)]
     )
     assert found.shape == (N, values)
 

@@ -1,5 +1,9 @@
 """The exact information of a linear model's release, from a fitted model and where its rows are."""
 
+from seepage.linear.information._anew import Anew as Anew
+from seepage.linear.information._anew import Change as Change
+from seepage.linear.information._anew import Changed as Changed
+from seepage.linear.information._cost import cost_of as cost_of
 from seepage.linear.information._exact import ExactInformation as ExactInformation
 from seepage.linear.information._fitted import Fit as Fit
 from seepage.linear.information._fitted import Release as Release

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class Seen:
     """A batch in the coordinates of the minimizer's frame, with its derivatives there, weights included."""
 
     geometry: Geometry
@@ -55,6 +55,15 @@ class _Seen:
     def label_slope(self) -> Array:
         return self._derivatives[2]
 
+    @cached_property
+    def shared(self) -> Array:
+        """K_cd x of each row for each pair of outputs, shape (n, outputs, outputs, q)."""
+        q, outputs = self.geometry.position.shape
+        metric = _metric(self.geometry).reshape(outputs, q, outputs, q)
+        return np.stack(
+            [np.stack([self.features @ metric[c, :, d] for d in range(outputs)], 1) for c in range(outputs)], 1
+        )
+
     def bend(self, direction: Array) -> Array:
         found = self.geometry.loss.bend(self.margins, self.batch.labels, direction)
         return found if self.batch.weights is None else found * self.batch.weights[:, None, None]
@@ -82,96 +91,83 @@ class ThroughFit:
 
 @dataclass(frozen=True, eq=False)
 class LogInformation:
-    """Statistics  F = sum_im c_im log I_im  over some coordinates of each person."""
+    """Statistics  F = sum_im c_im log I_im  over some coordinates of each person; the labels come after the columns."""
 
     geometry: Geometry
-    coordinates: tuple[int, ...]
-    """Which of a person's values I is about; the labels come after the columns."""
 
-    def information(self, batch: Batch) -> Array:
+    def seen(self, batch: Batch) -> Seen:
+        """Return rows as the methods take them: what is computed of them once serves every statistic."""
+        return Seen(self.geometry, self.geometry.frame.rows(batch))
+
+    def information(self, seen: Seen, coordinates: Sequence[int]) -> Array:
         """Return I of each row and coordinate, shape (n, coordinates)."""
-        seen = self._seen(batch)
-        found = np.empty((len(batch), len(self.coordinates)))
-        for i, coordinate in enumerate(self.coordinates):
-            moved = self._pulls(seen, coordinate) @ self.geometry.response.T
-            found[:, i] = np.einsum("ni,ni->n", moved, moved)
-        return found
+        return np.stack([self._told(seen, each)[1] for each in coordinates], axis=1)
 
-    def through_fit(self, batches: Sequence[Batch], weights: Sequence[Array]) -> ThroughFit:
+    def through_fit(self, rows: Sequence[Seen], coordinates: Sequence[int], weights: Sequence[Array]) -> ThroughFit:
         """Return how a statistic moves with the fit; weights have shape (n, coordinates) for each batch."""
-        geometry = self.geometry
+        geometry, columns = self.geometry, self._columns
         q, outputs = geometry.position.shape
-        steep, spread = np.zeros((q, outputs)), np.zeros((outputs * q, outputs * q))
-        for batch, weight in zip(batches, weights, strict=True):
-            for i, coordinate in enumerate(self.coordinates):
-                chosen = np.flatnonzero(weight[:, i])
-                if not len(chosen):
+        steep, spread = np.zeros((q, outputs)), np.zeros((outputs, q, outputs, q))
+        for seen, weight in zip(rows, weights, strict=True):
+            # sum 2 c/I v v^T, of which the part along x is one product for all coordinates.
+            along = np.zeros_like(seen.curvature)
+            for i, coordinate in enumerate(coordinates):
+                if not weight[:, i].any():
                     continue
-                seen = self._seen(batch.take(chosen))
-                pulls = self._pulls(seen, coordinate)
-                shared = pulls @ self._metric
-                share = 2.0 * weight[chosen, i] / np.einsum("ni,ni->n", pulls, shared)
-                spread += pulls.T @ (pulls * share[:, None])
-                shared *= share[:, None]
-                along, crossed = self._along(seen, coordinate, shared.reshape(-1, outputs, q))
-                steep += seen.features.T @ along
+                told, information = self._told(seen, coordinate)
+                share = 2.0 * weight[:, i] / information
+                turned, direct, column = self._parts(seen, coordinate)
+                along += share[:, None, None] * turned[:, :, None] * turned[:, None, :]
+                if column is not None:
+                    mixed = np.einsum("nq,nc,nd->cqd", seen.features, share[:, None] * turned, direct, optimize=True)
+                    cross = mixed[:, :, :, None] * column
+                    square = (share[:, None] * direct).T @ direct
+                    spread += cross + cross.transpose(2, 3, 0, 1)
+                    spread += square[:, None, :, None] * np.outer(column, column)[:, None, :]
+                margin, crossed = self._along(seen, coordinate, told * share[:, None, None])
+                steep += seen.features.T @ margin
                 if crossed is not None:
-                    steep += np.outer(self._columns[:, coordinate], crossed.sum(axis=0))
-        half = geometry.minimizer.inverse @ spread @ self._metric
+                    steep += np.outer(columns[:, coordinate], crossed.sum(axis=0))
+            for c in range(outputs):
+                for d in range(outputs):
+                    spread[c, :, d] += seen.features.T @ (seen.features * along[:, c, d, None])
+        half = geometry.minimizer.inverse @ spread.reshape(outputs * q, outputs * q) @ _metric(geometry)
         bent = -0.5 * (half + half.T)
         if not geometry.loss.quadratic:
             # The Hessian moves with theta as well, over all rows.
-            for batch in batches:
-                seen = self._seen(batch)
-                steep += seen.features.T @ seen.contracted(self._quadratic(seen, bent))
+            for seen in rows:
+                steep += seen.features.T @ seen.contracted(self._through_hessian(seen, bent)[0])
         return ThroughFit(steep, bent)
 
-    def derivatives(self, batch: Batch, weight: Array, through: ThroughFit) -> Array:
+    def derivatives(self, seen: Seen, coordinates: Sequence[int], weight: Array, through: ThroughFit) -> Array:
         """Return dF of each person and value of a batch, shape (n, values): the labels' come last."""
-        geometry, seen = self.geometry, self._seen(batch)
+        geometry, columns = self.geometry, self._columns
         q, outputs = geometry.position.shape
-        columns = self._columns
-        k = columns.shape[1]
         # The fit moves by  -H^-1 v.
         pull = (geometry.minimizer.inverse @ through.steep.T.ravel()).reshape(outputs, q)
         pulled = seen.features @ pull.T
-        # What belongs to a value through its column T, and through its margins tau.
-        blocks = through.bent.reshape(outputs, q, outputs, q)
-        quadratic = np.empty((len(batch), outputs, outputs))
-        on_columns = np.zeros((len(batch), q))
-        for c in range(outputs):
-            for d in range(outputs):
-                turned = seen.features @ blocks[c, :, d]
-                quadratic[:, c, d] = np.einsum("na,na->n", turned, seen.features)
-                on_columns += 2.0 * seen.curvature[:, c, d, None] * turned
+        # What belongs to a value through its column T, through its margins tau, and to a label.
+        quadratic, on_columns = self._through_hessian(seen, through.bent)
         on_margins = -np.einsum("ncd,nc->nd", seen.curvature, pulled)
         if not geometry.loss.quadratic:
             on_margins += seen.contracted(quadratic)
-        on_labels = np.zeros((len(batch), outputs))
-        for i, coordinate in enumerate(self.coordinates):
-            chosen = np.flatnonzero(weight[:, i])
-            if not len(chosen):
-                continue
-            part = self._seen(batch.take(chosen))
-            pulls = self._pulls(part, coordinate)
-            shared = pulls @ self._metric
-            shared *= (2.0 * weight[chosen, i] / np.einsum("ni,ni->n", pulls, shared))[:, None]
-            own = shared.reshape(-1, outputs, q)
-            # dv = (S tau) (x) T_m + (bend tau_m) (x) x + (S tau_m) (x) T, the first two through the margins.
-            on_margins[chosen] += self._along(part, coordinate, own)[0]
-            if coordinate < k:
-                tau = geometry.tau[coordinate]
-                on_columns[chosen] += np.einsum("nc,ncq->nq", part.curvature @ tau, own)
-                on_labels[chosen] += np.einsum("nc,nco->no", own @ columns[:, coordinate], part.label_slope)
-                on_labels[chosen] += part.label_bend * tau * np.einsum("noq,nq->no", own, part.features)
-            else:
-                on_columns[chosen] += np.einsum("nc,ncq->nq", part.label_slope[:, :, coordinate - k], own)
-        found = on_columns @ columns + on_margins @ geometry.tau.T - seen.slope @ (pull @ columns)
-        if geometry.public_label:
-            return np.asarray(found)
-        on_labels -= np.einsum("nco,nc->no", seen.label_slope, pulled)
+        on_labels = -np.einsum("nco,nc->no", seen.label_slope, pulled)
         on_labels += seen.label_bend * np.einsum("noo->no", quadratic)
-        return np.concatenate([found, on_labels], axis=1)
+        for i, coordinate in enumerate(coordinates):
+            if not weight[:, i].any():
+                continue
+            told, information = self._told(seen, coordinate)
+            own = told * (2.0 * weight[:, i] / information)[:, None, None]
+            turned, _, column = self._parts(seen, coordinate)
+            # dv = (S tau) (x) T_m + (bend tau_m) (x) x + (S tau_m) (x) T, the first two through the margins.
+            on_margins += self._along(seen, coordinate, own)[0]
+            on_columns += np.einsum("nc,ncq->nq", turned, own)
+            if column is not None:
+                on_labels += np.einsum("nc,nco->no", own @ column, seen.label_slope)
+                on_features = np.einsum("noq,nq->no", own, seen.features)
+                on_labels += seen.label_bend * geometry.tau[coordinate] * on_features
+        found = on_columns @ columns + on_margins @ geometry.tau.T - seen.slope @ (pull @ columns)
+        return np.asarray(found) if geometry.public_label else np.concatenate([found, on_labels], axis=1)
 
     @cached_property
     def _columns(self) -> Array:
@@ -179,25 +175,27 @@ class LogInformation:
         read = self.geometry.read
         return read if isinstance(read, np.ndarray) else np.asarray(read.toarray())
 
-    @cached_property
-    def _metric(self) -> Array:
-        """K."""
-        return np.asarray(self.geometry.response.T @ self.geometry.response)
-
-    def _seen(self, batch: Batch) -> _Seen:
-        return _Seen(self.geometry, self.geometry.frame.rows(batch))
-
-    def _pulls(self, seen: _Seen, coordinate: int) -> Array:
-        """Return v of one coordinate, shape (n, outputs * q)."""
+    def _parts(self, seen: Seen, coordinate: int) -> tuple[Array, Array, Array | None]:
+        """Return v of one coordinate as  turned (x) x + direct (x) column  (no column for a label)."""
         k = self._columns.shape[1]
         if coordinate >= k:
-            found = seen.label_slope[:, :, coordinate - k, None] * seen.features[:, None, :]
-        else:
-            found = (seen.curvature @ self.geometry.tau[coordinate])[:, :, None] * seen.features[:, None, :]
-            found += seen.slope[:, :, None] * self._columns[:, coordinate]
-        return np.asarray(found.reshape(len(found), -1))
+            return seen.label_slope[:, :, coordinate - k], np.zeros_like(seen.slope), None
+        return seen.curvature @ self.geometry.tau[coordinate], seen.slope, self._columns[:, coordinate]
 
-    def _along(self, seen: _Seen, coordinate: int, shared: Array) -> tuple[Array, Array | None]:
+    def _told(self, seen: Seen, coordinate: int) -> tuple[Array, Array]:
+        """Return K v of one coordinate, shape (n, outputs, q), and I = v^T K v."""
+        q, outputs = self.geometry.position.shape
+        turned, direct, column = self._parts(seen, coordinate)
+        found = np.einsum("nc,ncdq->ndq", turned, seen.shared)
+        if column is not None:
+            metric = _metric(self.geometry).reshape(outputs, q, outputs, q)
+            found += np.einsum("nc,cdq->ndq", direct, np.einsum("a,cadq->cdq", column, metric))
+        information = np.einsum("nd,nd->n", turned, np.einsum("ndq,nq->nd", found, seen.features))
+        if column is not None:
+            information += np.einsum("nd,nd->n", direct, found @ column)
+        return found, information
+
+    def _along(self, seen: Seen, coordinate: int, shared: Array) -> tuple[Array, Array | None]:
         """Return what  shared . dv  is per change of the margins, and per change of tau, each (n, outputs)."""
         k = self._columns.shape[1]
         on_features = np.einsum("nca,na->nc", shared, seen.features)
@@ -211,12 +209,21 @@ class LogInformation:
             margin += np.einsum("ncd,nd->nc", seen.bend(self.geometry.tau[coordinate]), on_features)
         return margin, np.einsum("ncd,nd->nc", seen.curvature, on_features)
 
-    def _quadratic(self, seen: _Seen, matrix: Array) -> Array:
-        """Return x^T M_cd x of each row for each pair of outputs, shape (n, outputs, outputs)."""
+    def _through_hessian(self, seen: Seen, matrix: Array) -> tuple[Array, Array]:
+        """Return x^T M_cd x of each row for each pair of outputs, and  2 sum_cd S_cd M_cd x."""
         q, outputs = self.geometry.position.shape
         blocks = matrix.reshape(outputs, q, outputs, q)
-        found = np.empty((len(seen.batch), outputs, outputs))
+        quadratic = np.empty((len(seen.features), outputs, outputs))
+        along = np.zeros((len(seen.features), q))
         for c in range(outputs):
             for d in range(outputs):
-                found[:, c, d] = np.einsum("na,na->n", seen.features @ blocks[c, :, d], seen.features)
-        return found
+                turned = seen.features @ blocks[c, :, d]
+                quadratic[:, c, d] = np.einsum("na,na->n", turned, seen.features)
+                turned *= 2.0 * seen.curvature[:, c, d, None]
+                along += turned
+        return quadratic, along
+
+
+def _metric(geometry: Geometry) -> Array:
+    """Return K."""
+    return np.asarray(geometry.response.T @ geometry.response)
