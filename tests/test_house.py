@@ -29,7 +29,7 @@ FLOORS = (
 # Inside a room the same holds, from the top down; what is not named here stands on all the rest.
 STAIRS = {
     "linear": (("",), ("files",), ("information",), ("objective",), ("rows",), ("columns",)),
-    "report": (("",), ("write", "build"), ("_edition",), ("_document",)),
+    "report": (("",), ("write", "build"), ("count",), ("_edition",), ("_document",)),
     "cli": (("",), ("commands",), ("input",), ("terminal",)),
 }
 # The front door shows every room, and the command line is also reached by `python -m seepage`.

@@ -30,6 +30,12 @@ class PseudoHuber(Loss):
     def label_slope(self, m, y):
         return -((1 + (m - y) ** 2) ** -1.5)
 
+    def third(self, m, y):
+        return -3 * (m - y) * (1 + (m - y) ** 2) ** -2.5
+
+    def label_third(self, m, y):
+        return 3 * (m - y) * (1 + (m - y) ** 2) ** -2.5
+
 
 class Robust(RegressorMixin, BaseEstimator):
     """Minimizes the mean of a loss that library and scikit-learn do not have, with half of squared coefficients."""

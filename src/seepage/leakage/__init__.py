@@ -4,6 +4,7 @@ from seepage.leakage._distribution import Distribution as Distribution
 from seepage.leakage._distribution import Sketch as Sketch
 from seepage.leakage._distribution import Values as Values
 from seepage.leakage._groupings import groupings as groupings
+from seepage.leakage._groupings import labels_by_group as labels_by_group
 from seepage.leakage._groups import GroupLeakage as GroupLeakage
 from seepage.leakage._histogram import Histogram as Histogram
 from seepage.leakage._histogram import grid as grid

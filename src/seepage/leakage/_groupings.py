@@ -4,7 +4,8 @@ from collections.abc import Hashable, Iterator, Mapping
 
 import narwhals as nw
 
-from seepage._tables import column_name
+from seepage._errors import InputError
+from seepage._tables import Column, column_name
 from seepage.leakage._distribution import Distribution
 from seepage.leakage._information import Information
 from seepage.leakage.types import By
@@ -22,6 +23,25 @@ def groupings(information: Information, groups: object) -> Iterator[tuple[str, M
     """
     for name, by in _columns(information, groups):
         yield name, information.groups(by)
+
+
+def labels_by_group(information: Information, groups: object) -> Iterator[tuple[str, Column]]:
+    """Yield the name of each way of grouping people, with the group of each person.
+
+    Parameters
+    ----------
+    information : Information
+        What was measured.
+    groups : object
+        As `groupings` takes them.
+    """
+    for name, by in _columns(information, groups):
+        labels = information.people.labels(by)
+        if labels.shape != (information.count,):
+            raise InputError(
+                f"by_group needs a group label for each of the {information.count} people, not shape {labels.shape}."
+            )
+        yield name, labels
 
 
 def _columns(information: Information, groups: object) -> Iterator[tuple[str, By]]:

@@ -1,12 +1,13 @@
 """Everything that a report says, as data: pages, text and pictures are made from it and from nothing else.
 
 Every number knows where it comes from (`Origin`): given by the user or the policy, public, noised, or personal. What
-words are made of it is for those to say who write.
+words are made of it is for those to say who write. A publishable document that holds a personal number is refused,
+when it is made and again when it is written.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Literal
@@ -17,7 +18,7 @@ from seepage.leakage.types import Assurance
 from seepage.meaning import Target
 
 EditionName = Literal["internal", "publishable"]
-SCHEMA = "urn:seepage:report:2"
+SCHEMA = "urn:seepage:report:3"
 CREATED = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -27,14 +28,14 @@ class Silence:
 
     Attributes
     ----------
-    kind : {"few", "slow", "unanswered", "withheld"}
-        There are too few people; refits of so many take a while; the measurement could not answer, or could not in a
-        way that may be told.
+    kind : {"slow", "unanswered", "verdicts"}
+        Refits of so many people take a while; the measurement could not answer; or the page holds verdicts alone about
+        this, whatever the data are.
     reason : str or None
         What the measurement said.
     """
 
-    kind: Literal["few", "slow", "unanswered", "withheld"]
+    kind: Literal["slow", "unanswered", "verdicts"]
     reason: str | None
 
 
@@ -167,11 +168,68 @@ class Group:
 
 @dataclass(frozen=True)
 class Grouping:
-    """People by group, the most exposed first, and whether there are others that are too small to be told of."""
+    """People by group, the most exposed first."""
 
     name: str
     groups: tuple[Group, ...]
-    others: bool
+
+
+@dataclass(frozen=True)
+class GroupExposure:
+    """About how many people a group has, and about how many times as exposed as everyone they are, in the mean."""
+
+    name: str
+    count: Number
+    times: Number
+
+
+@dataclass(frozen=True)
+class Exposures:
+    """Groups of people compared with everyone, in the order of their names."""
+
+    name: str
+    groups: tuple[GroupExposure, ...]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """With how many people, and how many other values in all, model and page were attacked before it was written."""
+
+    people: Number
+    values: Number
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A published parameter, its standard error, and how many of these the noise on it is."""
+
+    name: str
+    value: Number
+    standard_error: Number
+    noise: Number
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What the noise costs: the model's mean loss on its own rows, and what the noise is expected to add.
+
+    Attributes
+    ----------
+    loss : str
+        What is meant by it.
+    exact : bool
+        Whether the expectation is exact, as it is for squared errors, or the second order of it.
+    without, added : Number
+        The mean loss without noise, and what noise adds to it in the mean over its draws.
+    coefficients : tuple of Coefficient
+        Those of the model, in the units of its features.
+    """
+
+    loss: str
+    exact: bool
+    without: Number
+    added: Number
+    coefficients: tuple[Coefficient, ...]
 
 
 @dataclass(frozen=True)
@@ -256,9 +314,19 @@ class Document:
     shares : tuple of Number
         The shares of people for whom values are given.
     numbers, categories : tuple
-        The attributes, the one that the release says most about first.
-    eta, dfil : Spread, Extent
-        Of all people.
+        The attributes: in the internal edition the one that the release says most about first.
+    eta, dfil : Spread, Extent or None
+        Of all people; None in the publishable edition.
+    groupings : tuple of Grouping
+        Groups of people in the internal edition.
+    exposures : tuple of Exposures
+        Groups of people in the publishable edition.
+    utility : Utility or None
+        What the noise costs; None in the publishable edition, or where it is not known.
+    page_noise : Number or None
+        The deviation of the noise on the logarithm of every number about the data; None where there are none.
+    trials : Trials or None
+        How the page was attacked before it was written; None in the internal edition, or where it could not be.
     exposed : tuple of Person or None
         The most exposed people; None in the publishable edition, or where `silence` says why.
     decision : Decision or None
@@ -277,9 +345,13 @@ class Document:
     findings: Findings
     numbers: tuple[NumberAttribute, ...]
     categories: tuple[CategoryAttribute, ...]
-    eta: Spread
-    dfil: Extent
+    eta: Spread | None
+    dfil: Extent | None
     groupings: tuple[Grouping, ...]
+    exposures: tuple[Exposures, ...]
+    utility: Utility | None
+    page_noise: Number | None
+    trials: Trials | None
     exposed: tuple[Person, ...] | None
     silence: Silence | None
     assumptions: tuple[Assumption, ...]
@@ -292,8 +364,19 @@ class Document:
         datetime.strptime(self.created, CREATED)
         if self.is_public != (self.smallest_group is not None):
             raise ValueError("smallest_group belongs to the publishable edition, and to it alone")
-        if self.is_public and self.exposed is not None:
+        self.check_leaving()
+
+    def check_leaving(self) -> None:
+        """Refuse a document for everybody that holds anything personal."""
+        if not self.is_public:
+            return
+        if self.exposed is not None:
             raise ValueError("the publishable edition holds nothing about single people")
+        for place in _personal(self, ""):
+            raise ValueError(
+                f"the publishable edition holds nothing personal, and {place.lstrip('.')} is: noise it and count it, "
+                "or leave it to the internal edition"
+            )
 
     @property
     def is_public(self) -> bool:
@@ -301,6 +384,27 @@ class Document:
         return self.edition == "publishable"
 
     @property
+    def numbers_told(self) -> bool:
+        """Whether anything beside verdicts is told of the data."""
+        return any(entry.floors for entry in self.numbers) or bool(self.exposures)
+
+    @property
     def attributes(self) -> tuple[NumberAttribute | CategoryAttribute, ...]:
         """Numbers, then categories."""
         return (*self.numbers, *self.categories)
+
+
+def _personal(value: object, place: str) -> Iterator[str]:
+    """Yield where a record holds something that was computed from private rows and carries no noise."""
+    if isinstance(value, Number | Histogram):
+        if value.origin is Origin.PERSONAL:
+            yield place
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield from _personal(getattr(value, each.name), f"{place}.{each.name}")
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _personal(one, f"{place}.{key}")
+    elif isinstance(value, tuple | list):
+        for i, one in enumerate(value):
+            yield from _personal(one, f"{place}[{i}]")

@@ -1,8 +1,7 @@
-"""Who a report is for, and so what it may say.
+"""Who a report is for, and how its numbers are rounded.
 
-The publishable edition keeps to one rule, from which the rest follows: apart from counts, which are rounded, every
-number in it is a mean over at least `smallest_group` people, and the `smallest_group` most exposed people of whom it
-speaks enter none. Whatever one extreme person's values are, they change nothing.
+What the publishable edition holds, and on which grid, is fixed before the data are seen: `count` says how. The
+internal edition holds everything, to three digits that err on the safe side.
 """
 
 from dataclasses import dataclass
@@ -16,13 +15,14 @@ from seepage._errors import InputError
 from seepage.leakage import Distribution
 from seepage.report._document import EditionName
 
-# Shares of people that a reader can picture; the last that enough people are beyond is shown.
-_SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+SHARES = (0.5, 0.95, 1.0)
+"""The shares of people of whom the internal edition speaks."""
+_DIGITS = 3
 
 
 @dataclass(frozen=True)
 class Edition:
-    """What may be said, and how finely."""
+    """Which edition it is, and the fewest people that a number for everybody is the mean over."""
 
     name: EditionName
     smallest_group: int
@@ -37,66 +37,33 @@ class Edition:
     def is_public(self) -> bool:
         return self.name == "publishable"
 
-    @property
-    def digits(self) -> int:
-        """How many significant digits a value has."""
-        return 2 if self.is_public else 3
 
-    def shares(self, count: int) -> tuple[float, ...]:
-        """Return the shares of people for whom something is said: half, most, and as many as may be."""
-        if not self.is_public:
-            return (0.5, 0.95, 1.0)
-        supported = [share for share in _SHARES if self._last(share, count) is not None]
-        return tuple(share for share in supported if share in (0.5, 0.95, supported[-1]))
+def at_most(values: Distribution, share: float) -> float:
+    """Return a value that at least this share of people do not exceed."""
+    rank = _rank(share, values.count)
+    # The sketch is within its error of the truth; the largest value is exact.
+    slack = 1.0 if rank == values.count - 1 else 1.0 + values.relative_error
+    return middle(values, share) * slack
 
-    def widest(self, count: int) -> float:
-        """Return the largest share of people for whom something may be said."""
-        return max(self.shares(count), default=0.5)
 
-    def rounded_count(self, count: int) -> int:
-        """Return a count, in steps of the smallest group where one more or less would tell of one person."""
-        step = self.smallest_group
-        return step * round(count / step) if self.is_public else count
+def middle(values: Distribution, share: float) -> float:
+    """Return a quantile as it is, neither above nor below."""
+    return float(values.ranked(np.array([_rank(share, values.count)], dtype=np.float64))[0])
 
-    def at_most(self, values: Distribution, share: float) -> float | None:
-        """Return a value that at least this share of people do not exceed; None if too few people are beyond."""
-        last = self._last(share, values.count)
-        if last is None:
-            return None
-        first = _rank(share, values.count)
-        known = values.ranked(np.arange(first, last + 1, dtype=np.float64))
-        # The sketch is within its error of the truth; the largest value is exact.
-        slack = 1.0 if first == values.count - 1 else 1.0 + values.relative_error
-        return float(known.mean()) * slack
 
-    def middle(self, values: Distribution, share: float) -> float | None:
-        """Return a quantile as it is, neither above nor below; None if too few people are beyond."""
-        rank, reach = _rank(share, values.count), self.smallest_group // 2 if self.is_public else 0
-        first, last = rank - reach, rank + reach
-        if min(first, values.count - 1 - last) < (self.smallest_group if self.is_public else 0):
-            return None
-        return float(values.ranked(np.arange(first, last + 1, dtype=np.float64)).mean())
+def near(value: float) -> float:
+    """Round to the nearest."""
+    return rounded(_without_last_bits(value), _DIGITS, "near")
 
-    def _last(self, share: float, count: int) -> int | None:
-        """Return the last rank of the mean that stands for a quantile, the first being the quantile's own."""
-        first = _rank(share, count)
-        if not self.is_public:
-            return first
-        # As many again are more exposed than anybody in the mean.
-        last = first + self.smallest_group - 1
-        return last if last + self.smallest_group <= count - 1 else None
 
-    def near(self, value: float) -> float:
-        """Round to the digits of this edition."""
-        return rounded(_without_last_bits(value), self.digits, "near")
+def up(value: float) -> float:
+    """Round away from zero: for what is at most so large."""
+    return rounded(_without_last_bits(value), _DIGITS, "up")
 
-    def up(self, value: float) -> float:
-        """Round to the digits of this edition, away from zero: for what is at most so large."""
-        return rounded(_without_last_bits(value), self.digits, "up")
 
-    def down(self, value: float) -> float:
-        """Round to the digits of this edition, towards zero: for what is at least so large."""
-        return rounded(_without_last_bits(value), self.digits, "down")
+def down(value: float) -> float:
+    """Round towards zero: for what is at least so large."""
+    return rounded(_without_last_bits(value), _DIGITS, "down")
 
 
 def _rank(share: float, count: int) -> int:
@@ -104,5 +71,5 @@ def _rank(share: float, count: int) -> int:
 
 
 def _without_last_bits(value: float) -> float:
-    """Return the number that a computation meant: a floor of 5 is not written 4.9 for its last bits."""
+    """Return the number that a computation meant: a floor of 5 is not written 4.99 for its last bits."""
     return float(f"{value:.10g}")

@@ -16,7 +16,7 @@ from seepage.leakage import Leakage
 from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
 from seepage.report._edition import Edition
-from seepage.report.build import Question, build, pseudonyms
+from seepage.report.build import Question, build, build_page, pseudonyms
 from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Report:
     """What a release gives away, for the person who must decide: as a page, as text, and for a machine.
 
     Made by `Report.of`. Pages, text and pictures are drawn from `document` alone, so what the JSON does not hold is
-    nowhere. The internal edition names the most exposed people by pseudonyms and is personal data; the publishable one
-    holds no value about fewer than `smallest_group` people.
+    nowhere. The internal edition names the most exposed people by pseudonyms and is personal data. The publishable one
+    is a release of its own: every number in it was given, is public, or carries noise that is counted.
 
     Attributes
     ----------
@@ -50,16 +50,17 @@ class Report:
     >>> policy = {"error_floor": {"age": 5.0}}
     >>> report = seepage.Report.of(leak, "publishable", policy=policy, units={"age": "years"})
     >>> report
-    Report(publishable edition about 442 people: Meets the policy for 95% of people)
+    Report(publishable edition about 442 people: Meets the policy)
     >>> report.document.verdict.judgments[0].target.sentence()
-    "At least 95% of people's age: no unbiased guess has a standard error below 5."
+    "Everyone's age: no unbiased guess has a standard error below 5."
     >>> report.document.verdict.share.origin.value
-    'public'
+    'given'
     """
 
     document: Document
     _leak: Leakage | None = None
     _key: bytes = b""
+    _page: Leakage | None = None
 
     @classmethod
     def of(
@@ -84,9 +85,10 @@ class Report:
         leak : Leakage
             What was measured.
         edition : {"internal", "publishable"}
-            The internal edition names the most exposed people by pseudonyms and is personal data itself. In the
-            publishable one every number is a mean over at least `smallest_group` people, the `smallest_group` most
-            exposed people enter none, and a policy for everyone is judged for as many as that allows.
+            The internal edition names the most exposed people by pseudonyms and is personal data itself. The
+            publishable one holds verdicts, and of 1,000 people or more also error floors and groups: means over at
+            least `smallest_group` people, with noise, rounded to 1, 2, 5, 10, 20, ... It is attacked before it is
+            written, and there is none of a release that misses its policy.
         policy : seepage.Policy or mapping, optional
             What the release must achieve, as `seepage.publish` takes it; the report starts with whether it does.
         groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
@@ -96,18 +98,23 @@ class Report:
             The units of attributes, such as `{"age": "years"}`.
         prior : "data" or mapping from attribute to variance, optional
             What an attacker knows before the release, to compare with. By default the variance over all people in the
-            internal edition, and nothing in the publishable one: a variance can be one extreme person's.
+            internal edition, and nothing in the publishable one, which takes a mapping only.
         categories : collection of str, optional
             The categorical attributes whose success rates are found by exact refits. By default those of the policy,
             and all of them if there are no more than 10,000 people.
         smallest_group : int, default=10
-            The fewest people that the publishable edition speaks of.
+            The fewest people that a number of the publishable edition is the mean over.
         title : str, optional
             The heading.
         key : bytes, optional
             Pseudonyms of the same key are the same in every report; by default each report has its own.
         decision : seepage.Decision or mapping, optional
             Who decided, by which rule and when, as it stands in the certificate too.
+
+        Raises
+        ------
+        PolicyError
+            When model and page together miss a target, or an attack on the publishable page did better than promised.
 
         Examples
         --------
@@ -122,7 +129,26 @@ class Report:
         key = secrets.token_bytes(32) if key is None else key
         decided = None if decision is None else Decision.of(decision)
         asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
-        return cls(build(leak, Edition(edition, smallest_group), asked), leak, key)
+        if not Edition(edition, smallest_group).is_public:
+            return cls(build(leak, asked), leak, key)
+        page = build_page(leak, smallest_group, asked)
+        return cls(page.document, leak, key, page.leak)
+
+    @property
+    def leakage(self) -> Leakage:
+        """What the measured release and this report give away together.
+
+        Numbers of a publishable page tell something about each person themselves. What else is published about the same
+        people composes with this: `seepage.compose([report.leakage, another])`.
+        """
+        if self._leak is None:
+            raise UnansweredError("A report that was read from a file has no people. Make it anew from the leakage.")
+        if self._page is None:
+            return self._leak
+        # Imported here: whoever reads a report needs no scikit-learn.
+        from seepage.release import compose
+
+        return compose([self._leak, self._page])
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Report":

@@ -1,5 +1,9 @@
 """The exact information of a linear model's release, from a fitted model and where its rows are."""
 
+from seepage.linear.information._anew import Anew as Anew
+from seepage.linear.information._anew import Change as Change
+from seepage.linear.information._anew import Changed as Changed
+from seepage.linear.information._cost import cost_of as cost_of
 from seepage.linear.information._exact import ExactInformation as ExactInformation
 from seepage.linear.information._fitted import Fit as Fit
 from seepage.linear.information._fitted import Release as Release
@@ -17,5 +21,6 @@ from seepage.linear.information._passes import OnEngine as OnEngine
 from seepage.linear.information._passes import fingerprint as fingerprint
 from seepage.linear.information._passes import in_runs as in_runs
 from seepage.linear.information._scales import Scales as Scales
+from seepage.linear.information._sensitivity import LogInformation as LogInformation
 from seepage.linear.information._several_margins import SeveralMargins as SeveralMargins
 from seepage.linear.information._spectrum import top_eigenvalues as top_eigenvalues

@@ -45,6 +45,12 @@ class ExactInformation(Information):
         """Return whether an attribute is the label."""
         return not self.geometry.public_label and attribute == self.attribute_names[-1]
 
+    def is_one_number(self, attribute: str) -> bool:
+        """Return whether an attribute is one coordinate of a person's values, neither several nor none."""
+        if self.is_label(attribute):
+            return self.geometry.outputs == 1
+        return len(self.geometry.blocks[self.attribute_names.index(attribute)]) == 1
+
     def geometry_of(self, attribute: str | None) -> Geometry:
         """Return the geometry of all values, or of one attribute alone."""
         if attribute is None:

@@ -1,7 +1,7 @@
 """Losses of linear models, with the derivatives that information is made of.
 
 A loss sees a row only through its margins (one number a model output) and its label. To add one, write a class with
-the four methods of `Loss` for one margin, or subclass `VectorLoss` for several.
+the six methods of `Loss` for one margin, or subclass `VectorLoss` for several.
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
+from scipy.special import expit, softmax
 
 Array = NDArray[np.float64]
 
@@ -45,13 +46,24 @@ class VectorLoss(ABC):
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
         """Return slope, curvature and label slope of each row."""
 
+    @abstractmethod
+    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
+        """Return how the curvature moves with the margins in a direction, shape (n, outputs, outputs).
+
+        The direction is one for all rows, or one a row. Third derivatives do not care in which order they are taken.
+        """
+
+    @abstractmethod
+    def label_bend(self, margins: Array, labels: Array) -> Array:
+        """Return how each label slope moves with its own margin (d3 loss / d m2 d y), shape (n, outputs)."""
+
     def lead(self, margins: Array, labels: Array) -> Array | None:
         """Return by how much each row's label is ahead of any other, where a lead of all rows means no minimizer."""
         return None
 
 
 class Loss(VectorLoss):
-    """A loss of one margin: four elementwise functions of the margin m and the label y."""
+    """A loss of one margin: six elementwise functions of the margin m and the label y."""
 
     outputs = 1
 
@@ -71,6 +83,14 @@ class Loss(VectorLoss):
     def label_slope(self, m: Array, y: Array) -> Array:
         """Return d2 loss / d m d y."""
 
+    @abstractmethod
+    def third(self, m: Array, y: Array) -> Array:
+        """Return d3 loss / d m^3."""
+
+    @abstractmethod
+    def label_third(self, m: Array, y: Array) -> Array:
+        """Return d3 loss / d m^2 d y."""
+
     def value(self, margins: Array, labels: Array) -> Array:
         return self.loss(margins[:, 0], labels[:, 0])
 
@@ -79,6 +99,12 @@ class Loss(VectorLoss):
         return Derivatives(
             self.slope(m, y)[:, None], self.curvature(m, y)[:, None, None], self.label_slope(m, y)[:, None, None]
         )
+
+    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
+        return (self.third(margins, labels) * direction)[:, :, None]
+
+    def label_bend(self, margins: Array, labels: Array) -> Array:
+        return self.label_third(margins, labels)
 
 
 @dataclass(frozen=True)
@@ -98,6 +124,12 @@ class Squared(Loss):
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return np.full_like(m, -1.0)
+
+    def third(self, m: Array, y: Array) -> Array:
+        return np.zeros_like(m)
+
+    def label_third(self, m: Array, y: Array) -> Array:
+        return np.zeros_like(m)
 
 
 @dataclass(frozen=True)
@@ -121,6 +153,12 @@ class Logistic(Loss):
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return np.full_like(m, -1.0)
+
+    def third(self, m: Array, y: Array) -> Array:
+        return np.asarray(expit(m) * expit(-m) * (expit(-m) - expit(m)))
+
+    def label_third(self, m: Array, y: Array) -> Array:
+        return np.zeros_like(m)
 
     def lead(self, margins: Array, labels: Array) -> Array:
         return np.asarray(((2.0 * labels - 1.0) * margins).min(axis=1))
@@ -155,6 +193,13 @@ class Tweedie(Loss):
     def label_slope(self, m: Array, y: Array) -> Array:
         return -np.exp((1 - self.power) * m)
 
+    def third(self, m: Array, y: Array) -> Array:
+        q = self.power
+        return (2 - q) ** 2 * np.exp((2 - q) * m) - (1 - q) ** 2 * y * np.exp((1 - q) * m)
+
+    def label_third(self, m: Array, y: Array) -> Array:
+        return -(1 - self.power) * np.exp((1 - self.power) * m)
+
 
 @dataclass(frozen=True)
 class TweedieIdentity(Loss):
@@ -179,6 +224,13 @@ class TweedieIdentity(Loss):
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return -(m**-self.power)
+
+    def third(self, m: Array, y: Array) -> Array:
+        q = self.power
+        return -q * (1 - q) * m ** (-q - 1) - q * (q + 1) * y * m ** (-q - 2)
+
+    def label_third(self, m: Array, y: Array) -> Array:
+        return self.power * m ** (-self.power - 1)
 
 
 @dataclass(frozen=True)
@@ -213,6 +265,17 @@ class Softmax(VectorLoss):
         slope, curvature = np.empty((n, self.outputs)), np.empty((n, self.outputs, self.outputs))
         _softmax_derivatives(margins @ self.basis.T, self._own(labels), self.basis, slope, curvature)
         return Derivatives(slope, curvature, np.broadcast_to(-np.eye(self.outputs), curvature.shape))
+
+    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
+        share = softmax(margins @ self.basis.T, axis=1)
+        along = np.broadcast_to(direction @ self.basis.T, share.shape)
+        moved = share * (along - (share * along).sum(axis=1, keepdims=True))
+        mean, shift = share @ self.basis, moved @ self.basis
+        turned = np.einsum("nc,ca,cb->nab", moved, self.basis, self.basis)
+        return np.asarray(turned - shift[:, :, None] * mean[:, None, :] - mean[:, :, None] * shift[:, None, :])
+
+    def label_bend(self, margins: Array, labels: Array) -> Array:
+        return np.zeros_like(margins)
 
     def lead(self, margins: Array, labels: Array) -> Array:
         found = np.empty(len(margins))
@@ -329,3 +392,9 @@ class Separate(VectorLoss):
             self.each.curvature(margins, labels)[:, :, None] * unit,
             self.each.label_slope(margins, labels)[:, :, None] * unit,
         )
+
+    def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
+        return np.asarray((self.each.third(margins, labels) * direction)[:, :, None] * np.eye(self.outputs))
+
+    def label_bend(self, margins: Array, labels: Array) -> Array:
+        return self.each.label_third(margins, labels)

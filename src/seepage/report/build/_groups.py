@@ -3,63 +3,62 @@
 from collections.abc import Hashable, Mapping
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seepage._facts import Number, Origin, personal, public
 from seepage.leakage import Distribution
+from seepage.leakage import histogram as counted
 from seepage.report._document import Extent, Group, Grouping, Histogram, Spread
-from seepage.report._edition import Edition
-from seepage.report.build._histogram import Array, histogram
+from seepage.report._edition import at_most, down, middle, near, up
+
+Array = NDArray[np.float64]
 
 # Two-sided 95% of a normal distribution.
 _NORMAL = 1.959964
 
 
-def grouping(name: str, found: Mapping[Hashable, Distribution], edges: Array, edition: Edition) -> Grouping:
-    """Return the groups that may be shown, the most exposed first."""
-    shown = [
-        Group(str(each), spread(known.sketched(), edges, edition))
-        for each, known in found.items()
-        if not edition.is_public or known.count >= edition.smallest_group
-    ]
+def grouping(name: str, found: Mapping[Hashable, Distribution], edges: Array) -> Grouping:
+    """Return the groups, the most exposed first."""
+    shown = [Group(str(each), spread(known.sketched(), edges)) for each, known in found.items()]
     shown.sort(key=lambda group: -group.eta.median.value if group.eta.median else 0.0)
-    return Grouping(name, tuple(shown), len(shown) < len(found))
+    return Grouping(name, tuple(shown))
 
 
-def spread(known: Distribution, edges: Array, edition: Edition, *, whole: bool = False) -> Spread:
-    """Return what an edition says of the eta of a set of people; how many people there are in all is no secret."""
-    found = extent(known, edition)
+def spread(known: Distribution, edges: Array, *, whole: bool = False) -> Spread:
+    """Return how the eta of a set of people is spread; how many people there are in all is no secret."""
+    found = extent(known)
     return Spread(
-        count=public(known.count) if whole else personal(edition.rounded_count(known.count)),
+        count=public(known.count) if whole else personal(known.count),
         median=found.median,
-        interval=median_interval(known, edition),
+        interval=median_interval(known),
         high=found.high,
-        mean=None if edition.is_public else personal(edition.near(known.mean)),
+        mean=personal(near(known.mean)),
         largest=found.largest,
-        histogram=_drawn(known, edges, edition),
+        histogram=_drawn(known, edges),
     )
 
 
-def _drawn(known: Distribution, edges: Array, edition: Edition) -> Histogram | None:
-    found = histogram(known, edges, edition)
-    if found is None:
+def _drawn(known: Distribution, edges: Array) -> Histogram | None:
+    if not len(edges):
         return None
+    found = counted(known, edges)
     shown = tuple(float(f"{edge:.5g}") for edge in found.edges)
     return Histogram(shown, tuple(found.counts.tolist()), Origin.PERSONAL)
 
 
-def extent(known: Distribution, edition: Edition) -> Extent:
-    """Return median, 95% and largest of a quantity, as far as an edition tells them."""
-    median, high = edition.middle(known, 0.5), edition.at_most(known, 0.95)
+def extent(known: Distribution) -> Extent:
+    """Return median, 95% and largest of a quantity."""
     return Extent(
-        median=None if median is None else personal(edition.near(median)),
-        high=None if high is None else personal(edition.up(high)),
-        largest=None if edition.is_public else personal(edition.up(known.largest)),
+        median=personal(near(middle(known, 0.5))),
+        high=personal(up(at_most(known, 0.95))),
+        largest=personal(up(known.largest)),
     )
 
 
-def median_interval(known: Distribution, edition: Edition) -> tuple[Number, Number] | None:
+def median_interval(known: Distribution) -> tuple[Number, Number] | None:
     """Return a 95% interval of the median, by ranks: it assumes nothing of the distribution."""
     reach = _NORMAL / 2 / sqrt(known.count)
     if reach >= 0.5:
         return None
-    low, high = edition.middle(known, 0.5 - reach), edition.middle(known, 0.5 + reach)
-    return None if low is None or high is None else (personal(edition.down(low)), personal(edition.up(high)))
+    return personal(down(middle(known, 0.5 - reach))), personal(up(middle(known, 0.5 + reach)))

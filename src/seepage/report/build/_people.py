@@ -7,7 +7,7 @@ from seepage._errors import UnansweredError
 from seepage._facts import personal
 from seepage.leakage import Information
 from seepage.report._document import Person, PersonFloor
-from seepage.report._edition import Edition
+from seepage.report._edition import down, up
 
 
 def pseudonyms(key: bytes, people: Iterable[object]) -> list[str]:
@@ -21,7 +21,7 @@ def _pseudonym(key: bytes, person: str) -> str:
 
 
 def most_exposed(
-    information: Information, edition: Edition, key: bytes, *, count: int, median: float, attributes: Sequence[str]
+    information: Information, key: bytes, *, count: int, median: float, attributes: Sequence[str]
 ) -> tuple[Person, ...]:
     """Return the people with the largest eta, with the floors of some attributes where these are at hand."""
     found = information.top(count)
@@ -32,12 +32,12 @@ def most_exposed(
     except UnansweredError:
         known = {}
     return tuple(
-        _person(name, etas[i], median, edition, {attribute: values[i] for attribute, values in known.items()})
+        _person(name, etas[i], median, {attribute: values[i] for attribute, values in known.items()})
         for i, name in enumerate(pseudonyms(key, rows if found.people.ids is None else found.people.ids))
     )
 
 
-def _person(name: str, eta: float, median: float, edition: Edition, known: Mapping[str, float]) -> Person:
+def _person(name: str, eta: float, median: float, known: Mapping[str, float]) -> Person:
     times = personal(round(eta / median, 1)) if median > 0 else None
-    floors = [PersonFloor(each, personal(edition.down(1 / one)) if one > 0 else None) for each, one in known.items()]
-    return Person(name, personal(edition.up(eta)), times, tuple(floors))
+    floors = [PersonFloor(each, personal(down(1 / one)) if one > 0 else None) for each, one in known.items()]
+    return Person(name, personal(up(eta)), times, tuple(floors))

@@ -1,39 +1,52 @@
-"""Whether a release meets its policy, as far as an edition may say."""
+"""Whether a release meets its policy."""
 
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from seepage._errors import MinimizerError, UnansweredError
-from seepage._facts import given, personal, public
+from seepage._errors import MinimizerError, PolicyError, UnansweredError
+from seepage._facts import given, personal
 from seepage.leakage import Leakage
 from seepage.report._document import Judgment, Silence, Verdict
-from seepage.report._edition import Edition
-from seepage.report.build._attributes import silence
+from seepage.report._edition import up
 
 if TYPE_CHECKING:
     from seepage.release import Policy
 
 
-def verdict(leak: Leakage, policy: "Policy | None", edition: Edition) -> Verdict:
-    """Return the verdict, and that on each target."""
+def verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
+    """Return the verdict, that on each target, and the noise that each would take."""
     if policy is None or policy.is_empty:
         return Verdict("none", None, None, (), None)
-    count, asked = leak.information.count, given(policy.quantile)
-    if not edition.shares(count):
-        return Verdict("withheld", asked, None, (), Silence("few", None))
-    # Which side of a target the most exposed person is on would be a value of theirs.
-    share = min(policy.quantile, edition.widest(count))
+    asked = given(policy.quantile)
     try:
-        factors = replace(policy, quantile=share).factors(leak)
+        factors = policy.factors(leak)
     except (UnansweredError, MinimizerError) as reason:
-        return Verdict("withheld", asked, None, (), silence(reason, edition))
+        return Verdict("withheld", asked, None, (), Silence("unanswered", str(reason)))
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
-    told = not edition.is_public and leak.information.noise is not None
+    told = leak.information.noise is not None
     judgments = tuple(
         # No factor is told where no noise is enough.
-        Judgment(target, target.is_met(factor), personal(edition.up(factor)) if told and isfinite(factor) else None)
+        Judgment(target, target.is_met(factor), personal(up(factor)) if told and isfinite(factor) else None)
         for target, factor in factors.items()
     )
     met = all(judgment.met for judgment in judgments)
-    return Verdict("met" if met else "missed", asked, public(share), judgments, None)
+    return Verdict("met" if met else "missed", asked, asked, judgments, None)
+
+
+def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
+    """Return the verdict for everybody: that the policy is met is the condition for telling anybody anything."""
+    if policy is None or policy.is_empty:
+        return Verdict("none", None, None, (), None)
+    missed = policy.shortfalls(leak)
+    if missed:
+        lines = [
+            f"This release misses its policy ({len(missed)} of {len(policy.targets())} targets), so there is nothing "
+            "to publish, not even a page that says so:",
+            *(f"- {target.sentence()}" for target in missed),
+            'Report.of(leak, "internal") says by how much. Where the page itself is too much for a promise that the '
+            "model keeps, one more step of the grid of noise scales is the way out.",
+        ]
+        raise PolicyError("\n".join(lines), max(missed.values()))
+    asked = given(policy.quantile)
+    judgments = tuple(Judgment(target, True, None) for target in policy.targets())
+    return Verdict("met", asked, asked, judgments, None)

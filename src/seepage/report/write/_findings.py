@@ -3,13 +3,20 @@
 from seepage._facts import Number
 from seepage.pages import most, name, number, percent
 from seepage.report._document import CategoryAttribute, Contrast, Document, Findings, NumberAttribute
+from seepage.report.write._amounts import floor
 
 _CERTAIN = 0.995
+VERDICTS_ALONE = (
+    "This page holds the verdict alone. Numbers about the data are told of 1,000 people or more, measured in memory, "
+    "where no target is about a category: of fewer people they would say too much about one."
+)
 
 
 def finding_sentences(document: Document) -> list[str]:
     """Return the findings of a report."""
     found, known = document.findings, {entry.name: entry for entry in document.attributes}
+    if document.is_public and not document.numbers_told:
+        return [VERDICTS_ALONE]
     return [
         *(_attribute(known[each]) for each in found.attributes if each in known),
         *_spread(found),
@@ -45,8 +52,8 @@ def _number(entry: NumberAttribute) -> str:
 
 
 def _error(value: Number, entry: NumberAttribute) -> str:
-    """Return "± 6 years"."""
-    return f"± {number(value.value)}{f' {name(entry.unit)}' if entry.unit else ''}"
+    """Return "± 6 years", or "about ± 5 years" if it carries noise."""
+    return f"{floor(value)}{f' {name(entry.unit)}' if entry.unit else ''}"
 
 
 def _category(entry: CategoryAttribute) -> str:

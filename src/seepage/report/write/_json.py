@@ -9,6 +9,7 @@ from seepage.report._document import SCHEMA, Document
 
 def to_text(document: Document) -> str:
     """Return a document as JSON."""
+    document.check_leaving()
     found = to_json(document)
     assert isinstance(found, dict)
     return json.dumps({"schema": SCHEMA, **found}, indent=2, allow_nan=False)

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from seepage._facts import Number
 from seepage.pages import NOTHING, most, name, number, percent, sentence
-from seepage.report._document import Document, Grouping
+from seepage.report._document import Document, Exposures, Grouping
+from seepage.report.write._amounts import about, floor, times
 from seepage.report.write._findings import finding_sentences
-from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings
+from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings, utility_sentence
 from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
 
 _MOST_ROWS = 25
@@ -16,6 +17,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
 
 def markdown(document: Document, *, heading: bool) -> str:
     """Return the report as Markdown, with or without its title."""
+    document.check_leaving()
     verdict, silence = document.verdict, document.silence
     left_out = [] if silence is None else [f"Left out: the most exposed people. {silence_sentence(silence, document)}"]
     parts = [
@@ -30,6 +32,8 @@ def markdown(document: Document, *, heading: bool) -> str:
         "## Attributes",
         _attributes(document),
         *map(_groups, document.groupings),
+        *map(_exposures, document.exposures),
+        _utility(document),
         _exposed(document),
         "## What the numbers mean",
         _list(f"**{_plain(term)}**: {_plain(text)}" for term, text in meanings(document)),
@@ -65,7 +69,7 @@ def _attributes(document: Document) -> str:
     numbers = [
         [
             _named(entry.name, entry.unit),
-            *("no limit" if each.floor is None else f"± {_value(each.floor)}" for each in entry.floors),
+            *(floor(each.floor) for each in entry.floors),
         ]
         for entry in document.numbers
         if entry.floors
@@ -81,7 +85,7 @@ def _attributes(document: Document) -> str:
         "No attacker tells a category from another value more often than this:" if categories else "",
         _table(["category", *whom], categories[:_MOST_ROWS]),
     ]
-    return "\n\n".join(part for part in parts if part) or "Nothing can be said about single attributes."
+    return "\n\n".join(part for part in parts if part) or "Of single attributes, this page tells verdicts alone."
 
 
 def _groups(grouping: Grouping) -> str:
@@ -97,6 +101,23 @@ def _groups(grouping: Grouping) -> str:
     ]
     heads = ["group", "people", "median eta", "95% interval", "95% of people, at most"]
     return f"## Groups by {_plain(name(grouping.name))}\n\n{_table(heads, rows)}"
+
+
+def _exposures(found: Exposures) -> str:
+    rows = [[_plain(name(each.name)), about(each.count), _plain(times(each.times))] for each in found.groups]
+    return f"## Groups by {_plain(name(found.name))}\n\n{_table(['group', 'people', 'exposure'], rows)}"
+
+
+def _utility(document: Document) -> str:
+    found = document.utility
+    if found is None:
+        return ""
+    rows = [
+        [_plain(name(each.name)), _value(each.value), _value(each.standard_error), f"{_value(each.noise)} times"]
+        for each in found.coefficients[:_MOST_ROWS]
+    ]
+    table = _table(["coefficient", "value", "standard error", "noise, of it"], rows)
+    return f"## What the noise costs\n\n{_plain(utility_sentence(found))}\n\n{table}"
 
 
 def _exposed(document: Document) -> str:

@@ -1,24 +1,40 @@
 """What the quantities of a report mean, what they take for granted, and where they come from."""
 
+from math import exp
+
 from seepage.meaning import glossary
-from seepage.pages import number
-from seepage.report._document import SCHEMA, Document, Noise
+from seepage.pages import number, percent
+from seepage.report._document import SCHEMA, Document, Noise, Utility
 
 # What the page adds to a term, of which the glossary knows nothing.
 _ROUNDED = " Rounded to the safe side."
+_EXPOSURE = (
+    "How much the release says about the numbers of a typical member, beside those of a typical person: the ratio of "
+    "their etas, in the mean over the attributes on the log scale and without a tenth of people at either end."
+)
 _SEVERAL = " Of several values, such as those of an image, it is the error per value in mean square."
 
 
 def meanings(document: Document) -> list[tuple[str, str]]:
     """Return terms and what they mean in words that need no mathematics, those that the report uses."""
+    told = any(entry.floors for entry in document.numbers)
     shown = {
-        "error_floor": _ROUNDED + (_SEVERAL if document.assurance == "estimated" else ""),
+        "error_floor": _error_floor(document) if told else None,
         "variance_left": "" if any(entry.deviation is not None for entry in document.numbers) else None,
-        "success_rate": "" if document.categories else None,
-        "eta": "",
+        "success_rate": "" if any(entry.rates for entry in document.categories) else None,
+        "eta": None if document.eta is None else "",
     }
     terms = glossary()
-    return [(terms[name].title, terms[name].plain + more) for name, more in shown.items() if more is not None]
+    found = [(terms[name].title, terms[name].plain + more) for name, more in shown.items() if more is not None]
+    if document.exposures:
+        found.append(("Exposure of a group", _EXPOSURE))
+    return found
+
+
+def _error_floor(document: Document) -> str:
+    if document.is_public:
+        return " With noise, rounded to 1, 2, 5, 10, 20, ...: read it as “about”."
+    return _ROUNDED + (_SEVERAL if document.assurance == "estimated" else "")
 
 
 def assumption_sentences(document: Document) -> list[str]:
@@ -33,12 +49,37 @@ def handling(document: Document) -> str:
             "Internal edition: it holds values about single people, under pseudonyms. It is personal data, like the "
             "records it is about, and not for publication."
         )
-    size = number(document.smallest_group.value)
+    said = [
+        "Publishable edition: every number on this page was given, is public, or carries noise that is counted; what "
+        "it holds was fixed before the data were seen."
+    ]
+    if document.page_noise is not None:
+        factor, size = exp(document.page_noise.value), number(document.smallest_group.value)
+        said.append(
+            f"Numbers about the data are means over at least {size} people, off by a factor of about {factor:.2g} "
+            "either way through noise drawn once by OpenDP, and rounded to 1, 2, 5, 10, 20, ..."
+        )
+    if document.trials is not None:
+        people, values = (f"{each.value:,.0f}" for each in (document.trials.people, document.trials.values))
+        said.append(
+            f"Before it was written, model and page were attacked with exact refits for {people} people and {values} "
+            "other values: none was told from the truth better than promised."
+        )
+    return " ".join(said)
+
+
+def utility_sentence(found: Utility) -> str:
+    """Return what the noise costs, in words."""
+    share = "" if found.without.value == 0 else f" ({percent(_two(found.added.value / found.without.value))} of it)"
+    how = "Exactly so, in the mean over all draws." if found.exact else "To second order, in the mean over all draws."
     return (
-        f"Publishable edition: every number is a mean over at least {size} people, and the {size} most exposed people "
-        f"enter none; counts within the data are rounded to multiples of {size}. It is no differentially private "
-        "summary: it shows what larger groups have in common."
+        f"On its own rows the model's mean {found.loss} is {number(found.without.value)}, and the noise adds "
+        f"{number(found.added.value)}{share}. {how}"
     )
+
+
+def _two(share: float) -> float:
+    return float(f"{share:.2g}")
 
 
 def facts(document: Document) -> list[tuple[str, str]]:
@@ -48,7 +89,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
         *decided,
         ("People", f"{document.people.value:,.0f}"),
         ("Private attributes", f"{len(document.attributes):,}"),
-        ("Noise on the release", _noise(document.noise, about="about " if document.is_public else "")),
+        ("Noise on the release", _noise(document.noise)),
         ("Numbers are", document.assurance),
         ("Made", document.created.replace("T", " ").replace("Z", " UTC")),
         ("With", ", ".join(f"{name} {version}" for name, version in document.versions.items())),
@@ -56,9 +97,11 @@ def facts(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-def _noise(noise: Noise, *, about: str) -> str:
+def _noise(noise: Noise) -> str:
     if noise.scale is not None:
-        return f"Gaussian, of standard deviation {about}{number(noise.scale.value)} on every parameter."
+        return f"Gaussian, of standard deviation {number(noise.scale.value)} on every parameter."
     if noise.parameters is not None:
         return f"Gaussian, with a covariance over {noise.parameters.value:.0f} published parameters."
+    if noise.kind == "scale":
+        return "Gaussian, of a standard deviation that is not told here: it is not one of 1, 2, 5, 10, 20, ..."
     return "See what the numbers take for granted."

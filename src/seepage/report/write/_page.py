@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from seepage import pages
 from seepage._facts import Number
 from seepage.pages import NOTHING, Html, bullets, most, name, number, paragraph, percent, section, table, tag, together
-from seepage.report._document import Document, Grouping, NumberAttribute
+from seepage.report._document import Document, Exposures, Grouping, NumberAttribute
+from seepage.report.write._amounts import about, floor, times
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._json import to_text
-from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings
+from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings, utility_sentence
 from seepage.report.write._svg import left_over, ridges
 from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
 
@@ -28,6 +29,7 @@ def snippet(document: Document) -> str:
 
 
 def _article(document: Document, level: int) -> Html:
+    document.check_leaving()
     # Two reports may stand in one notebook: what they refer to by id must differ.
     mark = "s" + hashlib.sha256(to_text(document).encode()).hexdigest()[:8]
     said = finding_sentences(document)
@@ -38,7 +40,9 @@ def _article(document: Document, level: int) -> Html:
             (f"Groups by {name(each.name)}", _groups(each, document, f"{mark}g{i}"))
             for i, each in enumerate(document.groupings)
         ),
-        ("How exposure is spread" if document.is_public else "People", _people(document, mark)),
+        *((f"Groups by {name(each.name)}", _exposures(each)) for each in document.exposures),
+        ("People", _people(document, mark)),
+        ("What the noise costs", _utility(document)),
         ("What the numbers mean", pages.terms(meanings(document))),
         ("What they take for granted", bullets(assumption_sentences(document))),
         ("Where this comes from", together(pages.terms(facts(document)), _left_out(document))),
@@ -81,7 +85,7 @@ def _verdict(document: Document, level: int) -> Html:
 
 
 def _numbers(document: Document, mark: str) -> Html | None:
-    entries = document.numbers
+    entries = [entry for entry in document.numbers if entry.floors]
     if not entries:
         return None
     priors = any(entry.deviation is not None for entry in entries)
@@ -93,11 +97,11 @@ def _numbers(document: Document, mark: str) -> Html | None:
 
 
 def _number_row(entry: NumberAttribute, shares: int, priors: bool) -> list[str]:
-    floors = [_floor(each.floor) for each in entry.floors]
+    floors = [floor(each.floor) for each in entry.floors]
     row: list[str] = [_name(entry.name, entry.unit), *floors, *[NOTHING] * (shares - len(floors))]
     if priors:
         lefts = [each.variance_left.value for each in entry.floors if each.variance_left is not None]
-        row.append(NOTHING if entry.deviation is None else _floor(entry.deviation))
+        row.append(NOTHING if entry.deviation is None else floor(entry.deviation))
         row.append(percent(min(lefts)) if lefts else NOTHING)
     return row
 
@@ -115,12 +119,12 @@ def _categories(document: Document) -> Html | None:
 
 def _silent(document: Document) -> list[Html]:
     silent: dict[str, list[str]] = {}
-    for entry in document.categories:
+    for entry in document.attributes:
         if entry.silence is not None:
             silent.setdefault(silence_sentence(entry.silence, document), []).append(name(entry.name))
     return [
         paragraph(
-            f"Categories about which this report says nothing: {', '.join(names[:8])}"
+            f"Attributes of which nothing else is told: {', '.join(names[:8])}"
             f"{', …' if len(names) > 8 else ''}. {reason}"
         )
         for reason, names in silent.items()
@@ -129,7 +133,7 @@ def _silent(document: Document) -> list[Html]:
 
 def _people(document: Document, mark: str) -> Html:
     picture = None
-    if not document.groupings:
+    if not document.groupings and document.eta is not None:
         picture = ridges([("everyone", document.eta)], f"{mark}e", "How eta is spread over all people")
     if not document.exposed:
         return together(_figure(picture))
@@ -140,7 +144,7 @@ def _people(document: Document, mark: str) -> Html:
             tag("code", person.pseudonym),
             number(person.eta.value),
             _value(person.times_median),
-            *(_floor(each.floor) for each in person.floors),
+            *(floor(each.floor) for each in person.floors),
         ]
         for person in document.exposed
     ]
@@ -148,11 +152,11 @@ def _people(document: Document, mark: str) -> Html:
 
 
 def _groups(grouping: Grouping, document: Document, mark: str) -> Html:
-    groups, size = grouping.groups, document.smallest_group
+    groups = grouping.groups
+    assert document.eta is not None
     title = f"How eta is spread within groups by {name(grouping.name)}"
     picture = ridges([("everyone", document.eta), *((each.name, each.eta) for each in groups)], mark, title)
-    heads = ["group", "people", "median eta", "95% interval", "95% of people, at most"]
-    heads += [] if document.is_public else ["mean", "largest"]
+    heads = ["group", "people", "median eta", "95% interval", "95% of people, at most", "mean", "largest"]
     rows = [
         [
             _name(each.name),
@@ -160,22 +164,33 @@ def _groups(grouping: Grouping, document: Document, mark: str) -> Html:
             _value(each.eta.median),
             _interval(each.eta.interval),
             _value(each.eta.high),
-            *([] if document.is_public else [_value(each.eta.mean), _value(each.eta.largest)]),
+            _value(each.eta.mean),
+            _value(each.eta.largest),
         ]
         for each in groups[:_MOST_ROWS]
     ]
+    caption = "Exposure by group, the most exposed first"
+    return together(_figure(picture), [table(caption, heads, rows), _more(groups, "groups")] if rows else None)
+
+
+def _exposures(found: Exposures) -> Html:
+    rows = [[_name(each.name), about(each.count), times(each.times)] for each in found.groups]
+    return table("How exposed groups are, beside everyone", ["group", "people", "exposure"], rows)
+
+
+def _utility(document: Document) -> Html | None:
+    found = document.utility
+    if found is None:
+        return None
+    rows = [
+        [_name(each.name), _value(each.value), _value(each.standard_error), f"{_value(each.noise)} times"]
+        for each in found.coefficients[:_MOST_ROWS]
+    ]
+    heads = ["coefficient", "value", "standard error", "noise, of it"]
     return together(
-        _figure(picture),
-        [table("Exposure by group, the most exposed first", heads, rows), _more(groups, "groups")] if rows else None,
-        paragraph(
-            f"Groups of fewer than {number(size.value)} people are left out; counts are rounded to multiples of "
-            f"{number(size.value)}."
-        )
-        if grouping.others and size is not None
-        else None,
-        paragraph(f"{NOTHING}: too few people to say without speaking of too few.")
-        if any(each.eta.median is None for each in groups)
-        else None,
+        paragraph(utility_sentence(found)),
+        table("Coefficients, in the units of the model's features", heads, rows) if rows else None,
+        _more(found.coefficients, "coefficients"),
     )
 
 
@@ -192,10 +207,6 @@ def _interval(ends: tuple[Number, Number] | None) -> str:
 def _name(text: str, unit: str | None = None) -> Html:
     shown = tag("bdi", name(text))
     return together(shown, " ", tag("span", f"({name(unit)})", class_="unit")) if unit else shown
-
-
-def _floor(value: Number | None) -> str:
-    return "no limit" if value is None else f"± {number(value.value)}"
 
 
 def _value(value: Number | None) -> str:

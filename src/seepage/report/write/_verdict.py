@@ -24,11 +24,9 @@ def verdict_sentence(document: Document) -> str:
     if verdict.status == "none":
         return "Nothing is judged here: hold the errors below against what would harm a person."
     if verdict.silence is not None:
-        if verdict.silence.kind == "few" and document.smallest_group is not None:
-            fewest = document.smallest_group.value
-            return f"There are too few people to judge without speaking of fewer than {number(fewest)}."
         return silence_sentence(verdict.silence, document)
-    return f"{_outcome(verdict.judgments)}{_beyond(verdict)}"
+    both = " This is about the model and this page together." if document.is_public else ""
+    return f"{_outcome(verdict.judgments)}{both}"
 
 
 def target_sentence(target: Target) -> str:
@@ -38,12 +36,10 @@ def target_sentence(target: Target) -> str:
 
 def silence_sentence(silence: Silence, document: Document) -> str:
     """Return why something is not told."""
-    fewest = 2 if document.smallest_group is None else document.smallest_group.value
     return {
-        "few": f"Too few people: this edition speaks of no fewer than {number(fewest)}.",
         "slow": f"Exact refits for {document.people.value:,.0f} people take a while: ask with categories=[...].",
         "unanswered": silence.reason or "This could not be found.",
-        "withheld": "This could not be found; the internal edition says why.",
+        "verdicts": "This page tells verdicts alone about them.",
     }[silence.kind]
 
 
@@ -57,12 +53,3 @@ def _outcome(judgments: tuple[Judgment, ...]) -> str:
     if factor is None or factor >= 0.98:
         return said
     return f"{said} There is room: {percent(ceil(100 * factor - 1e-9) / 100)} of the noise would do."
-
-
-def _beyond(verdict: Verdict) -> str:
-    if verdict.asked is None or verdict.share is None or verdict.share.value >= verdict.asked.value:
-        return ""
-    return (
-        f" The policy is about {most(verdict.asked.value)}; whether it holds for the few most exposed is for the "
-        "internal edition to say."
-    )

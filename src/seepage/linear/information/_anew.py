@@ -1,0 +1,155 @@
+"""What would be known of everybody if one person had another value, from an exact refit.
+
+The minimizer with the record changed is that of `Refit`; the Hessian there is added up again, and with it everybody's
+information. Nothing is linearized.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._information import LinearInformation
+from seepage.linear.information._known import scorer_of
+from seepage.linear.objective import newton_sums
+from seepage.linear.rows import Batch, in_threads
+
+Array = NDArray[np.float64]
+Change: TypeAlias = tuple[int, str, float]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """A release had one person another value."""
+
+    distance: float
+    """How far the parameters move, in units of the noise; NaN if no minimizer could be found."""
+    information: Array
+    """About some attributes of each person, shape (n, attributes); NaN where there is no value."""
+    eta: Array | None
+    """Of each person, if it was asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Anew:
+    """Measures everybody anew with single values changed."""
+
+    information: LinearInformation
+    attributes: tuple[str, ...]
+    """What to measure; of attributes that are one number each."""
+    with_eta: bool = False
+
+    def each(self, changes: Sequence[Change], of: Callable[[Change, Changed], Result]) -> list[Result]:
+        """Return a function of the release of each change, which is forgotten then: it is as large as the data.
+
+        Parameters
+        ----------
+        changes : sequence of (int, str, float)
+            Whose value, of which attribute, and which one it becomes.
+        of : callable
+            Of a change and the release that goes with it.
+        """
+        information = self.information
+        before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
+        after = self._after(before, changes)
+        moves = information.refit.moves(before, after)
+        distances = information.refit.distances(moves)
+        # Made here, once, and not by each of the threads that ask for them.
+        _ = self._batches, self._hessian
+
+        def one(i: int) -> Result:
+            at = slice(i, i + 1)
+            found = self._changed(changes[i][0], before.take(at), after.take(at), moves[i], float(distances[i]))
+            return of(changes[i], found)
+
+        return list(in_threads(one, range(len(changes))))
+
+    def _after(self, before: Batch, changes: Sequence[Change]) -> Batch:
+        """Return the rows as they become: features are affine in each value."""
+        information, affine = self.information, self.information.rows.reading.affine
+        features = before.features
+        features = features.copy() if isinstance(features, np.ndarray) else np.asarray(features.toarray())
+        labels = before.labels.copy()
+        for i, (person, attribute, value) in enumerate(changes):
+            if information.is_label(attribute):
+                labels[i] = value
+                continue
+            column = information.columns[information.attribute_names.index(attribute)]
+            change = value - float(information.rows.column(attribute)[person])
+            features[i] += change * affine.of_columns((column,)).matrix.toarray()[:, 0]
+        return replace(before, features=features, labels=labels)
+
+    def _changed(self, person: int, before: Batch, after: Batch, move: Array, distance: float) -> Changed:
+        geometry = self.information.geometry
+        if not np.isfinite(distance):
+            return Changed(np.nan, np.empty((0, 0)), None)
+        position = geometry.position + self._into_frame @ move.reshape(geometry.outputs, -1).T
+        hessian: Array = self._hessian + self._hessian_at(position, before, after)
+        inverse = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
+        found = replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
+        shown = found.of_attributes(self._columns)
+        scores = self._scored(shown, person, after, lambda scorer, batch: scorer.attributes(batch))
+        eta = None
+        if self.with_eta:
+            eta = np.sqrt(self._scored(found, person, after, lambda scorer, batch: scorer.examples(batch)[0]))
+        return Changed(distance, self._known(scores), eta)
+
+    def _scored(self, geometry: Geometry, person: int, after: Batch, of: Callable[[Any, Batch], Array]) -> Array:
+        scorer = scorer_of(geometry)
+        found = np.concatenate([of(scorer, batch) for batch in self._batches])
+        found[person] = of(scorer, after)[0]
+        return found
+
+    def _known(self, scores: Array) -> Array:
+        """Return the columns that are asked for, in order; nobody's value is in a cell that was filled in."""
+        found = np.empty((len(scores), len(self.attributes)))
+        for i, name in enumerate(self.attributes):
+            if self.information.is_label(name):
+                found[:, i] = scores[:, -1]
+                continue
+            index = self.information.attribute_names.index(name)
+            found[:, i] = scores[:, self._columns.index(index)]
+            missing = self.information.rows.missing.get(self.information.columns[index])
+            if missing is not None:
+                found[missing, i] = np.nan
+        return found
+
+    @cached_property
+    def _columns(self) -> tuple[int, ...]:
+        names = self.information.attribute_names
+        return tuple(names.index(each) for each in self.attributes if not self.information.is_label(each))
+
+    @cached_property
+    def _batches(self) -> list[Batch]:
+        rows = self.information.rows
+        return [rows.read(span) for span in rows.spans()]
+
+    @cached_property
+    def _into_frame(self) -> Array:
+        """From a change of the parameters to one of the position, shape (q, p)."""
+        geometry = self.information.geometry
+        return np.asarray(np.linalg.pinv(geometry.frame.matrix(len(geometry.parameters))))
+
+    @cached_property
+    def _hessian(self) -> Array:
+        """The Hessian at the minimizer, without the part that `_hessian_at` returns."""
+        geometry = self.information.geometry
+        whole = np.asarray(np.linalg.inv(geometry.minimizer.inverse), dtype=np.float64)
+        return whole if geometry.loss.quadratic else whole - self._data_hessian(geometry.position)
+
+    def _hessian_at(self, position: Array, before: Batch, after: Batch) -> Array:
+        geometry = self.information.geometry
+        old, new = (newton_sums(each, geometry.loss, position, geometry.frame).hessian for each in (before, after))
+        return new - old if geometry.loss.quadratic else self._data_hessian(position) - old + new
+
+    def _data_hessian(self, position: Array) -> Array:
+        geometry = self.information.geometry
+        return reduce(
+            add, (newton_sums(batch, geometry.loss, position, geometry.frame).hessian for batch in self._batches)
+        )

@@ -1,0 +1,77 @@
+"""What noise costs the model that carries it."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.information._information import LinearInformation
+from seepage.linear.objective import NewtonSums, Squared, newton_sums
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """The mean loss of a model on its own rows, what noise adds to it, and the noise beside sampling error."""
+
+    loss: str
+    exact: bool
+    """Whether what noise adds is exact, or the second order of it."""
+    without: float
+    added: float
+    names: tuple[str, ...]
+    parameters: Array
+    standard_errors: Array
+    """As if the rows were a sample and the model true: of H^-1 H0 H^-1, times the residual variance if there is one."""
+    noise: Array
+    """The standard deviation of the noise on each parameter."""
+
+
+def cost_of(information: LinearInformation) -> Cost:
+    """Return what noise costs: 1/2 tr(H0 Sigma) over the weight of all rows (eq. 7.6).
+
+    Parameters
+    ----------
+    information : LinearInformation
+        What was measured.
+    """
+    geometry = information.geometry
+    frame, position, outputs = geometry.frame, geometry.position, geometry.outputs
+    sums: NewtonSums = information.rows.total(partial(newton_sums, loss=geometry.loss, position=position, frame=frame))
+    # Sigma in the coordinates of the frame: whitening^-1, seen from there.
+    p = len(geometry.parameters)
+    matrix = np.linalg.pinv(frame.matrix(p))
+    covariance = _covariance(information)
+    turned = np.einsum("qi,cidj,sj->cqds", matrix, covariance.reshape(outputs, p, outputs, p), matrix, optimize=True)
+    q = len(position)
+    spread = 0.5 * float(np.sum(sums.hessian * turned.reshape(outputs * q, outputs * q)))
+    squared = isinstance(geometry.loss, Squared)
+    inverse = geometry.minimizer.inverse
+    sandwich = inverse @ sums.hessian @ inverse
+    outer = frame.matrix(p)
+    blocks = sandwich.reshape(outputs, q, outputs, q)
+    variances = [np.einsum("iq,qs,is->i", outer, blocks[c, :, c], outer) for c in range(outputs)]
+    scatter = 2 * sums.value / max(sums.weight - q, 1.0) if squared else 1.0
+    names = geometry.minimizer.names
+    return Cost(
+        loss="half the squared error" if squared else "loss",
+        exact=squared,
+        without=sums.value / sums.weight,
+        added=spread / sums.weight,
+        names=tuple(names) if outputs == 1 else tuple(f"{name} ({c + 1})" for c in range(outputs) for name in names),
+        parameters=geometry.parameters.T.ravel(),
+        standard_errors=np.sqrt(np.maximum(np.concatenate(variances) * scatter, 0.0)),
+        noise=np.sqrt(np.diag(covariance)),
+    )
+
+
+def _covariance(information: LinearInformation) -> Array:
+    """Return the noise's covariance over the parameters in which the minimizer is unique."""
+    geometry = information.geometry
+    size = geometry.parameters.size
+    if isinstance(geometry.whitening, float):
+        return np.eye(size) / geometry.whitening**2
+    back = np.linalg.pinv(geometry.whitening)
+    return np.asarray(back @ back.T)
