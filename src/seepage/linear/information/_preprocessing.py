@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
+from seepage._tables import Model
 from seepage.linear.columns import Affine, Claim, fitted_steps
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import Additive, Minimizer, VectorLoss, derivatives
+from seepage.linear.objective import Additive, Minimizer, Problem, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
-
-if TYPE_CHECKING:
-    from seepage.linear.information._fitted import Fit
 
 Array = NDArray[np.float64]
 
@@ -23,6 +21,30 @@ Array = NDArray[np.float64]
 _SAME = 1e-6
 # A direction of the parameters that a feature has so little of does without it.
 _NOTHING = 1e-9
+
+
+class BehindSteps(Protocol):
+    """A model behind steps, with the rows that it was fitted on."""
+
+    @property
+    def problem(self) -> Problem:
+        """What was minimized."""
+        ...
+
+    @property
+    def affine(self) -> Affine:
+        """What the steps do to the raw columns."""
+        ...
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+        ...
+
+    @property
+    def preprocess(self) -> Model | None:
+        """The steps."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -159,7 +181,7 @@ class _Standing:
 
 
 def preprocessing_of(
-    fit: "Fit[Rows]", minimizer: Minimizer, noise: GaussianNoise, public: Sequence[str]
+    fit: BehindSteps, minimizer: Minimizer, noise: GaussianNoise, public: Sequence[str]
 ) -> tuple[Preprocessing, Scales | None]:
     """Return which steps were fitted on the rows at hand, and how what is published moves with them.
 
@@ -219,7 +241,7 @@ def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
     return found
 
 
-def _listed(fit: "Fit[Rows]", steps: dict[str, object], counted: Sequence[str] | set[str]) -> tuple[str, ...]:
+def _listed(fit: BehindSteps, steps: dict[str, object], counted: Sequence[str] | set[str]) -> tuple[str, ...]:
     """Return the steps that are taken as public: of imputers, those that filled something in."""
     idle = {c.step for each in fit.affine.claims.values() for c in each if c.fills} if not fit.rows.missing else set()
     return tuple(_called(path, step) for path, step in steps.items() if path not in counted and path not in idle)
@@ -285,7 +307,7 @@ def _ties(minimizer: Minimizer, features: NDArray[np.intp], found: Sequence[_Sta
 
 
 def _scales(
-    fit: "Fit[Rows]",
+    fit: BehindSteps,
     minimizer: Minimizer,
     noise: GaussianNoise,
     features: NDArray[np.intp],
