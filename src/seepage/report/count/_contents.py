@@ -6,7 +6,8 @@ the names of the columns and on how many people there are, all of which the atta
 
 Every number is a mean of logarithms of information over some people, or the logarithm of a count. Means over people of
 some ranks change their members where two people change places, who are then equal: such a mean is continuous, and its
-derivative is that of the mean over its members.
+derivative is that of the mean over its members. Weights fade toward the ends of the ranks, so that nobody's derivative
+jumps when they come in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ SHARES = (0.5, 0.8, 0.95)
 """The shares of people for whom floors are told."""
 # The ranks whose mean stands for each share: a few percent on either side, never the most exposed fiftieth.
 _RANKS = {0.5: (0.25, 0.75), 0.8: (0.7, 0.9), 0.95: (0.92, 0.98)}
+# The share of these at either end over which weights fade.
+_FADING = 0.25
 # So that the narrowest of these holds at least the smallest group.
 _GROUPS_OF_PEOPLE = 20
 _MOST_ATTRIBUTES = 12
@@ -127,8 +130,8 @@ class Contents:
         for i in range(len(self.attributes)):
             order = _ascending(logs[:, i])
             for ranks in _RANKS.values():
-                members = _between(order, ranks)
-                found.append((i, members, np.full(len(members), -0.5 / len(members))))
+                members, weight = _between(order, ranks)
+                found.append((i, members, -0.5 * weight))
         return found
 
     def _ratios(self, logs: Array) -> list[Array]:
@@ -136,11 +139,11 @@ class Contents:
         found = [np.zeros_like(logs) for _ in self.groups]
         for i in range(len(self.attributes)):
             order = _ascending(logs[:, i])
-            everyone = _between(order, _MIDDLE)
+            everyone, share = _between(order, _MIDDLE)
             for group, weight in zip(self.groups, found, strict=True):
-                own = _between(order[group.members[order]], _MIDDLE)
-                weight[everyone, i] -= 0.5 / len(everyone) / len(self.attributes)
-                weight[own, i] += 0.5 / len(own) / len(self.attributes)
+                own, part = _between(order[group.members[order]], _MIDDLE)
+                weight[everyone, i] -= 0.5 * share / len(self.attributes)
+                weight[own, i] += 0.5 * part / len(self.attributes)
         return found
 
 
@@ -150,10 +153,18 @@ def _ascending(logs: Array) -> NDArray[np.intp]:
     return known[np.argsort(logs[known], kind="stable")]
 
 
-def _between(order: NDArray[np.intp], ranks: tuple[float, float]) -> NDArray[np.intp]:
-    """Return the people between two shares; never nobody, unless there is nobody."""
-    first, last = int(np.ceil(ranks[0] * len(order))), int(ranks[1] * len(order))
-    return order[first : max(last, first + 1)]
+def _between(order: NDArray[np.intp], ranks: tuple[float, float]) -> tuple[NDArray[np.intp], Array]:
+    """Return the people between two shares, and weights that add up to one and fade over the outer quarters."""
+    low, high = ranks
+    place = (np.arange(len(order)) + 0.5) / max(len(order), 1)
+    inside = (place > low) & (place < high)
+    if not inside.any():
+        # Everybody is alone in the middle.
+        inside = np.abs(place - (low + high) / 2) == np.abs(place - (low + high) / 2).min(initial=np.inf)
+        return order[inside], np.full(int(inside.sum()), 1 / max(int(inside.sum()), 1))
+    depth = np.minimum(place[inside] - low, high - place[inside]) / (_FADING * (high - low))
+    weight = np.minimum(depth, 1.0)
+    return order[inside], weight / weight.sum()
 
 
 def contents_of(
