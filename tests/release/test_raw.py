@@ -320,7 +320,9 @@ def test_more_parameters_than_carry_noise_would_tell_the_constants(what):
     rows = PEOPLE[WORDS] if "levels" in what else PEOPLE[NUMBERS]
     model = clone(SPANS[what]).fit(rows, Y)
     terms = {"public_preprocessing": ["pca"]} if "pca" in model.named_steps else {}
-    with pytest.raises(seepage.UnsupportedError, match="would tell the constants of standardscaler"):
+    # What other steps hide of a scaler is not measured in the first place.
+    why = "standardscaler .* is not measured" if "pca" in model.named_steps else "would tell the constants of standard"
+    with pytest.raises(seepage.UnsupportedError, match=why):
         _ready(model, rows, Y, **terms)
     # Where they are public there is nothing to tell.
     _ready(model, rows, Y, public_preprocessing=[*terms.get("public_preprocessing", []), "standardscaler"])
