@@ -333,6 +333,11 @@ class Setting:
             options.append("public_label=True")
         if self.private:
             options.append(f"attributes={list(self.names[-self.private :])}")
+        # The oracle takes preprocessing as it is; the whole procedure has an oracle of its own.
+        steps = " ".join((_NUMBER_STEPS | _CATEGORY_STEPS | _MISSING_STEPS)[self.steps])
+        known = [name.lower() for name in ("StandardScaler", "SimpleImputer") if name in steps]
+        if known:
+            options.append(f"public_preprocessing={known}")
         lines = []
         if self.covariance:
             lines.append("size = np.size(model[-1].coef_)" if self.steps != "none" else "size = np.size(model.coef_)")

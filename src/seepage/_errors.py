@@ -31,7 +31,8 @@ class PolicyError(SeepageError, ValueError):
     Attributes
     ----------
     factor : float
-        By how much the noise scale must grow to meet every target.
+        By how much the noise scale must grow to meet every target, rounded up on a fixed grid; infinite if no noise is
+        enough.
     """
 
     def __init__(self, message: str, factor: float = float("nan")) -> None:

@@ -112,10 +112,10 @@ def test_json(terminal: Terminal) -> None:
     found = json.loads(answer.out)
     assert found["schema"] == "urn:seepage:check:1"
     assert not found["passed"]
-    assert found["enough_noise_scale"] == 2.5
+    assert found["enough_noise_scale"] == 5
     met, missed = found["targets"]
     assert (met["attribute"], met["limit"], met["met"], met["noise_factor"]) == ("age", 5.0, True, None)
-    assert (missed["attribute"], missed["met"], missed["noise_factor"]) == ("bmi", False, 1.3)
+    assert (missed["attribute"], missed["met"], missed["noise_factor"]) == ("bmi", False, 2.0)
     assert "misses its policy" in answer.err
 
 
@@ -140,7 +140,7 @@ def test_junit_has_a_case_for_each_target(terminal: Terminal) -> None:
     _check_junit(root)
     cases = {case.get("name"): case for case in root.iter("testcase")}
     assert cases["error_floor of age"].find("failure") is None
-    assert "1.3 times the noise" in cases["error_floor of bmi"].find("failure").text
+    assert "2 times the noise" in cases["error_floor of bmi"].find("failure").text
 
 
 @pytest.mark.parametrize("name", ["text", "json", "sarif", "junit"])

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage._amounts import on_grid
 
 random = np.random.default_rng(4)
 TABLE = pd.DataFrame(
@@ -46,7 +47,7 @@ def test_the_targets_are_met_exactly_and_by_no_smaller_noise(age, rate, eta, qua
         with pytest.raises(seepage.InputError, match="needs a target"):
             seepage.calibrate(LEAK)
         return
-    scale = seepage.calibrate(LEAK, error_floor=floors, success_rate=rates, eta=eta, quantile=quantile)
+    scale = seepage.calibrate(LEAK, error_floor=floors, success_rate=rates, eta=eta, quantile=quantile, exact=True)
 
     def shares(at: float) -> list[float]:
         met = []
@@ -64,13 +65,13 @@ def test_the_targets_are_met_exactly_and_by_no_smaller_noise(age, rate, eta, qua
 
 def test_every_target_asks_for_more_noise_when_it_is_stricter():
     for name, values in (("age", [1.0, 2.0, 7.0]), ("bmi", [0.5, 5.0])):
-        scales = [seepage.calibrate(LEAK, error_floor={name: value}) for value in values]
+        scales = [seepage.calibrate(LEAK, error_floor={name: value}, exact=True) for value in values]
         assert scales == sorted(scales)
-    assert seepage.calibrate(LEAK, success_rate={"diagnosis": 0.55}) > seepage.calibrate(
-        LEAK, success_rate={"diagnosis": 0.9}
-    )
-    assert seepage.calibrate(LEAK, eta=1.0) > seepage.calibrate(LEAK, eta=2.0)
-    assert seepage.calibrate(LEAK, eta=1.0, quantile=0.9) < seepage.calibrate(LEAK, eta=1.0)
+    rates = [seepage.calibrate(LEAK, success_rate={"diagnosis": rate}, exact=True) for rate in (0.55, 0.9)]
+    assert rates[0] > rates[1]
+    etas = [seepage.calibrate(LEAK, eta=eta, exact=True) for eta in (1.0, 2.0)]
+    assert etas[0] > etas[1]
+    assert seepage.calibrate(LEAK, eta=1.0, quantile=0.9, exact=True) < etas[0]
 
 
 def test_a_measurement_at_the_calibrated_scale_meets_the_policy():
@@ -89,9 +90,62 @@ def test_a_measurement_at_the_calibrated_scale_meets_the_policy():
 def test_a_covariance_is_scaled_as_a_whole():
     shape = np.diag([1.0, 2.0, 3.0, 4.0, 5.0])
     leak = _leak(seepage.GaussianNoise(covariance=shape))
-    noise = seepage.calibrate(leak, eta=0.5)
+    noise = seepage.calibrate(leak, eta=0.5, exact=True)
     assert isinstance(noise, seepage.GaussianNoise)
     assert _leak(noise).examples["eta"].max() == pytest.approx(0.5)
+    rounded = seepage.calibrate(leak, eta=0.5)
+    assert on_grid(np.sqrt(np.asarray(rounded.covariance)[0, 0]))
+    assert 0.2 <= _leak(rounded).examples["eta"].max() <= 0.5
+
+
+@given(eta=st.floats(1e-3, 1e3), age=st.floats(0.01, 100))
+@settings(max_examples=200, deadline=None)
+def test_a_scale_that_may_leave_is_on_the_grid_and_never_too_small(eta, age):
+    targets = {"eta": eta, "error_floor": {"age": age}}
+    exact, found = seepage.calibrate(LEAK, **targets, exact=True), seepage.calibrate(LEAK, **targets)
+    assert on_grid(found)
+    assert exact * (1 - 1e-9) <= found <= 2.5 * exact * (1 + 1e-9)
+
+
+RANDOM = np.random.default_rng(5)
+NUMBERS = RANDOM.normal(size=(40, 3)) * [1.0, 5.0, 0.2]
+CLASSES = (NUMBERS[:, 0] + RANDOM.normal(size=40) > 0).astype(int)
+
+
+def _behind_a_scaler(noise_scale):
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.3, tol=1e-10)).fit(NUMBERS, CLASSES)
+    return seepage.measure(model, NUMBERS, CLASSES, noise_scale=noise_scale)
+
+
+@pytest.mark.parametrize("quantile", [1.0, 0.8])
+@pytest.mark.parametrize(
+    "targets",
+    [{"eta": 3.0}, {"error_floor": {"x1": 8.0}}, {"error_floor": {"x0": 0.05}}, {"success_rate": {"label": 0.7}}],
+    ids=str,
+)
+def test_noise_behind_a_scaler_meets_a_target_exactly_when_it_is_measured_again(targets, quantile):
+    leak = _behind_a_scaler(0.3)
+    scale = seepage.calibrate(leak, **targets, quantile=quantile, exact=True)
+    policy = seepage.Policy(**targets, quantile=quantile)
+    assert policy.shortfalls(_behind_a_scaler(scale)) == {}
+    assert policy.shortfalls(_behind_a_scaler(scale * (1 - 1e-6))) != {}
+    # From wherever one starts: nothing is merely scaled.
+    other = seepage.calibrate(_behind_a_scaler(3.0), **targets, quantile=quantile, exact=True)
+    assert other == pytest.approx(scale, rel=1e-8)
+
+
+def test_what_a_scaler_tells_shrinks_with_no_noise_and_a_target_below_it_is_refused():
+    leak = _behind_a_scaler(1e9)
+    stays = leak.attributes["x1"].max()
+    assert stays == pytest.approx(_behind_a_scaler(1e12).attributes["x1"].max(), rel=1e-6)
+    enough = seepage.calibrate(leak, error_floor={"x1": 0.99 / stays})
+    assert _behind_a_scaler(enough).attributes["x1"].max() <= stays / 0.99
+    for target in ({"error_floor": {"x1": 1.01 / stays}}, {"eta": stays / 2}):
+        with pytest.raises(seepage.PolicyError, match=r"(?s)No noise is enough: .*shape of the noise") as caught:
+            seepage.calibrate(leak, **target)
+        assert caught.value.factor == np.inf
+        (factor,) = seepage.Policy(**target).shortfalls(leak).values()
+        assert factor == np.inf
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ class _Estimated:
     def __init__(self, assurance, information):
         self.assurance, self.assumptions = assurance, (Assumption("estimate", "It was estimated."),)
         self.people, self.units = information.people, information.units
-        self.private_values = information.private_values
+        self.private_values, self.stays = information.private_values, False
         self.count, self.attribute_names = information.count, information.attribute_names
         self.categorical, self.attributes, self.noise = information.categorical, information.attributes, None
         self.units = information.units

@@ -89,7 +89,7 @@ def test_the_interval_of_a_median_is_that_of_resampling():
 def test_factors_of_the_noise_are_those_of_calibration():
     policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
     found = Report.of(LEAK, "internal", policy=policy).document.verdict
-    needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}) / 2.0
+    needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}, exact=True) / 2.0
     assert max(judgment.factor.value for judgment in found.judgments) == pytest.approx(needed, rel=0.011)
     assert Report.of(LEAK, "internal", policy=seepage.Policy()).document.verdict.status == "none"
 

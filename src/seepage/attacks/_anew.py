@@ -18,7 +18,7 @@ from sklearn.linear_model import (
 )
 
 from seepage._errors import UnansweredError
-from seepage.linear.information import LinearInformation
+from seepage.linear.information import LinearInformation, Scales
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,29 @@ class Anew:
             changed = self.information.rows.altered(slice(person, person + 1), attribute, value).features
             features = features.copy()
             features[person] = changed[0] if isinstance(changed, np.ndarray) else changed.toarray()[0]
+            if self.information.geometry.scales is not None:
+                return self._through_scaler(self.information.geometry.scales, features)
         return self._fitted(self.estimator, features, labels, self.weights)
+
+    def _through_scaler(self, scales: Scales, features: Array) -> Array:
+        """Return the parameters fitted behind a scaler that is fitted anew, in the units of the old one."""
+        shrunk, lean = np.ones(features.shape[1]), np.zeros(features.shape[1])
+        for f in np.flatnonzero(scales.share):
+            weights = self.weights if scales.weighted[f] else None
+            factor, shift = scales.factor[f], scales.shift[f]
+            column = (features[:, f] - shift) / factor
+            mean = np.average(column, weights=weights)
+            deviation = np.sqrt(np.average((column - mean) ** 2, weights=weights)) if scales.deviates[f] else 1.0
+            middle = mean if scales.centered[f] else 0.0
+            features[:, f] = factor * (column - middle) / deviation + shift
+            shrunk[f], lean[f] = 1 / deviation, shift - (factor * middle + shift) / deviation
+        found = self._fitted(self.estimator, features, self.labels, self.weights)
+        intercept = self.estimator.fit_intercept
+        theta = found.reshape(-1, features.shape[1] + intercept)
+        if intercept:
+            theta[:, -1] += theta[:, :-1] @ lean
+        theta[:, : features.shape[1]] *= shrunk
+        return theta.ravel()
 
     def without(self, person: int) -> Array:
         """Return those without one person, the penalty on the sum over people staying."""

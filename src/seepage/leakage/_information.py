@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,15 @@ class Distances:
     """Whose each record is, if some people have several."""
     absent: NDArray[np.bool_] | None = None
     """Which records have no value of the attribute."""
+    stays: Array | None = None
+    """The part of each distance that no noise makes shorter, at a right angle to the rest, if there is one."""
+
+    def at(self, factor: float) -> "Distances":
+        """Return the distances with noise that is larger by a factor, which may be infinite."""
+        if self.stays is None:
+            return replace(self, distance=self.distance / factor)
+        moved = np.maximum(self.distance**2 - self.stays**2, 0.0)
+        return replace(self, distance=np.sqrt(moved / factor**2 + self.stays**2))
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:
@@ -107,6 +116,8 @@ class Information(ABC):
     categorical: frozenset[str] = frozenset()
     assumptions: tuple[Assumption, ...]
     noise: GaussianNoise | None
+    stays: bool = False
+    """Whether a part of the information stays whatever the noise: what a fitted scaler does to the noise's shape."""
     units: Mapping[str, str] = field(default_factory=dict)
     """How an attribute is counted, where two releases could count it differently; only like is added to like."""
 
@@ -131,6 +142,13 @@ class Information(ABC):
     @abstractmethod
     def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
         """Return how each column of `examples()` or of `attributes()` is distributed."""
+
+    @abstractmethod
+    def distribution_at(self, kind: Kind, name: str, factor: float) -> Distribution:
+        """Return how a column would be distributed with noise that is larger by a factor, which may be infinite.
+
+        Of `attributes()` it must be one that is a number, or the label.
+        """
 
     @abstractmethod
     def groups(self, by: By) -> Mapping[Hashable, Distribution]:
@@ -174,6 +192,13 @@ class GatheredInformation(Information):
     @cached_property
     def _attribute_distributions(self) -> Mapping[str, Distribution]:
         return {name: Values.of(_answered(values)) for name, values in self.attributes().items()}
+
+    @abstractmethod
+    def column_at(self, kind: Kind, name: str, factor: float) -> Array:
+        """Return a column of `examples()` or `attributes()` with noise that is larger by a factor."""
+
+    def distribution_at(self, kind: Kind, name: str, factor: float) -> Distribution:
+        return Values.of(_answered(self.column_at(kind, name, factor)))
 
     def groups(self, by: By) -> Mapping[Hashable, Distribution]:
         labels, eta = self.people.labels(by), self.examples()["eta"]

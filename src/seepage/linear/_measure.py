@@ -26,6 +26,7 @@ def measure(
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     numbers: Collection[str] | None = None,
+    public_preprocessing: Sequence[str] = (),
     ids: Listed = None,
     groups: By = None,
     job: Job | None = None,
@@ -42,7 +43,7 @@ def measure(
         The labels that it was fitted on; for files, give `target` instead.
     noise_scale : float or GaussianNoise
         The noise that is added to the published parameters (coefficients and intercept): a standard deviation, or a
-        noise with a covariance.
+        noise with a covariance, in the units of the features that the model sees.
     target : str or sequence of str, optional
         The column of the files that holds the labels.
     sample_weight : array-like of shape (n,), str or StoredWeights, optional
@@ -55,6 +56,12 @@ def measure(
     numbers : collection of str, optional
         Columns with two values that are numbers all the same. By default columns of two codes count as categories: an
         error in units of a code says nothing. Over files, that is known of columns of true and false only.
+    public_preprocessing : sequence of str, default=()
+        Steps before the model whose constants the attacker knows, by name or by class ("standardscaler"). Any other
+        StandardScaler, or SimpleImputer of means, whose constants are those of these rows was fitted on them: the model
+        is measured as it is to be published, in the units of the columns and without those steps, and what its
+        coefficients and the shape of their noise tell through their means and deviations is counted. All other steps,
+        and constants of other rows, are taken as public, and the assumptions name them.
     ids : array-like of shape (n,) or str, optional
         Whose each row is. Rows with the same id are one person's, about whom the release says what it says about all
         their rows together. By default each row is a person, called by the pandas index if there is one. For files, the
@@ -88,13 +95,15 @@ def measure(
     columns = fitted_columns(preprocess, estimator)
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-        return measure_files(model, SourceInFiles.of(X, roles, columns, job), noise, public_label, attributes, numbers)
+        source = SourceInFiles.of(X, roles, columns, job)
+        return measure_files(model, source, noise, public_label, attributes, numbers, public_preprocessing)
     refuse_in_memory(target, job)
     found = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
     fit: Fit[RowsInMemory] = found
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=OnEngine(found.rows, job.engine))
-    release = Release.of(fit, fit.minimize(), noise, attributes, column_name(y, "label"), public_label, numbers)
+    label = column_name(y, "label")
+    release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)
     given = Table.of(X)
     information = LinearInformation(
         people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y),
@@ -107,7 +116,9 @@ def measure(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        stays=release.geometry.scales is not None,
         units=release.units,
+        preprocessing=release.preprocessing,
         columns=tuple(fit.private_columns(attributes)),
     )
     return Leakage(information)

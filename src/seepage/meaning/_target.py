@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from seepage._facts import Number
+
+TargetKind = Literal["error_floor", "success_rate", "eta"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Target:
         The share of people for whom it must hold.
     """
 
-    kind: Literal["error_floor", "success_rate", "eta"]
+    kind: TargetKind
     attribute: str | None
     limit: Number
     quantile: Number
@@ -40,6 +43,17 @@ class Target:
             "eta": f"eta is at most {limit:g}",
         }[self.kind]
         return f"{who} {what}: {said}."
+
+    @staticmethod
+    def missing(factor: float) -> str:
+        """Return what a release lacks that asks for this factor on its noise, in words."""
+        if isfinite(factor):
+            return f"That takes {factor:g} times the noise."
+        return (
+            "No noise is enough: what a scaler or an imputer learned from these rows shows in the shape of the noise, "
+            "which does not fade as the noise grows. Give such steps constants that are public, fit without them, or "
+            "fit on more people."
+        )
 
     @staticmethod
     def is_met(factor: float) -> bool:

@@ -13,7 +13,7 @@ from opacus.accountants import RDPAccountant
 from seepage._errors import UnansweredError
 from seepage._facts import Assumption
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
-from seepage.leakage.types import Assurance, Who
+from seepage.leakage.types import Assurance, Kind, Who
 from seepage.meaning import Guarantee, check_delta
 from seepage.network._amplification import replacement_divergence
 
@@ -119,6 +119,9 @@ class NetworkInformation(GatheredInformation):
     def renyi(self) -> float:
         """Epsilon of Renyi differential privacy at order 2, for replacing a record by another."""
         return sum(steps * replacement_divergence(rate, noise) for noise, rate, steps in self.mechanisms)
+
+    def column_at(self, kind: Kind, name: str, factor: float) -> Array:
+        raise UnansweredError("The noise was spent while training: another would have led training another way.")
 
     def joint(self, who: Who, attribute: str | None) -> float:
         raise UnansweredError(

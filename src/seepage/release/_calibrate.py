@@ -1,8 +1,10 @@
-"""The smallest noise that meets every target."""
+"""Noise that meets every target."""
 
 from collections.abc import Mapping
+from math import inf
 
-from seepage._errors import InputError, UnansweredError
+from seepage._amounts import up_to_grid
+from seepage._errors import InputError, PolicyError, UnansweredError
 from seepage._noise import GaussianNoise
 from seepage.leakage import Leakage
 from seepage.release._policy import Policy
@@ -15,13 +17,16 @@ def calibrate(
     success_rate: Mapping[str, float] | None = None,
     eta: float | None = None,
     quantile: float = 1.0,
+    exact: bool = False,
 ) -> float | GaussianNoise:
-    """Return the smallest noise scale that meets all targets.
+    """Return a noise scale that meets all targets, rounded up to 1, 2 or 5 times a power of ten.
 
-    Every quantity scales with the inverse of the noise, so each target has a closed form.
+    The smallest such scale depends on the most exposed person: all its digits together have given away people's ages.
+    On a grid that is fixed before the data are seen nothing is left of them but a step of the grid. The price is noise
+    of up to 2.5 times the smallest scale.
 
-    The exact answer depends on the most exposed person, and so gives that person away a little: round it up before you
-    publish it.
+    Information falls with the square of the noise, except for what a scaler or an imputer that was fitted on these rows
+    does to the noise's shape. Where that alone misses a target no noise is enough, and `seepage.PolicyError` says so.
 
     Parameters
     ----------
@@ -35,11 +40,14 @@ def calibrate(
         The largest information about any direction of a person's values.
     quantile : float, default=1.0
         The share of people for whom each target must hold.
+    exact : bool, default=False
+        Return the smallest scale with all its digits, for experiments: it may not leave the house.
 
     Returns
     -------
     float or GaussianNoise
-        The scale; or, for a measurement with a noise covariance, that noise at the scale needed.
+        The scale; or, for a measurement with a noise covariance, that noise, its deviations multiplied by a factor of
+        the grid.
 
     Examples
     --------
@@ -49,9 +57,11 @@ def calibrate(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X, y)
     >>> leak = seepage.measure(model, X, y, noise_scale=1.0)
-    >>> scale = seepage.calibrate(leak, error_floor={"age": 5.0})
-    >>> safe = seepage.measure(model, X, y, noise_scale=scale)
-    >>> round(safe.error_floor()["age"].min(), 9)
+    >>> seepage.calibrate(leak, error_floor={"age": 5.0})
+    0.5
+    >>> scale = seepage.calibrate(leak, error_floor={"age": 5.0}, exact=True)
+    >>> exposed = seepage.measure(model, X, y, noise_scale=scale)
+    >>> round(exposed.error_floor()["age"].min(), 9)
     np.float64(5.0)
     """
     policy = Policy(error_floor or {}, success_rate or {}, eta, quantile)
@@ -63,8 +73,13 @@ def calibrate(
             "The noise of this measurement cannot be chosen afterwards: it was spent while training, or each of "
             "several releases has its own. Calibrate each release by itself."
         )
-    factor = max(policy.factors(leak).values())
+    factors = policy.factors(leak)
+    never = [target for target, factor in factors.items() if factor == inf]
+    if never:
+        raise PolicyError("\n".join([*(target.sentence() for target in never), never[0].missing(inf)]), inf)
+    factor = max(factors.values())
     if factor == 0:
         raise InputError("Nobody leaks anything about these targets: any noise scale meets them.")
-    scaled = noise.scaled(factor)
-    return scaled if scaled.scale is None else scaled.scale
+    if noise.scale is None:
+        return noise.scaled(factor if exact else up_to_grid(factor))
+    return noise.scale * factor if exact else up_to_grid(noise.scale * factor)

@@ -12,10 +12,10 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnansweredError
 from seepage._facts import Assumption, public
 from seepage.leakage import Distances, GatheredInformation, Information, Leakage
-from seepage.leakage.types import Assurance, Variance, Who
+from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import Guarantee, check_delta, gaussian_epsilon
 
 Array = NDArray[np.float64]
@@ -91,6 +91,7 @@ class ComposedInformation(GatheredInformation):
             ),
             # There is no one noise that could be chosen anew.
             noise=None,
+            stays=any(part.stays for part in parts),
             parts=parts,
         )
 
@@ -135,14 +136,22 @@ class ComposedInformation(GatheredInformation):
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
+    def column_at(self, kind: Kind, name: str, factor: float) -> Array:
+        raise UnansweredError("Each of several releases has noise of its own: calibrate each by itself.")
+
     def variances(self) -> Mapping[str, Variance]:
         return self.parts[0].variances()
 
     def distances(self, attribute: str, values: Sequence[object] | None) -> Distances:
         # The releases together are one Gaussian vector, so lengths add like those of orthogonal vectors.
         first = self.parts[0].distances(attribute, values)
-        others = [part.distances(attribute, first.values).distance for part in self.parts[1:]]
-        return replace(first, distance=_root_of_squares([first.distance, *others]))
+        each = [first, *(part.distances(attribute, first.values) for part in self.parts[1:])]
+        stays = [one.stays for one in each if one.stays is not None]
+        return replace(
+            first,
+            distance=_root_of_squares([one.distance for one in each]),
+            stays=_root_of_squares(stays) if stays else None,
+        )
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         check_delta(delta)

@@ -24,6 +24,13 @@ from seepage.release._rounds import InFiles, InMemory, Rounds, Settings, Weights
 Array = NDArray[np.float64]
 
 
+# Why weights may not be enough.
+_STAYS = (
+    " A part of what is known of people is told by a scaler or an imputer that was fitted on these rows, whatever the "
+    "weights: with less noise it matters less."
+)
+
+
 def _has(method: str) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
 
@@ -38,7 +45,8 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     estimator : estimator or Pipeline
         A linear model of scikit-learn that takes sample weights, alone or behind affine preprocessing.
     noise_scale : float or GaussianNoise
-        The noise on the published parameters. A scale has no influence on the weights; a covariance has.
+        The noise on the published parameters. A scale has no influence on the weights unless a scaler or an imputer is
+        fitted on the same rows: what those tell stays whatever the noise and the weights are. A covariance has.
     quantity : str, default="eta"
         What to equalize: "eta", "dfil", or an attribute's name. For a categorical attribute it is the exact distance
         to the nearest other value, since a linearization depends on how the levels are encoded.
@@ -50,6 +58,8 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all by default.
+    public_preprocessing : sequence of str, default=()
+        Steps before the model whose constants the attacker knows, as `seepage.measure` takes them.
 
     Attributes
     ----------
@@ -88,6 +98,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         max_iter: int = 50,
         public_label: bool = False,
         attributes: Sequence[str] | None = None,
+        public_preprocessing: Sequence[str] = (),
     ) -> None:
         self.estimator = estimator
         self.noise_scale = noise_scale
@@ -96,6 +107,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         self.max_iter = max_iter
         self.public_label = public_label
         self.attributes = attributes
+        self.public_preprocessing = public_preprocessing
 
     def fit(
         self,
@@ -129,6 +141,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             "noise_scale": self.noise_scale,
             "public_label": self.public_label,
             "attributes": self.attributes,
+            "public_preprocessing": self.public_preprocessing,
         }
         if are_paths(X):
             if y is not None:
@@ -186,7 +199,8 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(
                 f"The leakage is not equal yet: after {self.n_iter_} fits its standard deviation is "
                 f"{min(state.history):.2g} of its mean (tol={self.tol:g})."
-                + (stopped or " Raise max_iter, or accept this spread by raising tol."),
+                + (stopped or " Raise max_iter, or accept this spread by raising tol.")
+                + (_STAYS if self.leakage_.information.stays else ""),
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -18,7 +18,7 @@ from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.information import Fit
 from seepage.linear.rows import InMemory
-from seepage.meaning import distance_for, success_rate
+from seepage.meaning import success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._policy import Policy
 from seepage.release._publish import exact_parameters
@@ -96,13 +96,14 @@ def frontier(
     sample_weight: ArrayLike | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
+    public_preprocessing: Sequence[str] = (),
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Frontier:
     """Return how well a noisy model does on test data, against how well it hides the people it was fitted on.
 
-    The model is measured once for each penalty; every floor scales with the noise. The noise here comes from NumPy with
-    a seed, the same draws for every setting: nothing of it is published.
+    The model is measured once for each penalty, and its floors follow for every noise. The noise here comes from NumPy
+    with a seed, the same draws for every setting: nothing of it is published.
 
     Parameters
     ----------
@@ -131,6 +132,8 @@ def frontier(
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
         The columns that are private; all that reach the model by default.
+    public_preprocessing : sequence of str, default=()
+        Steps before the model whose constants the attacker knows, as `seepage.measure` takes them.
     confidence : float, default=0.95
         The share of draws that the interval covers.
     seed : int, default=0
@@ -171,11 +174,11 @@ def frontier(
             sample_weight=sample_weight,
             public_label=public_label,
             attributes=attributes,
+            public_preprocessing=public_preprocessing,
         )
         fit = Fit.of(fitted, X, y, sample_weight)
         scores = _Scores.of(fitted, fit, leak, X_test, y_test, scoring)
         noise = np.random.default_rng(seed).normal(size=(draws, *scores.exact.shape))
-        needed = _needed(leak, attribute, quantile)
         exact_score = scores.of_draw(np.zeros_like(scores.exact))
         for scale in scales.tolist():
             drawn = np.array([scores.of_draw(scale * one) for one in noise])
@@ -184,7 +187,7 @@ def frontier(
                 {
                     "penalty": float(fit.problem.penalty[0, 0]),
                     "noise_scale": scale,
-                    **_floor(leak, attribute, needed / scale),
+                    **_floor(leak, attribute, quantile, scale),
                     "score": float(drawn.mean()),
                     "score_low": float(low),
                     "score_high": float(high),
@@ -257,22 +260,17 @@ def _strength(estimator: Model, penalty: float, total: float, count: int) -> tup
     return "alpha", penalty / (count if isinstance(estimator, SGDClassifier | SGDRegressor) else total)
 
 
-def _needed(leak: Leakage, attribute: str | None, quantile: float) -> float:
-    """Return the eta, or for a categorical attribute the distance, that the stated share of people are within."""
-    if attribute is None:
-        policy = Policy(eta=1.0, quantile=quantile)
-    elif attribute in leak.information.categorical:
-        policy = Policy(success_rate={attribute: 0.75}, quantile=quantile)
-    else:
-        policy = Policy(error_floor={attribute: 1.0}, quantile=quantile)
-    (factor,) = policy.factors(leak).values()
-    return factor * distance_for(0.75) if policy.success_rate else factor
+def _floor(leak: Leakage, attribute: str | None, quantile: float, scale: float) -> dict[str, float]:
+    """Return the floor of the stated share of people at a noise scale, or the success rate about a category.
 
-
-def _floor(leak: Leakage, attribute: str | None, needed: float) -> dict[str, float]:
-    if attribute in leak.information.categorical:
-        return {"success_rate": float(success_rate(np.array([needed]), np.array([1.0]))[0])}
-    return {"error_floor": 1.0 / needed if needed > 0 else np.inf}
+    The leakage was measured at a noise scale of one.
+    """
+    information, policy = leak.information, Policy(quantile=quantile)
+    if attribute in information.categorical:
+        distance = policy.reached(information, "success_rate", attribute, scale)
+        return {"success_rate": float(success_rate(distance))}
+    eta = policy.reached(information, "eta", attribute, scale)
+    return {"error_floor": 1.0 / eta if eta > 0 else np.inf}
 
 
 def _metric(model: Model, scoring: Scoring) -> str:

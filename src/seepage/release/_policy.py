@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from types import MappingProxyType
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
-from seepage.leakage import Distribution, Information, Leakage, Values
-from seepage.meaning import Target, distance_for
+from seepage.leakage import Distribution, Information, Leakage, Values, check_names
+from seepage.leakage.types import Kind
+from seepage.meaning import Target, TargetKind, distance_for
+from seepage.release._search import smallest_factor
 
 
 @dataclass(frozen=True)
@@ -109,17 +112,31 @@ class Policy:
         return {target: factor for target, factor in self.factors(leak).items() if not target.is_met(factor)}
 
     def _needed(self, leak: Leakage, target: Target) -> float:
-        """Return the factor on the noise scale that is needed: everything scales with its inverse (eq. 7.1)."""
+        """Return the factor on the noise scale that is needed (eq. 7.1); infinite where no noise is enough."""
         information, name, limit = leak.information, target.attribute, target.limit.value
-        if name is None:
-            return self._reached(information.distributions("examples")["eta"]) / limit
-        if name not in information.attribute_names:
-            raise InputError(f"There is no private attribute {name!r}. There are {list(information.attribute_names)}.")
-        if target.kind == "success_rate":
-            return self._reached(self._farthest(information, name)) / distance_for(limit)
-        if name in information.categorical:
+        if target.kind == "error_floor" and name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
-        return self._reached(information.distributions("attributes")[name]) * limit
+        most = {"eta": limit, "error_floor": 1.0 / limit, "success_rate": distance_for(limit)}[target.kind]
+        now = self.reached(information, target.kind, name)
+        if not information.stays or information.noise is None:
+            return now / most
+        return smallest_factor(partial(self.reached, information, target.kind, name), now, most)
+
+    def reached(self, information: Information, kind: TargetKind, attribute: str | None, factor: float = 1.0) -> float:
+        """Return what the stated share of people do not exceed, with noise that is larger by a factor.
+
+        That is eta, of everything or (for an error floor) of one attribute, or for a success rate a distance.
+        """
+        if attribute is not None:
+            check_names(information, [attribute])
+        if kind == "success_rate":
+            assert attribute is not None
+            return self._reached(self._farthest(information, attribute, factor))
+        table: Kind = "examples" if attribute is None else "attributes"
+        name = attribute or "eta"
+        if factor == 1.0 or not information.stays:
+            return self._reached(information.distributions(table)[name]) / factor
+        return self._reached(information.distribution_at(table, name, factor))
 
     def _reached(self, known: Distribution) -> float:
         """Return what the stated share of people do not exceed."""
@@ -129,9 +146,9 @@ class Policy:
         # The largest is exact; another quantile is taken at the far end of its error.
         return min(float(known.ranked(np.array(rank))) / (1 - known.relative_error), known.largest)
 
-    def _farthest(self, information: Information, name: str) -> Values:
+    def _farthest(self, information: Information, name: str, factor: float) -> Values:
         """Return each person's distance to the value that is told from theirs most easily, if they have one."""
-        found = information.distances(name, None)
+        found = information.distances(name, None).at(factor)
         far = np.where(found.unanswered, np.inf, found.farthest())
         known = far[~np.isnan(far)]
         missing, count = int(found.unanswered.sum()), len(known)

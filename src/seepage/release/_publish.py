@@ -32,7 +32,7 @@ from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprint
 from seepage.release._copy import last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
-from seepage.release._preprocessing import Preprocessing, Rules
+from seepage.release._preprocessing import Constants, Preprocessing, Rules
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._seal import seal_of
 
@@ -301,7 +301,9 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         sample_weight=terms.sample_weight,
         public_label=terms.public_label,
         attributes=terms.attributes,
+        public_preprocessing=terms.public_preprocessing,
     )
+    _check_counted(preprocessing, leak)
     if policy is not None:
         _check_policy(policy, leak, noise)
     exact, key = exact_parameters(fit, leak), secrets.token_bytes(32)
@@ -365,6 +367,19 @@ def _in_raw_units(model: Model, fit: Fit[InMemory], terms: Terms) -> tuple[RawMo
     return RawModel.of(model, fit.table, preprocessing), preprocessing
 
 
+def _check_counted(preprocessing: Preprocessing, leak: Leakage) -> None:
+    """Refuse steps that were fitted on these rows, and whose part in what is published was not measured."""
+    assert isinstance(leak.information, LinearInformation)
+    for step, origin in preprocessing.constants.items():
+        held = any(step.startswith(f"{name} (") for name in leak.information.preprocessing.public)
+        if origin is Constants.FITTED and held:
+            raise UnsupportedError(
+                f"The step {step} was fitted on these rows, and what it tells through this model cannot be measured. "
+                "Put it last before the model, without steps that mix its columns, and give the model a penalty; or, "
+                "if its constants are public, say so with public_preprocessing."
+            )
+
+
 def _check_classes(fit: Fit[InMemory], smallest_group: int) -> None:
     classes = fit.problem.labels.classes
     if classes is None:
@@ -389,13 +404,17 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
         return
     factor, every = max(missed.values()), len(policy.targets())
     lines = [f"This release misses its policy ({len(missed)} of {every} targets), so nothing was published:"]
-    lines += [
-        f"- {one.sentence()} That takes {up_to_grid(needed):g} times the noise." for one, needed in missed.items()
-    ]
+    # All digits of a factor together tell how exposed the most exposed person is.
+    lines += [f"- {one.sentence()} {one.missing(up_to_grid(needed))}" for one, needed in missed.items()]
+    if math.isinf(factor):
+        raise PolicyError("\n".join(lines), factor)
     if noise.scale is not None:
-        lines.append(f"A noise scale of {up_to_grid(noise.scale * factor):g} meets all of them.")
+        enough = up_to_grid(noise.scale * factor)
+        factor = enough / noise.scale
+        lines.append(f"A noise scale of {enough:g} meets all of them.")
     else:
-        lines.append(f"All of them are met when the covariance is multiplied by {up_to_grid(factor) ** 2:g}.")
+        factor = up_to_grid(factor)
+        lines.append(f"All of them are met when the covariance is multiplied by {factor**2:g}.")
     raise PolicyError("\n".join(lines), factor)
 
 

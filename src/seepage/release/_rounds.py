@@ -32,6 +32,7 @@ class Settings(TypedDict):
     noise_scale: float | GaussianNoise
     public_label: bool
     attributes: Sequence[str] | None
+    public_preprocessing: Sequence[str]
 
 
 @dataclass

@@ -14,6 +14,7 @@ def calibrate(
     policy: options.Policy,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
+    public_preprocessing: options.PublicPreprocessing = None,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
@@ -25,13 +26,12 @@ def calibrate(
         bool, typer.Option("--quiet", "-q", help="Print the number alone.", rich_help_panel=options.OUT)
     ] = False,
 ) -> None:
-    """Find the smallest noise with which a model meets a policy.
+    """Find noise with which a model meets a policy.
 
-    The answer is rounded up to two digits: the most exposed person decides the others.
+    The answer is rounded up to 1, 2 or 5 times a power of ten: the most exposed person decides the digits.
     """
     from rich.text import Text
 
-    from seepage._amounts import rounded
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import Waiting, screen
 
@@ -45,6 +45,7 @@ def calibrate(
             private=private,
             trust=trust,
             public_label=public_label,
+            public_preprocessing=public_preprocessing,
             weight=sample_weight,
             stream=stream,
         )
@@ -58,9 +59,10 @@ def calibrate(
             success_rate=targets.success_rate,
             eta=targets.eta,
             quantile=targets.quantile,
+            exact=exact,
         )
     assert isinstance(scale, float)
-    digits = repr(scale) if exact else f"{rounded(scale, 2, 'up'):g}"
+    digits = repr(scale) if exact else f"{scale:g}"
     if quiet:
         typer.echo(digits)
         return

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seepage._amounts import rounded
+from seepage._amounts import up_to_grid
 from seepage._errors import InputError
 from seepage.cli.terminal import Judged, Verdict, did_you_mean
 
@@ -76,12 +76,12 @@ class PolicyFile:
         """Hold a release against the policy.
 
         A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
-        up to two digits here, and only those of missed targets are told.
+        up on a fixed grid here, and only those of missed targets are told.
         """
         missed = self.policy.shortfalls(leak)
-        factors = {target: rounded(factor, 2, "up") for target, factor in missed.items()}
+        factors = {target: up_to_grid(factor) for target, factor in missed.items()}
         judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
-        enough = rounded(noise_scale * max(missed.values()), 2, "up") if missed else noise_scale
+        enough = up_to_grid(noise_scale * max(missed.values())) if missed else noise_scale
         return Verdict(tuple(judged), noise_scale, enough, model, self.path)
 
     def _line_of(self, target: "Target") -> int:

@@ -1,6 +1,7 @@
 """A measurement on a screen of 80 columns."""
 
 from collections.abc import Iterable
+from math import isfinite
 
 from rich.console import Console
 from rich.padding import Padding
@@ -49,7 +50,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     console.print(Text(verdict.headline, style="bold green" if verdict.passed else "bold red"))
     for target in verdict.targets:
         console.print(item("met   " if target.met else "MISSED", target.reason, "green" if target.met else "red"))
-    if not verdict.passed and verdict.told:
+    if not verdict.passed and verdict.told and isfinite(verdict.enough):
         console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
 
 

@@ -1,6 +1,7 @@
 """Whether a release meets its policy, and what a pipeline is told about it."""
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 from seepage._version import __version__
@@ -15,7 +16,7 @@ class Judged:
 
     target: Target
     factor: float | None
-    """By how much the noise must grow, rounded up; None when the target is met."""
+    """By how much the noise must grow, rounded up, infinitely if no noise is enough; None when the target is met."""
     line: int
     """Where the policy sets it."""
     told: bool = True
@@ -36,7 +37,7 @@ class Judged:
     def reason(self) -> str:
         """The sentence, and what is missing."""
         sentence = self.target.sentence()
-        return sentence if self.met or not self.told else f"{sentence} That takes {self.factor:g} times the noise."
+        return sentence if self.factor is None or not self.told else f"{sentence} {self.target.missing(self.factor)}"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Verdict:
     targets: tuple[Judged, ...]
     noise_scale: float
     enough: float
-    """A noise scale that meets every target, rounded up unless this one does."""
+    """A noise scale that meets every target, rounded up unless this one does; infinite if there is none."""
     model: Path
     policy: Path
 
@@ -86,16 +87,21 @@ class Verdict:
             "model": str(self.model),
             "policy": str(self.policy),
             "noise_scale": self.noise_scale,
-            "enough_noise_scale": self.enough if self.told else None,
+            "enough_noise_scale": _finite(self.enough) if self.told else None,
             "targets": [
                 {
                     "kind": each.target.kind,
                     "attribute": each.target.attribute,
                     "limit": each.target.limit.value,
                     "met": each.met,
-                    "noise_factor": each.factor if each.told else None,
+                    "noise_factor": _finite(each.factor) if each.told else None,
                     "sentence": each.target.sentence(),
                 }
                 for each in self.targets
             ],
         }
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number as JSON knows it: nothing stands for what no noise reaches."""
+    return value if value is not None and isfinite(value) else None

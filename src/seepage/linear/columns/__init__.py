@@ -6,10 +6,12 @@ from seepage.linear.columns._check import check_map as check_map
 from seepage.linear.columns._check import missing_cells as missing_cells
 from seepage.linear.columns._chosen import chosen as chosen
 from seepage.linear.columns._chosen import search_of as search_of
+from seepage.linear.columns._claims import Claim as Claim
 from seepage.linear.columns._model import affine_of as affine_of
 from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
+from seepage.linear.columns._steps import fitted_steps as fitted_steps
 from seepage.linear.columns._steps import positions as positions
 from seepage.linear.columns._steps import through as through

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from seepage.linear.columns._claims import Claim
+
 Array = NDArray[np.float64]
 
 
@@ -35,6 +37,8 @@ class Affine:
     coordinates: tuple[Coordinate, ...]
     markers: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
     """What stands for a missing value in a raw column, besides NaN and None."""
+    claims: Mapping[int, tuple[Claim, ...]] = field(default_factory=dict)
+    """What steps say of the features that they made, the first step's first."""
 
     @classmethod
     def raw(cls, columns: int) -> "Affine":
@@ -52,21 +56,43 @@ class Affine:
         matrix = self.matrix[index]
         reached = np.unique(matrix.tocoo().coords[1])
         coordinates = tuple(self.coordinates[int(i)] for i in reached)
-        return replace(self, matrix=matrix[:, reached].tocsr(), offset=self.offset[index], coordinates=coordinates)
+        claims = {i: self.claims[int(old)] for i, old in enumerate(index) if int(old) in self.claims}
+        return replace(
+            self,
+            matrix=matrix[:, reached].tocsr(),
+            offset=self.offset[index],
+            coordinates=coordinates,
+            claims=claims,
+        )
+
+    def claimed(self, claim: Claim) -> "Affine":
+        """Return the map with a step's claim about each of the features."""
+        found = {}
+        for feature in range(self.features):
+            before = self.claims.get(feature, ())
+            filled = any(one.fills for one in before)
+            found[feature] = (*before, replace(claim, after_filling=filled))
+        return replace(self, claims=found)
 
     def shifted(self, by: ArrayLike) -> "Affine":
         """Return the map with `by` added to the features."""
-        return replace(self, offset=self.offset + np.asarray(by, dtype=np.float64))
+        added = np.broadcast_to(np.asarray(by, dtype=np.float64), (self.features,))
+        claims = {i: tuple(one.shifted(float(added[i])) for one in each) for i, each in self.claims.items()}
+        return replace(self, offset=self.offset + added, claims=claims)
 
     def scaled(self, by: ArrayLike) -> "Affine":
         """Return the map with each feature multiplied by its entry of `by`."""
         factor = np.broadcast_to(np.asarray(by, dtype=np.float64), (self.features,))
-        return replace(self, matrix=(sparse.diags_array(factor) @ self.matrix).tocsr(), offset=self.offset * factor)
+        claims = {i: tuple(one.scaled(float(factor[i])) for one in each) for i, each in self.claims.items()}
+        matrix = (sparse.diags_array(factor) @ self.matrix).tocsr()
+        return replace(self, matrix=matrix, offset=self.offset * factor, claims=claims)
 
     def mapped(self, matrix: ArrayLike) -> "Affine":
         """Return the map followed by a matrix."""
         step = np.asarray(matrix, dtype=np.float64)
-        return replace(self, matrix=sparse.csr_array(step @ self.matrix.toarray()), offset=step @ self.offset)
+        matrix = sparse.csr_array(step @ self.matrix.toarray())
+        # What is mixed is no longer what any step claimed it to be.
+        return replace(self, matrix=matrix, offset=step @ self.offset, claims={})
 
     def raw_column(self, feature: int) -> int | None:
         """Return which raw column this feature is, untouched, or None."""
@@ -113,11 +139,15 @@ class Affine:
             blocks.append((part.matrix @ turn.tocsr()).tocsr())
         matrix = sparse.vstack(blocks, format="csr") if blocks else sparse.csr_array((0, 0))
         offset = np.concatenate([part.offset for part in parts]) if parts else np.zeros(0)
+        claims, start = {}, 0
+        for part in parts:
+            claims.update({start + feature: each for feature, each in part.claims.items()})
+            start += part.features
         markers: dict[int, tuple[Any, ...]] = {}
         for part in parts:
             for column, found in part.markers.items():
                 markers[column] = tuple(dict.fromkeys([*markers.get(column, ()), *found]))
-        return cls(matrix, offset, coordinates, markers)
+        return cls(matrix, offset, coordinates, markers, claims)
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""

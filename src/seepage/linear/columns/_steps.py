@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 from seepage._errors import UnsupportedError
 from seepage._tables import is_missing
 from seepage.linear.columns._affine import Affine
+from seepage.linear.columns._claims import Claim
 
 
 @singledispatch
@@ -50,6 +51,32 @@ def through(step: Any, incoming: Affine, path: str) -> Affine:
     raise _not_affine(path, step, "it is not known to be affine")
 
 
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def fitted_steps(step: Any, path: str = "") -> dict[str, Any]:
+    """Return the steps that learned something from rows, by where they stand."""
+    if isinstance(step, Pipeline):
+        inner = list(step.steps)
+    elif isinstance(step, FeatureUnion):
+        inner = list(step.transformer_list)
+    elif isinstance(step, ColumnTransformer):
+        inner = [(name, each) for name, each, columns in step.transformers_ if len(positions(columns, step))]
+    else:
+        learns_nothing = (
+            step is None
+            or isinstance(step, str | FunctionTransformer | MissingIndicator)
+            or (isinstance(step, SimpleImputer) and step.strategy == "constant")
+            or (isinstance(step, StandardScaler) and not step.with_mean and not step.with_std)
+        )
+        return {} if learns_nothing else {path: step}
+    found: dict[str, Any] = {}
+    for name, each in inner:
+        found.update(fitted_steps(each, _below(path, name)))
+    return found
+
+
 def _not_affine(path: str, step: Any, reason: str) -> UnsupportedError:
     name = type(step).__name__
     return UnsupportedError(
@@ -62,7 +89,7 @@ def _not_affine(path: str, step: Any, reason: str) -> UnsupportedError:
 def _(step: Pipeline, incoming: Affine, path: str) -> Affine:
     for name, inner in step.steps:
         if inner is not None:
-            incoming = through(inner, incoming, f"{path}.{name}" if path else name)
+            incoming = through(inner, incoming, _below(path, name))
     return incoming
 
 
@@ -72,7 +99,7 @@ def _(step: FeatureUnion, incoming: Affine, path: str) -> Affine:
     for name, inner in step.transformer_list:
         if inner != "drop":
             weight = (step.transformer_weights or {}).get(name, 1.0)
-            parts.append(through(inner, incoming, f"{path}.{name}").scaled(weight))
+            parts.append(through(inner, incoming, _below(path, name)).scaled(weight))
     return Affine.stacked(parts)
 
 
@@ -83,7 +110,7 @@ def _(step: ColumnTransformer, incoming: Affine, path: str) -> Affine:
         index = positions(columns, step)
         if len(index) and not (isinstance(inner, str) and inner == "drop"):
             weight = (step.transformer_weights or {}).get(name, 1.0)
-            part = through(inner, incoming.take(index), f"{path}.{name}")
+            part = through(inner, incoming.take(index), _below(path, name))
             parts.append(part if weight == 1.0 else part.scaled(weight))
     return Affine.stacked(parts)
 
@@ -111,7 +138,9 @@ def positions(columns: object, step: ColumnTransformer) -> NDArray[np.intp]:
 def _(step: StandardScaler, incoming: Affine, path: str) -> Affine:
     if step.with_mean:
         incoming = incoming.shifted(-step.mean_)
-    return incoming.scaled(1 / step.scale_) if step.with_std else incoming
+    if step.with_std:
+        incoming = incoming.scaled(1 / step.scale_)
+    return incoming.claimed(Claim(path, centers=step.with_mean, scales=step.with_std))
 
 
 @through.register
@@ -170,6 +199,7 @@ def _(step: SimpleImputer, incoming: Affine, path: str) -> Affine:
         incoming = incoming.marked(columns, step.missing_values)
     kept = [not is_missing(statistic) for statistic in np.asarray(step.statistics_).tolist()]
     filled = incoming if all(kept) or step.keep_empty_features else incoming.take(np.flatnonzero(kept))
+    filled = filled.claimed(Claim(path, fills=True, with_mean=step.strategy == "mean"))
     return filled.noticing(len(step.indicator_.features_)) if step.add_indicator else filled
 
 

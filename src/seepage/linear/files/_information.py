@@ -15,7 +15,7 @@ from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, Summary
-from seepage.linear.information import ExactInformation
+from seepage.linear.information import ExactInformation, KnownValues
 from seepage.linear.objective import JointSums, Nothing
 from seepage.linear.rows import Reading
 
@@ -47,6 +47,12 @@ class FileInformation(ExactInformation):
 
     def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
         return self._summary(kind).columns
+
+    def distribution_at(self, kind: Kind, name: str, factor: float) -> Distribution:
+        # Another pass over the files; what was written stays what was measured.
+        rows = replace(self.rows, output=None)
+        changed = replace(self, rows=rows, geometry=self.geometry.at(factor), _known={})
+        return changed.distributions(kind)[name]
 
     def groups(self, by: By) -> dict[Hashable, Distribution]:
         found = self._summary("examples", self.people.column(by)).groups
@@ -104,11 +110,16 @@ class FileInformation(ExactInformation):
         if who is not None and not isinstance(who, Mapping):
             raise UnansweredError('People in files are chosen by values of their columns: joint({"column": value}).')
         self.rows.files.require(list(who or ()), "joint's column")
-        joining = self.geometry_of(attribute).joining
-        sums: JointSums | Nothing = self.rows.joint(joining.sums, who)
+        geometry = self.geometry_of(attribute)
+        # Nobody in files lacks a value, so that it does not matter which columns the attributes are.
+        known = KnownValues(geometry, tuple(range(len(geometry.blocks))))
+        through = geometry.scales is not None
+        sums: JointSums | Array | Nothing = self.rows.joint(known.joint_gram if through else geometry.joining.sums, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
-        return joining.eta(sums)
+        if isinstance(sums, JointSums):
+            return geometry.joining.eta(sums)
+        return float(np.sqrt(max(np.linalg.eigvalsh(sums)[-1], 0.0)))
 
     def _summary(self, kind: Kind, column: str | None = None) -> Summary:
         """Return what is known of all people together; the first call reads every row."""

@@ -29,6 +29,7 @@ def measure_files(
     public_label: bool,
     attributes: Sequence[str] | None,
     numbers: Collection[str] | None = None,
+    public_preprocessing: Sequence[str] = (),
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
     fit, roles, job = Fit.assembled(model, source), source.roles, source.job
@@ -42,11 +43,13 @@ def measure_files(
             "noise": noted(noise),
             "public_label": public_label,
             "attributes": None if attributes is None else list(attributes),
+            "public_preprocessing": list(public_preprocessing),
         }
         output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
         rows = replace(rows, output=output)
         fit = replace(fit, rows=rows)
-    release = Release.of(fit, fit.minimize(), noise, attributes, ", ".join(roles.target), public_label, numbers)
+    label = ", ".join(roles.target)
+    release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)
     information = FileInformation(
         people=PeopleInFiles(rows.files, roles.ids, roles.groups),
         rows=rows,
@@ -55,6 +58,7 @@ def measure_files(
         attribute_names=release.attribute_names,
         categorical=release.categorical,
         assumptions=release.assumptions,
+        stays=release.geometry.scales is not None,
         units=release.units,
         noise=noise,
     )

@@ -16,7 +16,7 @@ from seepage.engines.storage import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._rows import FileReader
-from seepage.linear.information import WARM, OneMargin, SeveralMargins
+from seepage.linear.information import WARM, Scorer
 from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Scores:
     preload: ClassVar[str] = WARM
 
     reader: FileReader
-    scorer: OneMargin | SeveralMargins
+    scorer: Scorer
     kind: Kind
     names: tuple[str, ...]
     base: str

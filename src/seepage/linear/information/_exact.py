@@ -13,8 +13,7 @@ from seepage._noise import GaussianNoise
 from seepage.leakage import Information
 from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._one_margin import OneMargin
-from seepage.linear.information._several_margins import SeveralMargins
+from seepage.linear.information._known import Scorer, scorer_of
 from seepage.linear.rows import Reading
 from seepage.meaning import Guarantee, check_delta, output_perturbation
 
@@ -38,9 +37,9 @@ class ExactInformation(Information):
     """P, shape (p, outputs)."""
 
     @cached_property
-    def scorer(self) -> OneMargin | SeveralMargins:
+    def scorer(self) -> Scorer:
         """The row-local pass: a pure function of a batch."""
-        return OneMargin(self.geometry) if self.geometry.outputs == 1 else SeveralMargins(self.geometry)
+        return scorer_of(self.geometry)
 
     def is_label(self, attribute: str) -> bool:
         """Return whether an attribute is the label."""

@@ -15,6 +15,7 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, search_of, split
 from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._preprocessing import Preprocessing, preprocessing_of
 from seepage.linear.objective import (
     STATED,
     Minimizer,
@@ -131,6 +132,8 @@ class Release:
     assumptions: tuple[Assumption, ...]
     units: Mapping[str, str]
     """How the label of a classifier is counted."""
+    preprocessing: Preprocessing
+    """Which steps before the model were fitted on these rows, and which are taken as public."""
 
     @classmethod
     def of(
@@ -142,11 +145,13 @@ class Release:
         label: str,
         public_label: bool,
         numbers: Collection[str] | None = None,
+        public_preprocessing: Sequence[str] = (),
     ) -> "Release":
         """Return the release of a model's parameters with some noise; `numbers` may have two values and are numbers."""
         names = fit.table.names
         columns = fit.private_columns(attributes)
-        geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label)
+        preprocessing, scales = preprocessing_of(fit, minimizer, noise, public_preprocessing)
+        geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label, scales)
         private = [names[column] for column in columns]
         categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
         categorical |= fit.two_valued(columns) - _checked_numbers(numbers, names)
@@ -154,10 +159,10 @@ class Release:
             private.append(label if label not in private else f"{label} (label)")
             if fit.problem.labels.classes is not None:
                 categorical.add(private[-1])
-        assumptions = _assumptions(fit, noise, minimizer, private, public_label)
+        assumptions = _assumptions(fit, noise, minimizer, private, public_label, preprocessing)
         codes = fit.problem.labels.codes
         units = {} if public_label or codes is None else {private[-1]: _coding(codes)}
-        return cls(geometry, tuple(private), frozenset(categorical), assumptions, units)
+        return cls(geometry, tuple(private), frozenset(categorical), assumptions, units, preprocessing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +173,8 @@ class Fit(Generic[GivenRows]):
     affine: Affine
     table: Table
     rows: GivenRows
-    preprocessed: bool
+    preprocess: Model | None
+    """The steps before it."""
     estimator: Model
     """The fitted model, without the steps before it."""
     search: str | None
@@ -207,7 +213,7 @@ class Fit(Generic[GivenRows]):
         reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
         rows = source.rows(reading, batch_rows(affine.features))
         problem = read(estimator, labels, class_weight, total, source.count)
-        return Fit(problem, affine, source.header, rows, preprocess is not None, estimator, search_of(model))
+        return Fit(problem, affine, source.header, rows, preprocess, estimator, search_of(model))
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -245,6 +251,10 @@ class Fit(Generic[GivenRows]):
         return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
 
 
+def _few(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+
+
 def _coding(codes: Array) -> str:
     """Say which numbers stand for classes: two releases may use others, and a unit is then another part of a change."""
     if codes.shape[1] == 1:
@@ -273,7 +283,12 @@ def _labels(y: Listed, table: Table) -> Column:
 
 
 def _assumptions(
-    fit: Fit[Rows], noise: GaussianNoise, minimizer: Minimizer, private: Sequence[str], public_label: bool
+    fit: Fit[Rows],
+    noise: GaussianNoise,
+    minimizer: Minimizer,
+    private: Sequence[str],
+    public_label: bool,
+    preprocessing: Preprocessing,
 ) -> tuple[Assumption, ...]:
     published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
     estimator = {"estimator": fit.problem.estimator}
@@ -296,11 +311,37 @@ def _assumptions(
             else "The label is private and counts as one of the values.",
         ),
     ]
-    if fit.preprocessed:
+    if preprocessing.fitted:
+        found.append(
+            Assumption(
+                "raw units",
+                "What was learned from these rows by {steps} is not published: the model is, in the units of the "
+                "columns, with noise that was drawn in its own. That both move with the rows is counted.",
+                names={"steps": _few(preprocessing.fitted)},
+            )
+        )
+    if preprocessing.held:
+        found.append(
+            Assumption(
+                "refits",
+                "In success rates, what is filled into missing cells and how means enter a penalty on the intercept is "
+                "held as it is.",
+            )
+        )
+    if preprocessing.without_intercept:
+        found.append(
+            Assumption(
+                "means",
+                "The model has no intercept that would carry noise, so the means that are taken away before it are "
+                "taken as public.",
+            )
+        )
+    if preprocessing.public:
         found.append(
             Assumption(
                 "preprocessing",
-                "Preprocessing is public: its means, scales and levels are not part of what is measured.",
+                "Taken as public, and not part of what is measured, is what these steps learned: {steps}.",
+                names={"steps": _few(preprocessing.public)},
             )
         )
     if fit.problem.class_weight is not None:
@@ -315,9 +356,8 @@ def _assumptions(
         found.append(
             Assumption(
                 "imputation",
-                "Which cells are missing and what was filled in for them is public. Nobody's value is in a cell that "
-                "was filled in, so it is unanswered; that what is filled in moves with other people's values is not "
-                "measured.",
+                "Which cells are missing is public. Nobody's value is in a cell that was filled in, so it is "
+                "unanswered.",
             )
         )
     if fit.search is not None:
@@ -331,10 +371,8 @@ def _assumptions(
         )
     public = [name for name in fit.table.names if name not in private]
     if public:
-        listed = f"{', '.join(public[:8])}{', ...' if len(public) > 8 else ''}"
-        found.append(
-            Assumption("public columns", "Known to the attacker besides: {columns}.", names={"columns": listed})
-        )
+        names = {"columns": _few(public)}
+        found.append(Assumption("public columns", "Known to the attacker besides: {columns}.", names=names))
     found.append(
         Assumption(
             "minimizer",

@@ -20,6 +20,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from seepage._noise import GaussianNoise
 from seepage.linear.columns import Affine
+from seepage.linear.information._scales import Scales
 from seepage.linear.objective import JointSums, Minimizer, Problem, VectorLoss, derivatives, joint_sums
 from seepage.linear.rows import Batch, Frame, one_threaded_blas
 
@@ -46,6 +47,8 @@ class Geometry:
     blocks: tuple[NDArray[np.intp], ...]
     """The coordinates of each attribute, in order."""
     public_label: bool
+    scales: Scales | None = None
+    """The scaler and the imputer that were fitted on the same rows, if any were."""
 
     @classmethod
     def of(
@@ -56,6 +59,7 @@ class Geometry:
         columns: Sequence[int],
         noise: GaussianNoise,
         public_label: bool,
+        scales: Scales | None = None,
     ) -> "Geometry":
         """Return the geometry of the information about some raw columns."""
         cut = affine.of_columns(columns)
@@ -73,7 +77,11 @@ class Geometry:
         else:
             # What is published is basis (x) identity times the parameters in which the minimizer is unique.
             whitening = noise.whiten(np.asarray(np.kron(problem.basis, np.eye(problem.size)), dtype=np.float64))
-        return cls(problem.loss, minimizer, whitening, reading, blocks, public_label)
+        return cls(problem.loss, minimizer, whitening, reading, blocks, public_label, scales)
+
+    def at(self, factor: float) -> "Geometry":
+        """Return the same with noise multiplied by a factor, which may be infinite."""
+        return replace(self, whitening=self.whitening / factor)
 
     @property
     def parameters(self) -> Array:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -14,11 +14,12 @@ from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
-from seepage.leakage.types import Variance, Who
+from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners
+from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._refit import Refit
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import Reading, RowsInMemory, in_threads
@@ -38,6 +39,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     """The fitted model, without the steps before it."""
     columns: tuple[int, ...]
     """The raw column of each attribute, without the label."""
+    preprocessing: Preprocessing
+    """Which steps before the model were fitted on these rows, and which are taken as public."""
 
     @property
     def count(self) -> int:
@@ -86,12 +89,35 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
+    def column_at(self, kind: Kind, name: str, factor: float) -> Array:
+        if kind == "examples":
+            return self._at(factor).examples()[name]
+        if not self.stays:
+            return self.attributes()[name] / factor
+        # About one number information is that of the parameters, which shrinks, plus that of the noise's shape.
+        return np.hypot(self._staying.attributes()[name], self._shrinking.attributes()[name] / factor)
+
+    def _at(self, factor: float) -> "LinearInformation":
+        """Return the same with other noise, as far as eta and dfil are asked for."""
+        return replace(self, geometry=self.geometry.at(factor))
+
+    @cached_property
+    def _staying(self) -> "LinearInformation":
+        """What no noise hides."""
+        return self._at(np.inf)
+
+    @cached_property
+    def _shrinking(self) -> "LinearInformation":
+        """What noise hides: the same without what its shape tells."""
+        assert self.geometry.scales is not None
+        return replace(self, geometry=replace(self.geometry, scales=self.geometry.scales.without_shape()))
+
     def joint(self, who: Who, attribute: str | None) -> float:
         mask = self.people.mask(who, self.count)
         if self.owners is not None:
             mask = self.owners.rows(mask)
         geometry = self.geometry_of(attribute)
-        if self.rows.missing:
+        if self.rows.missing or geometry.scales is not None:
             return self._joint_of_known(geometry, attribute, mask)
         joining = geometry.joining
 
@@ -102,7 +128,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
     def _joint_of_known(self, geometry: Geometry, attribute: str | None, mask: NDArray[np.bool_] | None) -> float:
-        """Return the joint eta of values that not everybody has."""
+        """Return the joint eta of values that not everybody has, or that move a scaler."""
         columns = self.columns
         if attribute is not None:
             columns = () if self.is_label(attribute) else (self.columns[self.attribute_names.index(attribute)],)
@@ -168,16 +194,22 @@ class LinearInformation(ExactInformation, GatheredInformation):
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
+        stays = np.zeros_like(distance)
         spans = self.refit.spans
         with followed(f"refitting with other values of {attribute}", len(values) * self.rows.count) as watch:
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero((truth[span] != j) & has[span])
-                    moves = self.refit.with_value(span, name, value, others)
+                    moves, shape = self.refit.compared(span, name, value, others)
                     distance[span.start + others, j] = self.refit.distances(moves)
+                    if shape is not None:
+                        stays[span.start + others, j] = shape
                     if watch is not None:
                         watch(span.stop - span.start)
-        found = Distances(values, truth, distance, self.people.person, None if has.all() else ~has)
+        absent = None if has.all() else ~has
+        found = Distances(values, truth, distance, self.people.person, absent)
+        if stays.any():
+            found = replace(found, distance=np.hypot(distance, stays), stays=stays)
         missing = int(found.unanswered.sum())
         if missing:
             warnings.warn(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
+from seepage.linear.information._through_scaler import ThroughScaler
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch
 
@@ -22,8 +23,13 @@ Array = NDArray[np.float64]
 _MOST_NUMBERS = 2**22
 
 
-def scorer_of(geometry: Geometry) -> OneMargin | SeveralMargins:
-    """Return the row-local pass for a model with one output, or with several."""
+Scorer = OneMargin | SeveralMargins | ThroughScaler
+
+
+def scorer_of(geometry: Geometry) -> Scorer:
+    """Return the row-local pass for a model with one output, with several, or behind a scaler of the same rows."""
+    if geometry.scales is not None:
+        return ThroughScaler(geometry)
     return OneMargin(geometry) if geometry.outputs == 1 else SeveralMargins(geometry)
 
 
@@ -48,7 +54,7 @@ class KnownValues:
     geometry: Geometry
     columns: tuple[int, ...]
     """The raw column of each attribute."""
-    _scorers: dict[tuple[int, ...], OneMargin | SeveralMargins] = field(default_factory=dict, repr=False)
+    _scorers: dict[tuple[int, ...], Scorer] = field(default_factory=dict, repr=False)
 
     def examples(self, batch: Batch) -> tuple[Array, Array]:
         """Return eta and dfil of each person (eqs. 1.3 and 1.4); NaN for whom there is nothing to tell."""
@@ -84,35 +90,43 @@ class KnownValues:
         Columns of values that a person lacks are zero.
         """
         geometry = self.geometry
-        q, outputs = geometry.position.shape
-        response = geometry.response.reshape(-1, outputs, q)
-        moved = np.stack([response[:, c] @ geometry.read for c in range(outputs)], axis=1)
-        width = geometry.values
-        step = max(_MOST_NUMBERS // max(len(response) * max(width, outputs), 1), 1)
+        step = max(_MOST_NUMBERS // max(self._moves * max(geometry.values, geometry.outputs), 1), 1)
         for start in range(0, len(batch), step):
             part = batch.take(slice(start, start + step))
-            seen = geometry.frame.rows(part)
-            slope, curvature, label_slope = derivatives(seen, geometry.loss, seen.project(geometry.position))
-            reached = np.einsum("aco,no->nac", response, seen.augmented())
-            bent = curvature @ geometry.tau.T
-            found = np.einsum("nc,ack->nak", slope, moved) + reached @ bent
+            found = self._jacobian(part)
             for i, column in enumerate(self.columns):
                 if column in part.missing:
                     found[np.ix_(part.missing[column], np.arange(found.shape[1]), geometry.blocks[i])] = 0.0
-            if not geometry.public_label:
-                found = np.concatenate([found, reached @ label_slope], axis=2)
             yield found
+
+    @property
+    def _moves(self) -> int:
+        """How many numbers say how the release moves."""
+        scorer = self._of(tuple(range(len(self.columns))))
+        return scorer.moves if isinstance(scorer, ThroughScaler) else len(self.geometry.response)
+
+    def _jacobian(self, batch: Batch) -> Array:
+        geometry, scorer = self.geometry, self._of(tuple(range(len(self.columns))))
+        if isinstance(scorer, ThroughScaler):
+            return scorer.jacobian(batch)
+        q, outputs = geometry.position.shape
+        response = geometry.response.reshape(-1, outputs, q)
+        moved = np.stack([response[:, c] @ geometry.read for c in range(outputs)], axis=1)
+        seen = geometry.frame.rows(batch)
+        slope, curvature, label_slope = derivatives(seen, geometry.loss, seen.project(geometry.position))
+        reached = np.einsum("aco,no->nac", response, seen.augmented())
+        found = np.einsum("nc,ack->nak", slope, moved) + reached @ (curvature @ geometry.tau.T)
+        return found if geometry.public_label else np.concatenate([found, reached @ label_slope], axis=2)
 
     def joint_gram(self, batch: Batch) -> Array:
         """Return the sum of J J^T over the rows: squares only, so that nothing cancels."""
-        size = len(self.geometry.response)
-        total = np.zeros((size, size))
+        total = np.zeros((self._moves, self._moves))
         for part in self.jacobians(batch):
-            flat = part.transpose(1, 0, 2).reshape(size, -1)
+            flat = part.transpose(1, 0, 2).reshape(len(total), -1)
             total += flat @ flat.T
         return total
 
-    def _of(self, known: tuple[int, ...]) -> OneMargin | SeveralMargins:
+    def _of(self, known: tuple[int, ...]) -> Scorer:
         if known not in self._scorers:
             whole = len(known) == len(self.columns)
             self._scorers[known] = scorer_of(self.geometry if whole else self.geometry.of_attributes(known))

@@ -26,6 +26,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, softmax
 
+from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._logistic import dense_beyond, sparse_beyond
 from seepage.linear.objective import (
@@ -94,12 +95,21 @@ class Refit:
         ndarray of shape (people, outputs * p)
             NaN for a person whose changed data has no minimizer that could be found.
         """
+        return self.compared(span, attribute, value, people)[0]
+
+    def compared(
+        self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]
+    ) -> tuple[Array, Array | None]:
+        """Return the same, and how far apart the two shapes of the noise are where a scaler moves along."""
         before, after = self._read(span), self.rows.altered(span, attribute, value)
         balanced = self.rows.rebalanced(span, value) if attribute is None else None
-        if balanced is None:
-            return self.moves(before.take(people), after.take(people))
-        before, after = _times(before, balanced.old), _times(after, balanced.new)
-        return self.moves(before.take(people), after.take(people), balanced.factors[people])
+        if balanced is not None:
+            before, after = _times(before, balanced.old), _times(after, balanced.new)
+            return self.moves(before.take(people), after.take(people), balanced.factors[people]), None
+        before, after, scales = before.take(people), after.take(people), self.geometry.scales
+        changed = ChangedScales.of(scales, before, after)
+        moves = self.moves(before, after, changed=changed)
+        return moves, None if changed is None or scales is None else changed.distances(scales)
 
     def without(self, span: slice) -> Array:
         """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
@@ -109,7 +119,9 @@ class Refit:
             return self.moves(before, after)
         return self.moves(_times(before, balanced.old), after, balanced.factors)
 
-    def moves(self, before: Batch, after: Batch, factors: Array | None = None) -> Array:
+    def moves(
+        self, before: Batch, after: Batch, factors: Array | None = None, changed: ChangedScales | None = None
+    ) -> Array:
         """Return by how much the minimizer moves when each row of `before` becomes that row of `after`.
 
         Parameters
@@ -118,6 +130,8 @@ class Refit:
             Row i of each belongs to a dataset in which only record i changed, with the weights of that dataset.
         factors : ndarray of shape (n, classes), optional
             By what the weight of each class is multiplied in that dataset.
+        changed : ChangedScales, optional
+            How the scaler moves in it.
 
         Returns
         -------
@@ -126,7 +140,9 @@ class Refit:
         """
 
         def part(at: slice) -> Array:
-            change = _Change.of(before.take(at), after.take(at), factors if factors is None else factors[at], self)
+            weights = None if factors is None else factors[at]
+            penalties = None if changed is None else _Penalties.of(changed.take(at), self)
+            change = _Change.of(before.take(at), after.take(at), weights, penalties, self)
             with np.errstate(all="ignore"):
                 return change.found()
 
@@ -344,6 +360,38 @@ class _Side(NamedTuple):
         return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
 
 
+class _Penalties(NamedTuple):
+    """The penalties that many changes of a record bring along, on single parameters."""
+
+    places: NDArray[np.intp]
+    """Which parameters, output by output, shape (n, m)."""
+    more: Array
+    """By how much each penalty grows, shape (n, m)."""
+    slope: Array
+    """What that adds to the gradient, shape (n, m)."""
+
+    @classmethod
+    def of(cls, changed: ChangedScales, refit: Refit) -> "_Penalties":
+        theta = refit.geometry.parameters
+        p, outputs = theta.shape
+        places = (changed.features[:, :, None] + p * np.arange(outputs)).reshape(len(changed.features), -1)
+        more = changed.penalties(refit.penalty).reshape(places.shape)
+        return cls(places, more, more * theta.T.ravel()[places])
+
+    def take(self, people: NDArray[np.bool_]) -> "_Penalties":
+        return _Penalties(self.places[people], self.more[people], self.slope[people])
+
+    def seen(self, vectors: Array) -> Array:
+        """Return the entries of vectors, shape (n, outputs * p, k), at these places."""
+        return np.take_along_axis(vectors, self.places[:, :, None], axis=1)
+
+    def of_person(self, person: int, penalty: Array) -> Array:
+        """Return all penalties of one person's data."""
+        found = penalty.T.ravel().copy()
+        np.add.at(found, self.places[person], self.more[person])
+        return found.reshape(penalty.T.shape).T
+
+
 @dataclass(frozen=True, eq=False)
 class _Change:
     """Many single-record changes, each with its own low-rank update of one Hessian."""
@@ -354,29 +402,39 @@ class _Change:
     before: _Side
     after: _Side
     factors: Array | None
+    penalties: "_Penalties | None"
+    """On features whose scaler moves along."""
     lifted: Array
-    """H^-1 V, shape (n, 2 * outputs, outputs * p)."""
+    """H^-1 V, shape (n, directions, outputs * p): two an output, and the features whose penalty changes."""
     inner: Array
-    """(I + E N)^-1, shape (n, 2 * outputs, 2 * outputs)."""
+    """(I + E N)^-1, shape (n, directions, directions)."""
 
     @classmethod
-    def of(cls, before: Batch, after: Batch, factors: Array | None, refit: Refit) -> "_Change":
+    def of(
+        cls, before: Batch, after: Batch, factors: Array | None, penalties: "_Penalties | None", refit: Refit
+    ) -> "_Change":
         geometry = refit.geometry
         n, outputs, p = len(before), geometry.outputs, geometry.parameters.shape[0]
         sides = _Side.of(before, geometry), _Side.of(after, geometry)
         blocks = geometry.hessian_inverse.reshape(outputs, p, outputs * p)
         batches = before, after
         lifted = np.stack([batch.project(block) for batch in batches for block in blocks], axis=1)
+        if penalties is not None:
+            lifted = np.concatenate([lifted, geometry.hessian_inverse[penalties.places]], axis=1)
         # N = V^T H^-1 V
-        shaped = lifted.reshape(n, 2 * outputs, outputs, p)
+        shaped = lifted.reshape(n, -1, outputs, p)
         seen = np.concatenate([np.einsum("na,nmca->ncm", side.records, shaped) for side in sides], axis=1)
-        unit = np.eye(2 * outputs)
-        return cls(refit, batches, *sides, factors, lifted, _inverses(unit + _weighted(sides, seen)))
+        if penalties is not None:
+            seen = np.concatenate([seen, penalties.seen(lifted.transpose(0, 2, 1))], axis=1)
+        unit = np.eye(seen.shape[1])
+        inner = _inverses(unit + _weighted(sides, penalties, seen))
+        return cls(refit, batches, *sides, factors, penalties, lifted, inner)
 
     def take(self, people: NDArray[np.bool_]) -> "_Change":
         factors = None if self.factors is None else self.factors[people]
+        penalties = None if self.penalties is None else self.penalties.take(people)
         sides = self.before.take(people), self.after.take(people)
-        return _Change(self.refit, self.batches, *sides, factors, self.lifted[people], self.inner[people])
+        return _Change(self.refit, self.batches, *sides, factors, penalties, self.lifted[people], self.inner[people])
 
     def found(self) -> Array:
         """Return each person's move."""
@@ -394,12 +452,17 @@ class _Change:
         With z = H^-1 R it is H^-1 V (I + E N)^-1 (E V^T z - f - e) - z.
         """
         added = np.concatenate([before + self.before.slope, -after - self.after.slope], axis=1)
+        if self.penalties is not None:
+            added = np.concatenate([added, -self.penalties.slope], axis=1)
         if beyond is None:
             return np.asarray(np.einsum("ni,nip->np", np.einsum("nij,nj->ni", self.inner, added), self.lifted))
         z = beyond @ self.refit.geometry.hessian_inverse
         shaped, sides = z.reshape(len(z), before.shape[1], -1), (self.before, self.after)
         seen = np.concatenate([np.einsum("na,nca->nc", side.records, shaped) for side in sides], axis=1)
-        inner = np.einsum("nij,nj->ni", self.inner, _weighted(sides, seen[:, :, None])[:, :, 0] + added)
+        if self.penalties is not None:
+            seen = np.concatenate([seen, self.penalties.seen(z[:, :, None])[:, :, 0]], axis=1)
+        weighted = _weighted(sides, self.penalties, seen[:, :, None])[:, :, 0]
+        inner = np.einsum("nij,nj->ni", self.inner, weighted + added)
         moved: Array = np.einsum("ni,nip->np", inner, self.lifted)
         moved -= z
         return moved
@@ -474,6 +537,8 @@ class _Change:
         before, after = (batch.take(at) for batch in self.batches)
         factors = None if self.factors is None else self.factors[person]
         start, penalty = refit.geometry.parameters, refit.penalty
+        if self.penalties is not None:
+            penalty = self.penalties.of_person(person, penalty)
         lost = np.full(start.size, np.nan)
         move = np.zeros_like(start)
         sums, metric = refit.sums(start, before, after, factors), None
@@ -509,12 +574,14 @@ def _times(batch: Batch, factors: Array) -> Batch:
     return replace(batch, weights=batch.weights * factors)
 
 
-def _weighted(sides: tuple[_Side, _Side], vectors: Array) -> Array:
-    """Return E times vectors of shape (n, 2 * outputs, k), E = diag(-curvature before, curvature after)."""
+def _weighted(sides: tuple[_Side, _Side], penalties: _Penalties | None, vectors: Array) -> Array:
+    """Return E times vectors, shape (n, directions, k); E = diag(-curvature before, curvature after, penalties)."""
     before, after = sides
     outputs = before.slope.shape[1]
-    top, bottom = before.curvature @ vectors[:, :outputs], after.curvature @ vectors[:, outputs:]
-    return np.concatenate([-top, bottom], axis=1)
+    top, bottom = before.curvature @ vectors[:, :outputs], after.curvature @ vectors[:, outputs : 2 * outputs]
+    if penalties is None:
+        return np.concatenate([-top, bottom], axis=1)
+    return np.concatenate([-top, bottom, penalties.more[:, :, None] * vectors[:, 2 * outputs :]], axis=1)
 
 
 def _objective(sums: NewtonSums, penalty: Array, theta: Array) -> float:

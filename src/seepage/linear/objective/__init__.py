@@ -21,6 +21,7 @@ from seepage.linear.objective._losses import VectorLoss as VectorLoss
 from seepage.linear.objective._minimizer import STATED as STATED
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
 from seepage.linear.objective._minimizer import minimize as minimize
+from seepage.linear.objective._sums import Additive as Additive
 from seepage.linear.objective._sums import JointSums as JointSums
 from seepage.linear.objective._sums import NewtonSums as NewtonSums
 from seepage.linear.objective._sums import Nothing as Nothing

@@ -59,7 +59,7 @@ class Departure:
     distance: float
     """In standard errors (eq. 4.2)."""
     shift: float
-    """Of its predictions, in units of the scatter of the labels (eq. 4.5)."""
+    """Of its predictions, in units of the scatter of the labels (eq. 4.6)."""
 
     @classmethod
     def of(cls, decrement: float, size: float, parameters: int, sums: NewtonSums) -> "Departure":

@@ -58,6 +58,8 @@ class Batch:
     intercept: bool
     missing: Missing = field(default_factory=dict)
     """Who lacks a value in which raw column."""
+    sample_weights: Array | None = None
+    """The weights without those of classes: what a scaler may have been fitted with."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -71,7 +73,8 @@ class Batch:
         """Return some of the rows, by index, mask or range."""
         weights = None if self.weights is None else self.weights[rows]
         missing = {column: mask[rows] for column, mask in self.missing.items()}
-        return Batch(self.features[rows], self.labels[rows], weights, self.intercept, missing)
+        sample_weights = None if self.sample_weights is None else self.sample_weights[rows]
+        return Batch(self.features[rows], self.labels[rows], weights, self.intercept, missing, sample_weights)
 
     def augmented(self) -> Array:
         """Return [X, 1] as a dense array."""
@@ -217,10 +220,12 @@ class Reading:
 
     def batch(self, table: Any, labels: NDArray[Any], weights: Array | None) -> Batch:
         """Return a few raw rows as a batch."""
+        sample_weights = weights
         if self.class_weight is not None:
             factor = self.class_weight[self.labels.positions(labels)]
             weights = factor if weights is None else weights * factor
-        return Batch(self.features(table), self.labels.encode(labels), weights, self.intercept)
+        encoded = self.labels.encode(labels)
+        return Batch(self.features(table), encoded, weights, self.intercept, sample_weights=sample_weights)
 
     def largest_weight(self, sample_weight: float | None) -> float:
         """Return the most that a row may weigh, whatever its label and those of others are.

@@ -1,6 +1,7 @@
 """Whether a release meets its policy, as far as an edition may say."""
 
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from seepage._errors import MinimizerError, UnansweredError
@@ -30,7 +31,8 @@ def verdict(leak: Leakage, policy: "Policy | None", edition: Edition) -> Verdict
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
     told = not edition.is_public and leak.information.noise is not None
     judgments = tuple(
-        Judgment(target, target.is_met(factor), personal(edition.up(factor)) if told else None)
+        # No factor is told where no noise is enough.
+        Judgment(target, target.is_met(factor), personal(edition.up(factor)) if told and isfinite(factor) else None)
         for target, factor in factors.items()
     )
     met = all(judgment.met for judgment in judgments)

@@ -1,0 +1,95 @@
+"""What becomes of a scaler, and of the noise behind it, when one record takes another value.
+
+Seen in the units of the old scaler, the new one changes the penalty on a feature by (s'/s)^2 and nothing else of the
+fit, and makes noise of another shape: L Sigma L^T with L = 1 + sum_f b_f e_f^T, where b_f has the entry s/s' - 1 at
+feature f and takes the move of the mean to the intercept.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.information._scales import Scales
+from seepage.linear.rows import Batch
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedScales:
+    """Of many records that change, each in data of its own: the features whose scaler moves."""
+
+    features: NDArray[np.intp]
+    """Shape (n, r); those that fewer records change are there all the same."""
+    stretch: Array
+    """s' / s, shape (n, r)."""
+    lean: Array
+    """What of a feature's coefficient goes to the intercept, shape (n, r)."""
+
+    @classmethod
+    def of(cls, scales: Scales | None, before: Batch, after: Batch) -> "ChangedScales | None":
+        """Return what moves when each row of `before` becomes that row of `after`; None where nothing does."""
+        touched = np.empty(0, dtype=np.intp) if scales is None else np.flatnonzero(scales.share)
+        if scales is None or not len(touched) or not len(before):
+            return None
+        old, new = (scales.standardized(batch, touched) for batch in (before, after))
+        changed = old != new
+        most = int(changed.sum(axis=1).max())
+        if not most:
+            return None
+        at = np.argsort(~changed, axis=1, kind="stable")[:, :most]
+        features = touched[at]
+        old, new = np.take_along_axis(old, at, axis=1), np.take_along_axis(new, at, axis=1)
+        share = scales.share[features] * np.take_along_axis(scales.weights(before, touched), at, axis=1)
+        moved = share * (new - old)
+        variance = 1.0 + share * (new**2 - old**2) - moved**2
+        stretch = np.where(scales.deviates[features], np.sqrt(np.maximum(variance, 1e-300)), 1.0)
+        shrunk = 1.0 / stretch - 1.0
+        mean = np.where(scales.centered[features], scales.factor[features] * moved, 0.0)
+        shift = scales.shift[features] if before.intercept else 0.0
+        return cls(features, stretch, -shift * shrunk - mean * (1.0 + shrunk))
+
+    def take(self, rows: slice | NDArray[np.bool_]) -> "ChangedScales":
+        """Return some of the records."""
+        return ChangedScales(self.features[rows], self.stretch[rows], self.lean[rows])
+
+    def penalties(self, penalty: Array) -> Array:
+        """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""
+        return np.asarray(penalty[self.features] * (self.stretch**2 - 1.0)[:, :, None])
+
+    def distances(self, scales: Scales) -> Array:
+        """Return how far apart the old and the new shape of the noise are, as if a mean had moved instead.
+
+        Two Gaussians whose means are d noise units apart have a Bhattacharyya distance of d^2 / 8; so d^2 here is eight
+        times that of the two covariances (eq. 4.5), which adds to that of the means.
+        """
+        shrunk, outputs = 1.0 / self.stretch - 1.0, scales.published
+        n, r = shrunk.shape
+        same = np.eye(r)
+        if scales.covariance is None:
+            # Each output has noise of its own, and all alike: in units of it,
+            steep = shrunk[:, :, None] * shrunk[:, None, :] * same + self.lean[:, :, None] * self.lean[:, None, :]
+            crossed, own, times = shrunk[:, :, None] * same, np.broadcast_to(same, (n, r, r)), outputs
+        else:
+            p = len(scales.covariance) // outputs
+            inverse = np.linalg.inv(scales.covariance)
+            each = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
+            last = np.broadcast_to((np.arange(outputs)[:, None] * p + p - 1), (outputs, r)).reshape(1, -1)
+            last = np.broadcast_to(last, each.shape)
+            by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
+            # b^T Sigma^-1 b, e^T b and e^T Sigma e, for every pair of features and outputs.
+            steep = by[:, :, None] * inverse[each[:, :, None], each[:, None, :]] * by[:, None, :]
+            mixed = by[:, :, None] * inverse[each[:, :, None], last[:, None, :]] * to[:, None, :]
+            steep = steep + mixed + mixed.transpose(0, 2, 1)
+            steep += to[:, :, None] * inverse[last[:, :, None], last[:, None, :]] * to[:, None, :]
+            crossed = by[:, :, None] * np.eye(outputs * r)
+            own, times = scales.covariance[each[:, :, None], each[:, None, :]], 1
+        size = crossed.shape[1]
+        unit, nothing = np.broadcast_to(np.eye(size), crossed.shape), np.zeros_like(crossed)
+        # det((Sigma + L Sigma L^T) / 2) / det Sigma, by the 2 r directions in which they differ.
+        directions = np.block([[steep, crossed.transpose(0, 2, 1)], [crossed, own]])
+        weights = 0.5 * np.block([[own, unit], [unit, nothing]])
+        _, grown = np.linalg.slogdet(np.eye(2 * size) + weights @ directions)
+        squares = 4.0 * times * grown + 4.0 * outputs * np.log(self.stretch).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))

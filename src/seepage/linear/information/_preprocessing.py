@@ -1,0 +1,340 @@
+"""Which steps before the model were fitted on the rows at hand, and what follows for what is published."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError
+from seepage._noise import GaussianNoise
+from seepage.linear.columns import Affine, Claim, fitted_steps
+from seepage.linear.information._scales import Scales
+from seepage.linear.objective import Additive, Minimizer, VectorLoss, derivatives
+from seepage.linear.rows import Batch, Frame, Rows
+
+if TYPE_CHECKING:
+    from seepage.linear.information._fitted import Fit
+
+Array = NDArray[np.float64]
+
+# Means and deviations of features that were made to be zero and one: further off they are of other rows.
+_SAME = 1e-6
+# A direction of the parameters that a feature has so little of does without it.
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The steps before the model that learned something from rows.
+
+    Attributes
+    ----------
+    fitted : tuple of str
+        Those that learned it from the rows at hand: what is published moves with them.
+    public : tuple of str
+        Those that are taken as known to the attacker.
+    without_intercept : bool
+        Whether a mean that was taken away has no intercept to go to, and so would be published without noise.
+    held : bool
+        Whether refits hold something that moves: what is filled into cells, or means in a penalty on the intercept.
+    """
+
+    fitted: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    without_intercept: bool = False
+    held: bool = False
+
+
+class _Sums(NamedTuple):
+    """How many rows there are, what they weigh, and the moments of each feature."""
+
+    number: Array
+    mean: Array
+    variance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Additive):
+    """Sums over rows that have a value of each feature, and over those in which it was filled in, less an origin."""
+
+    count: Array
+    total: Array
+    squares: Array
+    weight: Array
+    weighted_total: Array
+    weighted_squares: Array
+    lacking: Array
+    lacking_weight: Array
+    lacking_total: Array
+    lacking_squares: Array
+    weighted_lacking_total: Array
+    weighted_lacking_squares: Array
+
+    def of(self, *, weighted: bool, everyone: bool) -> _Sums:
+        """Return number, mean and variance over those who have a value, or over everyone; weighted or not."""
+        if weighted:
+            count, total, squares = self.weight, self.weighted_total, self.weighted_squares
+            more = self.lacking_weight, self.weighted_lacking_total, self.weighted_lacking_squares
+        else:
+            count, total, squares = self.count, self.total, self.squares
+            more = self.lacking, self.lacking_total, self.lacking_squares
+        if everyone:
+            count, total, squares = count + more[0], total + more[1], squares + more[2]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total / count
+            return _Sums(count, mean, squares / count - mean**2)
+
+
+@dataclass(frozen=True, eq=False)
+class AddingMoments:
+    """Adds moments of some features up over a batch; holds no rows, so that it can travel."""
+
+    features: NDArray[np.intp]
+    columns: tuple[tuple[int, ...], ...]
+    """The raw columns that each is made of."""
+    origin: Array
+
+    def __call__(self, batch: Batch) -> Moments:
+        values = batch.features[:, self.features]
+        dense = np.asarray(values if isinstance(values, np.ndarray) else values.toarray()) - self.origin
+        weights = np.ones(len(batch)) if batch.sample_weights is None else batch.sample_weights
+        lacks = np.zeros(dense.shape)
+        for i, columns in enumerate(self.columns):
+            for column in columns:
+                if column in batch.missing:
+                    lacks[:, i] = np.maximum(lacks[:, i], batch.missing[column])
+        has, square, weight = 1.0 - lacks, dense**2, weights[:, None]
+        return Moments(
+            has.sum(axis=0),
+            (has * dense).sum(axis=0),
+            (has * square).sum(axis=0),
+            (has * weight).sum(axis=0),
+            (has * weight * dense).sum(axis=0),
+            (has * weight * square).sum(axis=0),
+            lacks.sum(axis=0),
+            (lacks * weight).sum(axis=0),
+            (lacks * dense).sum(axis=0),
+            (lacks * square).sum(axis=0),
+            (lacks * weight * dense).sum(axis=0),
+            (lacks * weight * square).sum(axis=0),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AddingFilled:
+    """Adds up how the gradient moves when what was filled into cells does (the sums in eq. 2.16)."""
+
+    features: NDArray[np.intp]
+    columns: tuple[tuple[int, ...], ...]
+    loss: VectorLoss
+    frame: Frame
+    position: Array
+    theta: Array
+
+    def __call__(self, batch: Batch) -> Array:
+        q, outputs = self.position.shape
+        found = np.zeros((len(self.features), outputs, q))
+        for i, (feature, columns) in enumerate(zip(self.features, self.columns, strict=True)):
+            lacks = np.zeros(len(batch), dtype=bool)
+            for column in columns:
+                lacks |= batch.missing.get(column, False)
+            if not lacks.any():
+                continue
+            rows = self.frame.rows(batch.take(lacks))
+            slope, curvature, _ = derivatives(rows, self.loss, rows.project(self.position))
+            own = np.eye(q)[feature] if self.frame.axes is None else self.frame.axes[feature]
+            found[i] = np.outer(slope.sum(axis=0), own) + rows.total(curvature @ self.theta[feature]).T
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """What one feature's claims came to."""
+
+    scaler: Claim | None = None
+    weighted: bool = False
+    filled: Claim | None = None
+
+
+def preprocessing_of(
+    fit: "Fit[Rows]", minimizer: Minimizer, noise: GaussianNoise, public: Sequence[str]
+) -> tuple[Preprocessing, Scales | None]:
+    """Return which steps were fitted on the rows at hand, and how what is published moves with them.
+
+    Parameters
+    ----------
+    public : sequence of str
+        Steps that are known to the attacker, by name or by their class in small letters.
+    """
+    steps = fitted_steps(fit.preprocess)
+    named = _named(steps, public)
+    claims = {f: tuple(c for c in each if c.step not in named) for f, each in fit.affine.claims.items()}
+    features = np.array(sorted(f for f, each in claims.items() if each), dtype=np.intp)
+    if not len(features):
+        return Preprocessing(public=_listed(fit, steps, ())), None
+    columns = _columns_of(fit.affine, features)
+    few = fit.rows.few()
+    some = few.features[:, features]
+    origin = np.asarray(some.mean(axis=0)).ravel() if isinstance(some, np.ndarray) else np.zeros(len(features))
+    moments: Moments = fit.rows.total(AddingMoments(features, columns, origin))
+    weighted = few.sample_weights is not None
+    found = [_standing(claims[int(f)], moments, origin, i, weighted) for i, f in enumerate(features)]
+    if _ties(minimizer, features, found):
+        # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
+        return Preprocessing(public=_listed(fit, steps, ())), None
+    fitted = {claim.step for each in found for claim in (each.scaler, each.filled) if claim is not None}
+    if not fitted:
+        return Preprocessing(public=_listed(fit, steps, ())), None
+    offset = not fit.problem.intercept and any(
+        each.scaler is not None and (each.scaler.centers or each.scaler.shift) for each in found
+    )
+    scales = _scales(fit, minimizer, noise, features, columns, origin, moments, found)
+    # A step is public as far as it made something of other rows.
+    rest = {
+        claim.step
+        for i, (f, each) in enumerate(zip(features, found, strict=True))
+        for position, claim in enumerate(claims[int(f)])
+        if not _settled(claims[int(f)], position, each, moments.lacking[i] > 0)
+    }
+    settled = {claim.step for f in features for claim in claims[int(f)]} - rest
+    counted = tuple(_called(path, step) for path, step in steps.items() if path in fitted)
+    held = bool(len(scales.filled)) or bool(scales.lean.any())
+    return Preprocessing(counted, _listed(fit, steps, settled), offset, held), scales
+
+
+def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
+    """Return where the steps stand that were declared public."""
+    if isinstance(public, str):
+        raise InputError(f"public_preprocessing must be a list of steps; write public_preprocessing=[{public!r}].")
+    found = set()
+    for name in public:
+        called = {path for path, step in steps.items() if name in (path, type(step).__name__.lower(), *path.split("."))}
+        if not called:
+            raise InputError(
+                f"public_preprocessing names {name!r}, which is no step before the model: {sorted(steps)} are."
+            )
+        found |= called
+    return found
+
+
+def _listed(fit: "Fit[Rows]", steps: dict[str, object], counted: Sequence[str] | set[str]) -> tuple[str, ...]:
+    """Return the steps that are taken as public: of imputers, those that filled something in."""
+    idle = {c.step for each in fit.affine.claims.values() for c in each if c.fills} if not fit.rows.missing else set()
+    return tuple(_called(path, step) for path, step in steps.items() if path not in counted and path not in idle)
+
+
+def _called(path: str, step: object) -> str:
+    """Return where a step stands, and what it is if that does not say so."""
+    name = type(step).__name__
+    return path if path.rpartition(".")[2].startswith(name.lower()) else f"{path} ({name})"
+
+
+def _columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, ...], ...]:
+    found = []
+    for feature in features:
+        reached = affine.matrix[[int(feature)]].tocoo().coords[1]
+        found.append(tuple(sorted({affine.coordinates[int(i)].column for i in reached})))
+    return tuple(found)
+
+
+def _standing(claims: tuple[Claim, ...], moments: Moments, origin: Array, i: int, weighted: bool) -> _Standing:
+    """Return the last scaler that was fitted on these rows, and the imputer that was."""
+    filled = None
+    lacking = moments.lacking[i]
+    if lacking:
+        has = moments.of(weighted=False, everyone=False)
+        gap = abs(moments.lacking_total[i] / lacking - has.mean[i])
+        if gap <= _SAME * np.sqrt(max(has.variance[i], 0.0)):
+            filled = next((claim for claim in claims if claim.with_mean), None)
+    for claim in reversed(claims):
+        if not (claim.centers or claim.scales):
+            continue
+        for by_weight in (False, True) if weighted else (False,):
+            seen = moments.of(weighted=by_weight, everyone=claim.after_filling)
+            mean = (seen.mean[i] + origin[i] - claim.shift) / claim.factor
+            variance = seen.variance[i] / claim.factor**2
+            # A column of one value has nothing to divide by, and is left as it is.
+            constant = variance <= _SAME**2
+            if (not claim.centers or abs(mean) <= _SAME) and (
+                not claim.scales or abs(variance - 1) <= _SAME or (claim.centers and constant)
+            ):
+                return _Standing(claim, by_weight, filled)
+    return _Standing(filled=filled)
+
+
+def _settled(claims: tuple[Claim, ...], position: int, found: _Standing, lacking: bool) -> bool:
+    """Return whether a claim is counted, or makes no difference to what is."""
+    claim, scaler = claims[position], found.scaler
+    if claim.fills:
+        return claim is found.filled or not lacking
+    if scaler is None:
+        return False
+    # Whatever came before is undone by a step that centers and scales anew.
+    return claim is scaler or (scaler.centers and scaler.scales and position < claims.index(scaler))
+
+
+def _ties(minimizer: Minimizer, features: NDArray[np.intp], found: Sequence[_Standing]) -> bool:
+    """Return whether a feature that these rows scaled is part of a direction that nothing decides."""
+    if not minimizer.undecided.size:
+        return False
+    length = np.linalg.norm(minimizer.undecided, axis=0)
+    part = np.abs(minimizer.undecided / length).max(axis=1)
+    return any(each.scaler is not None and part[f] > _NOTHING for f, each in zip(features, found, strict=True))
+
+
+def _scales(
+    fit: "Fit[Rows]",
+    minimizer: Minimizer,
+    noise: GaussianNoise,
+    features: NDArray[np.intp],
+    columns: tuple[tuple[int, ...], ...],
+    origin: Array,
+    moments: Moments,
+    found: Sequence[_Standing],
+) -> Scales:
+    problem, width = fit.problem, fit.affine.features
+    theta, (q, outputs) = minimizer.parameters, minimizer.position.shape
+    deviates, centered, by_weight = np.zeros(width, bool), np.zeros(width, bool), np.zeros(width, bool)
+    share, factor, shift, center = np.zeros(width), np.ones(width), np.zeros(width), np.zeros(width)
+    filled_deviation, filled_mean = np.zeros(width), np.zeros(width)
+    for i, (f, each) in enumerate(zip(features, found, strict=True)):
+        claim = each.scaler
+        if claim is None:
+            continue
+        seen = moments.of(weighted=each.weighted, everyone=claim.after_filling)
+        deviates[f] = claim.scales and seen.variance[i] > _SAME**2 * claim.factor**2
+        centered[f] = claim.centers and problem.intercept
+        by_weight[f], share[f], factor[f] = each.weighted, 1.0 / seen.number[i], claim.factor
+        shift[f] = claim.shift
+        center[f] = 0.0 if claim.centers else (seen.mean[i] + origin[i] - claim.shift) / claim.factor
+        if each.filled is not None and claim.after_filling:
+            weight = (moments.lacking_weight if each.weighted else moments.lacking)[i]
+            z = (moments.lacking_total[i] / moments.lacking[i] + origin[i] - claim.shift) / claim.factor - center[f]
+            filled_deviation[f], filled_mean[f] = weight * z / moments.count[i], weight / moments.count[i]
+    at = [i for i, each in enumerate(found) if each.filled is not None]
+    filled, pulls = features[at], np.zeros((len(at), outputs * q))
+    if at:
+        adding = AddingFilled(
+            filled, tuple(columns[i] for i in at), problem.loss, minimizer.frame, minimizer.position, theta
+        )
+        pulls = np.asarray(fit.rows.total(adding)).reshape(len(at), -1) / moments.count[at][:, None]
+    penalty = problem.penalty
+    return Scales(
+        deviates=deviates,
+        centered=centered,
+        weighted=by_weight,
+        share=share,
+        factor=factor,
+        shift=shift,
+        center=center,
+        filled_deviation=filled_deviation,
+        filled_mean=filled_mean,
+        pull=2.0 * penalty[:width] * theta[:width],
+        lean=np.array(penalty[-1]) if problem.intercept else np.zeros(outputs),
+        filled=filled,
+        filled_pull=pulls,
+        published=len(problem.basis),
+        covariance=None if noise.scale is not None else np.asarray(noise.covariance),
+    )

@@ -1,0 +1,122 @@
+"""Columns that were standardized, or filled in, by means of the same rows: preprocessing that is part of the fit.
+
+Published without its scaler, a model is in raw units, beta = A theta, and so is its noise, A Sigma A^T: both move with
+the rows that the scaler was fitted on (eqs. 2.15 to 2.17).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.rows import Batch
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """What a value does to the scaler and the imputer of its feature, one entry a feature of the model.
+
+    A feature is  factor (z + center) + shift, with z of mean zero and variance one over the rows where it was made so.
+    A feature that nothing was fitted on has a `share` of zero.
+    """
+
+    deviates: NDArray[np.bool_]
+    """Whether the feature was divided by a standard deviation of these rows."""
+    centered: NDArray[np.bool_]
+    """Whether a mean of these rows was taken away from it, which an intercept takes up."""
+    weighted: NDArray[np.bool_]
+    """Whether the scaler was given the sample weights."""
+    share: Array
+    """One over the weight W of all rows that the scaler saw."""
+    factor: Array
+    shift: Array
+    center: Array
+    filled_deviation: Array
+    """What cells that were filled in with the mean add to  weight z: their sum of it, over the number of the others."""
+    filled_mean: Array
+    """What they add to the weight: the sum of theirs, over the number of the others."""
+    pull: Array
+    """2 lambda theta: how the penalty's gradient in raw units moves with  ds / s, shape (features, outputs)."""
+    lean: Array
+    """The penalty on the intercept, shape (outputs,); most models have none."""
+    filled: NDArray[np.intp]
+    """The features of which cells were filled in with a mean."""
+    filled_pull: Array
+    """What those cells add to the gradient as that mean moves, in the frame, shape (filled, outputs * q)."""
+    published: int
+    """How many outputs are published, each with noise of its own; none where what its shape tells is not asked for."""
+    covariance: Array | None
+    """Of the noise, over all published parameters; None for independent noise of one scale."""
+
+    def moves(self, batch: Batch, features: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return by how much a row's value moves the scaler, for each unit that it moves the feature by.
+
+        Returns
+        -------
+        deviation : ndarray of shape (n, features)
+            ds / s.
+        mean : ndarray of shape (n, features)
+            (factor dm - shift ds) / s: by how much the intercept in raw units follows.
+        """
+        weight, share = self.weights(batch, features), self.share[features]
+        z = self.standardized(batch, features)
+        deviation = (weight * z + self.filled_deviation[features]) * share / self.factor[features]
+        deviation[:, ~self.deviates[features]] = 0.0
+        mean = np.where(self.centered[features], (weight + self.filled_mean[features]) * share, 0.0)
+        if batch.intercept:
+            mean -= self.shift[features] * deviation
+        return deviation, mean
+
+    def without_shape(self) -> "Scales":
+        """Return the same without what the shape of the noise tells."""
+        return replace(self, published=0, covariance=None)
+
+    def standardized(self, batch: Batch, features: NDArray[np.intp]) -> Array:
+        """Return z of some features, shape (n, features)."""
+        values = batch.features[:, features]
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
+        return np.asarray((dense - self.shift[features]) / self.factor[features] - self.center[features])
+
+    def weights(self, batch: Batch, features: NDArray[np.intp]) -> Array:
+        """Return the scaler's weight of each row, shape (n, features)."""
+        each = np.ones((len(batch), 1))
+        given = each if batch.sample_weights is None else batch.sample_weights[:, None]
+        return np.where(self.weighted[features], given, each)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseShape:
+    """The noise's covariance among some features and the intercept, contracted over outputs as eq. 2.17 asks.
+
+    Each matrix has one row and one column a feature.
+    """
+
+    outputs: int
+    deviations: Array
+    """sum_cd Sigma_cf,dg (Sigma^-1)_cf,dg."""
+    mixed: Array
+    """sum_cd Sigma_cf,dg (Sigma^-1)_cf,d0, 0 being the intercept."""
+    means: Array
+    """sum_cd Sigma_cf,dg (Sigma^-1)_c0,d0."""
+
+    @classmethod
+    def of(cls, covariance: Array, outputs: int, features: NDArray[np.intp]) -> "NoiseShape":
+        """Return that of a covariance over all parameters, output by output, the intercept last in each."""
+        p = len(covariance) // outputs
+        sigma = covariance.reshape(outputs, p, outputs, p)
+        inverse = np.linalg.inv(covariance).reshape(outputs, p, outputs, p)
+        own = sigma[:, features][:, :, :, features]
+        return cls(
+            outputs,
+            np.einsum("cjdk,cjdk->jk", own, inverse[:, features][:, :, :, features]),
+            np.einsum("cjdk,cjd->jk", own, inverse[:, features][:, :, :, -1]),
+            np.einsum("cjdk,cd->jk", own, inverse[:, -1, :, -1]),
+        )
+
+    def root(self) -> Array:
+        """Return R with  R^T R  the form that eq. 2.17 is in all ds and dm together, deviations first."""
+        same = self.outputs * np.eye(len(self.deviations))
+        values, vectors = np.linalg.eigh(np.block([[same + self.deviations, self.mixed], [self.mixed.T, self.means]]))
+        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
