@@ -14,6 +14,7 @@ def calibrate(
     policy: options.Policy,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
+    public_preprocessing: options.PublicPreprocessing = None,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
@@ -44,6 +45,7 @@ def calibrate(
             private=private,
             trust=trust,
             public_label=public_label,
+            public_preprocessing=public_preprocessing,
             weight=sample_weight,
             stream=stream,
         )

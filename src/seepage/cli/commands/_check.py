@@ -17,6 +17,7 @@ def check(
     policy: options.Policy,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
+    public_preprocessing: options.PublicPreprocessing = None,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
@@ -60,6 +61,7 @@ def check(
             private=private,
             trust=trust,
             public_label=public_label,
+            public_preprocessing=public_preprocessing,
             weight=sample_weight,
             stream=stream,
         )

@@ -82,6 +82,16 @@ SampleWeight = Annotated[
         "--sample-weight", metavar="COLUMN", help="The weights that it was fitted with.", rich_help_panel=MEASURED
     ),
 ]
+PublicPreprocessing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--public-preprocessing",
+        metavar="STEP",
+        help="A step whose constants are public, by its name in the model; may be repeated.",
+        show_default=False,
+        rich_help_panel=MEASURED,
+    ),
+]
 PolicyOption = Annotated[
     Path | None,
     typer.Option(

@@ -37,15 +37,7 @@ def publish(
     public_label: options.PublicLabel = False,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
-    public_preprocessing: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STEP",
-            help="A step whose constants are public, by its name in the model; may be repeated.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
-        ),
-    ] = None,
+    public_preprocessing: options.PublicPreprocessing = None,
     smallest_group: Annotated[
         int,
         typer.Option(
@@ -141,6 +133,7 @@ def publish(
             private=private,
             trust=trust,
             public_label=public_label,
+            public_preprocessing=public_preprocessing,
             weight=sample_weight,
             stream=False,
         )
@@ -152,7 +145,7 @@ def publish(
             sample_weight=rows.weights,
             public_label=public_label,
             attributes=question.attributes,
-            public_preprocessing=public_preprocessing or (),
+            public_preprocessing=question.public_preprocessing,
             smallest_group=smallest_group,
             noise_chosen_without_data=noise_chosen_without_data,
             decision=decision,

@@ -44,6 +44,7 @@ class Question:
     weight: str | None = None
     trust: tuple[str, ...] = ()
     stream: bool | None = None
+    public_preprocessing: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -60,13 +61,15 @@ class Question:
         groups: str | None = None,
         weight: str | None = None,
         stream: bool | None = None,
+        public_preprocessing: Sequence[str] | None = None,
     ) -> "Question":
         """Take the options apart that hold several names."""
         labels, columns = separate(target), listed(private)
         if public_label and columns is not None and set(columns) & set(labels):
             raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
-        trusted = tuple(trust or ())
-        return cls(model, tuple(data), labels, waiting, columns, public_label, ids, groups, weight, trusted, stream)
+        trusted, public = tuple(trust or ()), tuple(public_preprocessing or ())
+        roles = (public_label, ids, groups, weight)
+        return cls(model, tuple(data), labels, waiting, columns, *roles, trusted, stream, public)
 
     @cached_property
     def source(self) -> Source:
@@ -144,6 +147,7 @@ class Question:
             noise_scale=noise_scale,
             public_label=self.public_label,
             attributes=self.attributes,
+            public_preprocessing=self.public_preprocessing,
         )
         if not self.source.stream:
             rows = self.rows

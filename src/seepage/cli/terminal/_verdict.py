@@ -37,9 +37,7 @@ class Judged:
     def reason(self) -> str:
         """The sentence, and what is missing."""
         sentence = self.target.sentence()
-        if self.factor is None or not self.told:
-            return sentence
-        return f"{sentence} {self.target.missing(self.factor)}"
+        return sentence if self.factor is None or not self.told else f"{sentence} {self.target.missing(self.factor)}"
 
 
 @dataclass(frozen=True)
