@@ -36,7 +36,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # not there for nothing.
 
 for name, leak in (("before", before), ("after", equal.leakage_)):
-    print(f"noise for eta <= 5, {name}: {seepage.calibrate(leak, eta=5.0):.1f}")
+    print(f"noise for eta <= 5, {name}: {seepage.calibrate(leak, eta=5.0, exact=True):.1f}")
 print(f"R2 without noise: {model.score(X, y):.2f} before, {equal.score(X, y):.2f} after")
 
 # %%
@@ -49,4 +49,4 @@ for name, leak in (
     ("equal eta", equal.leakage_),
     ("equal floors of bmi", by_bmi.leakage_),
 ):
-    print(f"noise for bmi +- 2, {name}: {seepage.calibrate(leak, error_floor={'bmi': 2.0}):.1f}")
+    print(f"noise for bmi +- 2, {name}: {seepage.calibrate(leak, error_floor={'bmi': 2.0}, exact=True):.1f}")

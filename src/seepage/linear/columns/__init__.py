@@ -12,6 +12,7 @@ from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
-from seepage.linear.columns._steps import fitted_steps as fitted_steps
+from seepage.linear.columns._steps import learns as learns
 from seepage.linear.columns._steps import positions as positions
+from seepage.linear.columns._steps import single_steps as single_steps
 from seepage.linear.columns._steps import through as through

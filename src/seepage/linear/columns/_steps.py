@@ -55,8 +55,8 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def fitted_steps(step: object, path: str = "") -> dict[str, object]:
-    """Return the steps that learned something from rows, by where they stand."""
+def single_steps(step: object, path: str = "") -> dict[str, object]:
+    """Return the steps that a step is made of, by where they stand."""
     if isinstance(step, Pipeline):
         inner = list(step.steps)
     elif isinstance(step, FeatureUnion):
@@ -64,17 +64,20 @@ def fitted_steps(step: object, path: str = "") -> dict[str, object]:
     elif isinstance(step, ColumnTransformer):
         inner = [(name, each) for name, each, columns in step.transformers_ if len(positions(columns, step))]
     else:
-        learns_nothing = (
-            step is None
-            or isinstance(step, str | FunctionTransformer | MissingIndicator)
-            or (isinstance(step, SimpleImputer) and step.strategy == "constant")
-            or (isinstance(step, StandardScaler) and not step.with_mean and not step.with_std)
-        )
-        return {} if learns_nothing else {path: step}
+        return {} if step is None or isinstance(step, str) else {path: step}
     found: dict[str, object] = {}
     for name, each in inner:
-        found.update(fitted_steps(each, _below(path, name)))
+        found.update(single_steps(each, _below(path, name)))
     return found
+
+
+def learns(step: object) -> bool:
+    """Return whether a step learned something from rows that could be told."""
+    if isinstance(step, SimpleImputer):
+        return bool(step.strategy != "constant")
+    if isinstance(step, StandardScaler):
+        return bool(step.with_mean or step.with_std)
+    return not isinstance(step, FunctionTransformer | MissingIndicator)
 
 
 def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:

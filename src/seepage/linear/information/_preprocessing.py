@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
 from seepage._tables import Model
-from seepage.linear.columns import Affine, Claim, fitted_steps
+from seepage.linear.columns import Affine, Claim, learns, single_steps
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import Additive, Minimizer, Problem, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
@@ -190,8 +190,8 @@ def preprocessing_of(
     public : sequence of str
         Steps that are known to the attacker, by name or by their class in small letters.
     """
-    steps = fitted_steps(fit.preprocess)
-    named = _named(steps, public)
+    every = single_steps(fit.preprocess)
+    named, steps = _named(every, public), {path: step for path, step in every.items() if learns(step)}
     claims = {f: tuple(c for c in each if c.step not in named) for f, each in fit.affine.claims.items()}
     features = np.array(sorted(f for f, each in claims.items() if each), dtype=np.intp)
     if not len(features):

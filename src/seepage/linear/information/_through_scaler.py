@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 # Numbers in the matrices of the rows that are worked on at once.
 _MOST_NUMBERS = 2**21
 # Up to this many values a whole matrix is cheaper than a search by products with it.
-_SMALL = 48
+_SMALL = 12
 
 
 @dataclass(frozen=True, eq=False)
