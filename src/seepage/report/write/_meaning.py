@@ -57,13 +57,13 @@ def handling(document: Document) -> str:
         factor, size = exp(document.page_noise.value), number(document.smallest_group.value)
         said.append(
             f"Numbers about the data are means over at least {size} people, off by a factor of about {factor:.2g} "
-            "either way through noise drawn once by OpenDP, and rounded to 1, 2, 5, 10, 20, ..."
+            "either way (groups by less) through noise drawn once by OpenDP, and rounded to 1, 2, 5, 10, 20, ..."
         )
     if document.trials is not None:
         people, values = (f"{each.value:,.0f}" for each in (document.trials.people, document.trials.values))
         said.append(
             f"Before it was written, model and page were attacked with exact refits for {people} people and {values} "
-            "other values: none was told from the truth better than promised."
+            "other values of theirs: no attacker tells these from the truth better than promised."
         )
     return " ".join(said)
 
