@@ -18,8 +18,9 @@ _SEVERAL = " Of several values, such as those of an image, it is the error per v
 def meanings(document: Document) -> list[tuple[str, str]]:
     """Return terms and what they mean in words that need no mathematics, those that the report uses."""
     told = any(entry.floors for entry in document.numbers)
+    asked = any(each.target.kind == "error_floor" for each in document.verdict.judgments)
     shown = {
-        "error_floor": _error_floor(document) if told else None,
+        "error_floor": _error_floor(document) if told else "" if asked else None,
         "variance_left": "" if any(entry.deviation is not None for entry in document.numbers) else None,
         "success_rate": "" if any(entry.rates for entry in document.categories) else None,
         "eta": None if document.eta is None else "",
