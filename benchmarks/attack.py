@@ -31,16 +31,17 @@ import seepage
 from seepage._amounts import up_to_grid
 from seepage.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
 from seepage.leakage import Leakage
-from seepage.report.count import NOISE, contents_of, counted, logarithms
+from seepage.report.count import contents_of, counted, logarithms
 
 PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10}
 CANDIDATES = 21
+RESERVE = 1.1
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A model to publish with a promise about some attributes, and one step of the grid in reserve."""
+    """A model to publish with a promise about some attributes."""
 
     model: Any
     X: pd.DataFrame
@@ -99,8 +100,8 @@ def published(setting: Setting, X: pd.DataFrame) -> Published:
         model = clone(model).fit(X, setting.y)
     leak = seepage.measure(model, X, setting.y, noise_scale=1.0)
     policy = seepage.Policy(error_floor=setting.floors)
-    # The smallest scale of the grid, and one more step: see what the page says of verdicts that one person decides.
-    scale = up_to_grid(up_to_grid(max(policy.factors(leak).values())) * 1.1)
+    # The smallest scale of the grid with a tenth in reserve: without, one person may decide which step it comes to.
+    scale = up_to_grid(RESERVE * max(policy.factors(leak).values()))
     leak = seepage.measure(model, X, setting.y, noise_scale=scale)
     information = leak.information
     contents = contents_of(information, policy=policy, groups=X[list(setting.groups)], smallest_group=10)
@@ -108,7 +109,7 @@ def published(setting: Setting, X: pd.DataFrame) -> Published:
     shown: tuple[Any, ...] = ()
     if contents is not None:
         both = seepage.compose([leak, Leakage(counted(information, contents))])
-        numbers = contents.values(logarithms(information, contents.attributes)) / NOISE
+        numbers = contents.values(logarithms(information, contents.attributes)) / contents.noise
         shown = contents.attributes, tuple((group.grouping, group.name) for group in contents.groups)
     else:
         both = leak

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks.attack import SETTINGS, attacks, people_of, published
 from seepage.linear.information import Anew
-from seepage.report.count import NOISE, contents_of, counted, logarithms
+from seepage.report.count import contents_of, counted, logarithms
 
 RANDOM = np.random.default_rng(7)
 EVERYBODY = pd.DataFrame(RANDOM.normal([50, 25], [12, 4], (1250, 2)), columns=["age", "bmi"])
@@ -33,7 +33,7 @@ def _moved(leak, contents, changes):
     truth = contents.values(logarithms(leak.information, contents.attributes))
 
     def moved(_, other):
-        return (contents.values(np.log(other.information)) - truth) / NOISE
+        return (contents.values(np.log(other.information)) - truth) / contents.noise
 
     return Anew(leak.information, contents.attributes).each(changes, moved)
 
@@ -89,8 +89,8 @@ def test_the_page_before_and_after_somebody_joined_tells_what_the_second_was_cou
     leak, contents, page = _page(np.arange(1250), WARD)
     for person in (1249, 600):
         before, known, _ = _page(np.delete(np.arange(1250), person), WARD.drop(person))
-        first = known.values(logarithms(before.information, known.attributes)) / NOISE
-        values = contents.values(logarithms(leak.information, contents.attributes)) / NOISE
+        first = known.values(logarithms(before.information, known.attributes)) / known.noise
+        values = contents.values(logarithms(leak.information, contents.attributes)) / contents.noise
         (moved,) = _moved(leak, contents, _steps(leak, [person], SMALL))
         # The first page is the same for every value: in the difference, only the second moves.
         distance = np.linalg.norm((values + moved - first) - (values - first))

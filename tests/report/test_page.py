@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 import seepage
 
-COUNT = 400
+COUNT = 1200
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,8 @@ def test_names_are_shown_and_never_obeyed(reports, edition, form):
 @pytest.mark.parametrize("edition", ["internal", "publishable"])
 def test_pictures_are_valid_xml(reports, edition):
     pictures = re.findall(r"<svg.*?</svg>", reports[edition].html(), re.DOTALL)
-    assert len(pictures) >= 2
+    # What everybody sees has no pictures of people.
+    assert len(pictures) >= 2 if edition == "internal" else not pictures
     for picture in pictures:
         ElementTree.fromstring(picture)
 

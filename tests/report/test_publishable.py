@@ -66,7 +66,7 @@ def test_information_of_the_page_is_that_of_refitting_everything(release):
                 moved.append(_numbers(other))
             slopes = (moved[0] - moved[1]) / (2 * step)
             assert len(slopes) == len(base)
-            expected = np.linalg.norm(slopes) / NOISE
+            expected = np.linalg.norm(slopes / _contents(leak).noise)
             assert page.attributes()[names[i]][person] == pytest.approx(expected, rel=1e-5)
 
 
@@ -119,7 +119,7 @@ def test_the_page_holds_what_was_fixed_beforehand():
     text = report.markdown()
     assert "For 95% of people, no unbiased guess of age is better than about ± " in text
     assert "about as exposed as everyone" in text
-    assert "was told from the truth better than promised" in text
+    assert "tells these from the truth better than promised" in text
     assert "the small ward" not in report.html() + report.json() + text
 
 

@@ -50,10 +50,9 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA.schema)
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_verdict_first(edition):
+def test_verdict_first():
     policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
-    report = _checked(Report.of(LEAK, edition, policy=policy, groups=X["sex"], units={"age": "years"}))
+    report = _checked(Report.of(LEAK, "internal", policy=policy, groups=X["sex"], units={"age": "years"}))
     page = report.html()
     assert page.index("Does not meet the policy") < page.index("In short") < page.index("Attributes")
     assert [judgment.met for judgment in report.document.verdict.judgments] == [True, False]
@@ -207,17 +206,18 @@ def test_people_in_files(tmp_path):
     leak = seepage.measure(model, people.pattern, target="outcome", noise_scale=0.05, ids="person", groups="region")
     memory = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.05)
     policy = seepage.Policy(error_floor={"x0": 0.5}, eta=1.0, quantile=0.99)
-    for edition in EDITIONS:
-        report = _checked(Report.of(leak, edition, policy=policy))
-        other = Report.of(memory, edition, policy=policy, groups=people.frame["region"], prior=None)
-        found, known = report.document, other.document
-        assert [group.name for group in found.groupings[0].groups] == [
-            group.name for group in known.groupings[0].groups
-        ]
-        assert found.eta == known.eta
-        floors = [{e.name: [each.floor for each in e.floors] for e in document.numbers} for document in (found, known)]
-        assert floors[0] == floors[1]
-        assert found.verdict.status == known.verdict.status
+    report = _checked(Report.of(leak, "internal", policy=policy))
+    other = Report.of(memory, "internal", policy=policy, groups=people.frame["region"], prior=None)
+    found, known = report.document, other.document
+    assert [group.name for group in found.groupings[0].groups] == [group.name for group in known.groupings[0].groups]
+    assert found.eta == known.eta
+    floors = [{e.name: [each.floor for each in e.floors] for e in document.numbers} for document in (found, known)]
+    assert floors[0] == floors[1]
+    assert found.verdict.status == known.verdict.status
+    # Derivatives of a page's numbers need all rows at once: of people in files it tells verdicts alone.
+    page = _checked(Report.of(leak, "publishable", policy={"error_floor": {"x0": 1e-6}}))
+    assert page.document.verdict.status == "met"
+    assert not page.document.numbers_told
     internal = Report.of(leak, "internal")
     assert len(internal.document.exposed) == 10
     with pytest.raises(seepage.UnansweredError, match="output="):
@@ -254,7 +254,7 @@ def test_a_model_card_gets_a_section():
     assert report.to_model_card(card) is card
     text = card.render()
     assert "# Privacy of the training data" in text
-    assert "Meets the policy for 95% of people" in text
+    assert "Meets the policy" in text
     assert "most exposed people\n" not in text
     with pytest.raises(seepage.InputError, match=r"needs a skops\.card\.Card, not dict"):
         report.to_model_card({})
@@ -308,18 +308,18 @@ def test_a_million_people_take_seconds_and_little_room():
     groups = random.choice(["north", "south", "east"], len(rows))
     for edition in EDITIONS:
         start = time.process_time()
-        report = Report.of(leak, edition, groups=groups, policy=seepage.Policy(eta=1.0))
+        report = Report.of(leak, edition, groups=groups, policy=seepage.Policy(error_floor={"x0": 0.1}))
         assert len(report.html().encode()) < 1e6
         assert len(report.json()) < 1e6
-        assert time.process_time() - start < 5
+        # A page for everybody is counted, number by number, and attacked.
+        assert time.process_time() - start < (5 if edition == "internal" else 120)
 
 
 def test_the_schema_ships_with_the_package():
     assert SCHEMA_FILE.parent == Path(seepage.report.__file__).parent
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_what_cannot_be_found_is_said(edition):
+def test_what_cannot_be_found_is_said():
     """Most people are kinds of their own: without their record nothing decides the coefficient of their kind."""
     random = np.random.default_rng(0)
     kind = np.concatenate([np.repeat(["a", "b"], 30), [f"only {i}" for i in range(120)]])
@@ -329,10 +329,12 @@ def test_what_cannot_be_found_is_said(edition):
     model = make_pipeline(encode, LinearRegression()).fit(people, target)
     leak = seepage.measure(model, people, target, noise_scale=0.5)
     with pytest.warns(RuntimeWarning, match="another kind of 120 of 180 people"):
-        report = _checked(Report.of(leak, edition, policy=seepage.Policy(success_rate={"kind": 0.6})))
+        report = _checked(Report.of(leak, "internal", policy=seepage.Policy(success_rate={"kind": 0.6})))
     (entry,) = report.document.categories
     reason = silence_sentence(entry.silence, report.document)
-    assert ("could not be refitted" in reason) == (edition == "internal")
+    assert "could not be refitted" in reason
+    with pytest.raises(seepage.UnansweredError, match="counts as missed"):
+        Report.of(leak, "publishable", policy=seepage.Policy(success_rate={"kind": 0.6}))
     assert report.document.verdict.status == "withheld"
     assert reason in unescape(report.html())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from seepage.pages import _words as words
 from seepage.pages._html import Content, Html, stylesheet, tag, together
 
+_MOST_COLUMNS = 4
 _STYLE = Path(__file__).with_name("page.css")
 
 
@@ -52,8 +53,19 @@ def terms(pairs: Iterable[tuple[str, str]]) -> Html:
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Content]]) -> Html:
-    """Return a table; the first cell of a row says what the row is about."""
+    """Return a table; the first cell of a row says what the row is about.
+
+    On a narrow screen the cells of many columns stand below each other, each beside its head.
+    """
+    many = len(heads) > _MOST_COLUMNS
     head = tag("tr", (tag("th", each, scope="col") for each in heads))
-    body = (tag("tr", tag("th", first, scope="row"), (tag("td", each) for each in rest)) for first, *rest in rows)
+    body = (
+        tag(
+            "tr",
+            tag("th", first, scope="row"),
+            (tag("td", each, data_head=name if many else None) for name, each in zip(heads[1:], rest, strict=True)),
+        )
+        for first, *rest in rows
+    )
     inner = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", body))
-    return tag("div", inner, class_="wide", tabindex="0", role="region", aria_label=caption)
+    return tag("div", inner, class_="wide many" if many else "wide", tabindex="0", role="region", aria_label=caption)

@@ -13,7 +13,7 @@ from seepage._amounts import on_grid
 from seepage._errors import InputError
 from seepage._facts import Assumption, Number, Origin, given, public
 from seepage._version import __version__
-from seepage.leakage import Information, Leakage, check_names, deviations
+from seepage.leakage import Information, Leakage, check_names, deviations, groupings
 from seepage.meaning import van_trees_floor, variance_left
 from seepage.report._document import (
     CREATED,
@@ -67,6 +67,9 @@ def build_page(leak: Leakage, smallest_group: int, asked: Question) -> Page:
             'prior="data" is a number about the data, and one extreme person\'s, perhaps. State what is known '
             'beforehand, such as prior={"age": 300.0} (a variance), or ask for the "internal" edition.'
         )
+    # Groups that are not there are refused, whatever the page holds.
+    for _ in groupings(information, asked.groups):
+        pass
     before = {name: given(deviation) for name, deviation in deviations(information, asked.prior).items()}
     contents = contents_of(information, policy=asked.policy, groups=asked.groups, smallest_group=smallest_group)
     page, told = None, None

@@ -3,7 +3,7 @@
 The best attacker knows everything but one value of one person, recomputes model and page for each candidate, and knows
 the noise. Two candidates are then as far apart as two Gaussian vectors: in units of the noise,
 
-    d^2 = |theta(c) - theta(x)|^2 over Sigma  +  sum_s (F_s(c) - F_s(x))^2 / tau^2,
+    d^2 = |theta(c) - theta(x)|^2 over Sigma  +  sum_s (F_s(c) - F_s(x))^2 / tau_s^2,
 
 and a promise that no unbiased guess of the attribute is better than +- f, for anybody, allows d up to |c - x| / f.
 People are refitted exactly. A candidate with which the policy would be missed could be told from the truth with
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from seepage._errors import PolicyError
 from seepage.leakage import Leakage
 from seepage.linear.information import Anew, Change, Changed, LinearInformation
-from seepage.report.count._contents import NOISE, Contents
+from seepage.report.count._contents import Contents
 from seepage.report.count._information import PageInformation, logarithms
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _moved(contents: Contents, names: tuple[str, ...], truth: Array, change: Cha
     """Return how far the page's numbers move, in units of their noise."""
     shown = [names.index(each) for each in contents.attributes]
     values = contents.regrouped(*change).values(np.log(other.information[:, shown]))
-    return float(np.linalg.norm(values - truth)) / NOISE
+    return float(np.linalg.norm((values - truth) / contents.noise))
 
 
 def _check_verdict(

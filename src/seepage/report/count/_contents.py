@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 
 NOISE = 0.35
 """The standard deviation of the noise on every logarithm: a factor of 1.4 either way, half a step of the 1-2-5 grid."""
+RATIO_NOISE = 0.15
+"""That of a group beside everyone: one just as exposed is said to be twice or half so on one page in fifty."""
 FEWEST = 1000
 """With fewer people a page of numbers would eat the promise of the model, and there are verdicts alone."""
 SHARES = (0.5, 0.8, 0.95)
@@ -84,6 +86,13 @@ class Contents:
                 )
             found += [Group(grouping, str(names[i]), place == i) for i in large]
         return tuple(found)
+
+    @cached_property
+    def noise(self) -> Array:
+        """The standard deviation of the noise on each number, in the order of `values`."""
+        floors, groups = len(SHARES) * len(self.attributes), len(self.groups)
+        ratios = groups if self.attributes else 0
+        return np.concatenate([np.full(floors, NOISE), np.full(ratios, RATIO_NOISE), np.full(groups, NOISE)])
 
     def values(self, logs: Array) -> Array:
         """Return the numbers, on the log scale: floors by attribute and share, then each group's exposure and count.

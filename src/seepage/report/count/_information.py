@@ -1,7 +1,7 @@
 """What a page's numbers tell about each person, to be composed with what the model tells.
 
-Numbers F_s with independent noise of deviation tau carry the information  sum_s (dF_s/dx)(dF_s/dx)^T / tau^2  about a
-person's values (eq. 7.5), whether or not the person is among those whom a number is the mean over.
+Numbers F_s with independent noise of deviation tau_s carry the information  sum_s (dF_s/dx)(dF_s/dx)^T / tau_s^2
+about a person's values (eq. 7.5), whether or not the person is among those whom a number is the mean over.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information import LinearInformation, LogInformation
 from seepage.linear.rows import in_threads
 from seepage.meaning import Guarantee
-from seepage.report.count._contents import NOISE, Contents
+from seepage.report.count._contents import NOISE, RATIO_NOISE, Contents
 
 Array = NDArray[np.float64]
 
@@ -110,16 +110,16 @@ def counted(model: LinearInformation, contents: Contents) -> PageInformation:
     seen = [statistic.seen(rows.read(span)) for span in spans]
     coordinates = [_coordinate(model, name) for name in contents.attributes]
 
-    def squares(number: tuple[tuple[int, ...], Array]) -> Array:
-        about, weights = number
+    def squares(number: tuple[tuple[tuple[int, ...], Array], float]) -> Array:
+        (about, weights), noise = number
         chosen = [coordinates[i] for i in about]
         parts = [weights[span] for span in spans]
         through = statistic.through_fit(seen, chosen, parts)
         moved = [statistic.derivatives(each, chosen, part, through) for each, part in zip(seen, parts, strict=True)]
-        return np.concatenate(moved) ** 2
+        return np.square(np.concatenate(moved) / noise)
 
     total = np.zeros((model.count, model.geometry.values))
-    for part in in_threads(squares, contents.weights(logs)):
+    for part in in_threads(squares, list(zip(contents.weights(logs), contents.noise.tolist(), strict=False))):
         total += part
     for i, column in enumerate(model.columns):
         if column in rows.missing:
@@ -134,16 +134,18 @@ def counted(model: LinearInformation, contents: Contents) -> PageInformation:
         assumptions=(
             Assumption(
                 "page",
-                "{numbers} numbers about the data are published once, each with noise of {noise} on the log scale.",
+                "{numbers} numbers about the data are published once, with noise of {noise} on the log scale, and of "
+                "{ratio} where groups are compared.",
                 {
-                    "numbers": public(len(contents.values(logs)), "g"),
+                    "numbers": public(len(contents.noise), "g"),
                     "noise": public(NOISE, "g"),
+                    "ratio": public(RATIO_NOISE, "g"),
                 },
             ),
         ),
         noise=None,
         model=model,
-        squares=total / NOISE**2,
+        squares=total,
     )
 
 

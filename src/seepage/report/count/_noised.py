@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._noise import GaussianNoise
-from seepage.report.count._contents import NOISE, SHARES, Contents
+from seepage.report.count._contents import SHARES, Contents
 
 Array = NDArray[np.float64]
 
@@ -44,7 +44,8 @@ def noised(contents: Contents, values: Array) -> Noised:
     # Imported here: whoever reads a report needs no scikit-learn.
     from seepage.release.noising import drawn
 
-    found = drawn(values, GaussianNoise(scale=NOISE)).tolist()
+    # In units of the noise its scale is one; going back is post-processing.
+    found = (contents.noise * drawn(values / contents.noise, GaussianNoise(scale=1.0))).tolist()
     size, groups = len(SHARES), contents.groups
     floors = {
         # What holds for more people is not more: putting noised numbers in order is free.

@@ -8,7 +8,7 @@ from seepage.report.write._amounts import floor
 _CERTAIN = 0.995
 VERDICTS_ALONE = (
     "This page holds the verdict alone. Numbers about the data are told of 1,000 people or more, measured in memory, "
-    "where no target is about a category: of fewer people they would say too much about one."
+    "where no target is about a category; of fewer people, numbers would say too much about one."
 )
 
 

@@ -35,7 +35,7 @@ def markdown(document: Document, *, heading: bool) -> str:
         *map(_exposures, document.exposures),
         _utility(document),
         _exposed(document),
-        "## What the numbers mean",
+        "## What the numbers mean" if meanings(document) else "",
         _list(f"**{_plain(term)}**: {_plain(text)}" for term, text in meanings(document)),
         "## What they take for granted",
         _list(map(_plain, assumption_sentences(document))),

@@ -18,8 +18,9 @@ _SEVERAL = " Of several values, such as those of an image, it is the error per v
 def meanings(document: Document) -> list[tuple[str, str]]:
     """Return terms and what they mean in words that need no mathematics, those that the report uses."""
     told = any(entry.floors for entry in document.numbers)
+    asked = any(each.target.kind == "error_floor" for each in document.verdict.judgments)
     shown = {
-        "error_floor": _error_floor(document) if told else None,
+        "error_floor": _error_floor(document) if told else "" if asked else None,
         "variance_left": "" if any(entry.deviation is not None for entry in document.numbers) else None,
         "success_rate": "" if any(entry.rates for entry in document.categories) else None,
         "eta": None if document.eta is None else "",
@@ -57,13 +58,13 @@ def handling(document: Document) -> str:
         factor, size = exp(document.page_noise.value), number(document.smallest_group.value)
         said.append(
             f"Numbers about the data are means over at least {size} people, off by a factor of about {factor:.2g} "
-            "either way through noise drawn once by OpenDP, and rounded to 1, 2, 5, 10, 20, ..."
+            "either way (groups by less) through noise drawn once by OpenDP, and rounded to 1, 2, 5, 10, 20, ..."
         )
     if document.trials is not None:
         people, values = (f"{each.value:,.0f}" for each in (document.trials.people, document.trials.values))
         said.append(
             f"Before it was written, model and page were attacked with exact refits for {people} people and {values} "
-            "other values: none was told from the truth better than promised."
+            "other values of theirs: no attacker tells these from the truth better than promised."
         )
     return " ".join(said)
 

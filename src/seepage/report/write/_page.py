@@ -43,7 +43,7 @@ def _article(document: Document, level: int) -> Html:
         *((f"Groups by {name(each.name)}", _exposures(each)) for each in document.exposures),
         ("People", _people(document, mark)),
         ("What the noise costs", _utility(document)),
-        ("What the numbers mean", pages.terms(meanings(document))),
+        ("What the numbers mean", pages.terms(found) if (found := meanings(document)) else None),
         ("What they take for granted", bullets(assumption_sentences(document))),
         ("Where this comes from", together(pages.terms(facts(document)), _left_out(document))),
     ]
@@ -123,10 +123,7 @@ def _silent(document: Document) -> list[Html]:
         if entry.silence is not None:
             silent.setdefault(silence_sentence(entry.silence, document), []).append(name(entry.name))
     return [
-        paragraph(
-            f"Attributes of which nothing else is told: {', '.join(names[:8])}"
-            f"{', …' if len(names) > 8 else ''}. {reason}"
-        )
+        paragraph(f"Attributes without numbers here: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}. {reason}")
         for reason, names in silent.items()
     ]
 

@@ -11,6 +11,8 @@ _LEFT = 170
 _RIGHT = 24
 _ROW = 46
 _MOST_ROWS = 9
+# On a narrow screen letters are larger beside the picture, which is as wide as the screen.
+_LONGEST_NAME = 18
 _MOST_ATTRIBUTES = 16
 
 
@@ -54,7 +56,7 @@ def ridges(rows: Sequence[tuple[str, Spread]], identifier: str, title: str) -> H
     for i, (each, eta, bars) in enumerate(drawn):
         floor_line = base + _ROW * (i + 1)
         parts.append(_outline(bars, across, floor_line))
-        parts.append(_text(_LEFT - 12, floor_line - 16, name(each, 24), anchor="end"))
+        parts.append(_text(_LEFT - 12, floor_line - 20, name(each, _LONGEST_NAME), anchor="end"))
         parts.append(_text(_LEFT - 12, floor_line - 3, f"{eta.count.value:,.0f} people", anchor="end", kind="small"))
         if eta.median is not None and eta.median.value > 0:
             x = min(max(across(eta.median.value), _LEFT), _WIDTH - _RIGHT)
@@ -117,14 +119,14 @@ def left_over(entries: Sequence[NumberAttribute], identifier: str) -> Html | Non
     for i, (each, shares) in enumerate(drawn):
         y = top + row * (i + 0.5)
         ends = [across(left) for _, left in shares]
-        parts.append(_text(_LEFT - 12, y + 4, name(each, 24), anchor="end"))
+        parts.append(_text(_LEFT - 12, y + 4, name(each, _LONGEST_NAME), anchor="end"))
         parts.append(_line(min(ends), y, max(ends), y, "span"))
         parts += [_mark(j, len(shares), x, y) for j, x in enumerate(ends)]
-    x = float(_LEFT)
+    x = 12.0
     for j, (share, _) in enumerate(drawn[0][1]):
         label = _whom(share)
         parts += [_mark(j, len(drawn[0][1]), x, 10), _text(x + 10, 14, label, kind="tick")]
-        x += 36 + 6.2 * len(label)
+        x += 36 + 8.4 * len(label)
     label = "share of the variance that is left (100%: the release says nothing)"
     parts.append(_text(_WIDTH - _RIGHT, bottom + 34, label, anchor="end", kind="tick"))
     description = "; ".join(f"{name(each, 40)}: {percent(shares[-1][1])} left" for each, shares in drawn)

@@ -39,7 +39,7 @@ def silence_sentence(silence: Silence, document: Document) -> str:
     return {
         "slow": f"Exact refits for {document.people.value:,.0f} people take a while: ask with categories=[...].",
         "unanswered": silence.reason or "This could not be found.",
-        "verdicts": "This page tells verdicts alone about them.",
+        "verdicts": "Of these, the page tells the verdict alone.",
     }[silence.kind]
 
 
