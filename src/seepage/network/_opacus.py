@@ -38,7 +38,7 @@ class Visitor(Protocol):
     def steps(self) -> int: ...
     def _draw(self, rows: Any) -> None: ...
     def _visit(self) -> None: ...
-    def _check(self, rows: list[int]) -> bool: ...
+    def _check(self, rows: list[int]) -> None: ...
     def _publish(self, mechanism: Mechanism, sampling: str) -> None: ...
 
 
@@ -225,12 +225,17 @@ class Attachment:
         state = (modes, accountant._stretches.at(accountant.steps))
         if state == self._checked or trained.count == 0 or not self._drawn:
             return
+        known = accountant._known
         with _checks.undisturbed(0):
             accountant._probe.carrier.follow(accountant.model)
-            fetch = accountant._records.fetch
-            random = accountant._check(self._drawn[-1][:2])
-            accountant._known.low_precision |= _checks.check_gradients(
-                accountant._probe, trained, self._drawn[::-1], fetch, random
+            if self._checked is None or self._checked[0] != modes:
+                accountant._check(self._drawn[-1][:2])
+            known.low_precision |= _checks.check_gradients(
+                accountant._probe,
+                trained,
+                self._drawn[::-1],
+                accountant._records.fetch,
+                known.random_data or known.random_network,
             )
         self._checked = state
         self._drawn = []

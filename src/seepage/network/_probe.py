@@ -88,7 +88,7 @@ class Probe:
             return value if move is None else move(name, value)
 
         with torch.enable_grad(), self.carrier.moving(shifted, 1):
-            trained = {k: p.detach().clone().requires_grad_() for k, p in self.carrier.trained.items()}
+            trained = {k: p.detach().requires_grad_() for k, p in self.carrier.trained.items()}
             losses = self._example_losses(self._called(trained), batch, 1, shifted)
             found = torch.autograd.grad(losses.sum(), list(trained.values()), materialize_grads=True)
         return torch.cat([g.detach().flatten() for g in found])
