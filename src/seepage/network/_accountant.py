@@ -527,7 +527,8 @@ class FisherAccountant:
                 )
                 like = next(iter(self._probe.carrier.trained.values()))
                 basis = self._sketch.directions(int(values), like)
-                self._sketch.insert(rows, sketch_rows(self._probe, batch, basis, mechanism))
+                with _checks.undisturbed():
+                    self._sketch.insert(rows, sketch_rows(self._probe, batch, basis, mechanism, self._seed + step))
         self._pending.clear()
         self._scheduled.pop(step, None)
         if self._history and self._history[-1][:2] == (mechanism, sampling):

@@ -191,7 +191,6 @@ def _compare(probe: Probe, one: Any, width: float, seed: int) -> tuple[float, fl
     with undisturbed(seed):
         squared, _, moved = probe.products(one, direct)[:, 0].tolist()
 
-
     def side(sign: float) -> Tensor:
         with undisturbed(seed):
             return probe.gradient(one, lambda name, values: values + sign * width * direct(name, values)).double()

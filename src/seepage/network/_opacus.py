@@ -33,6 +33,7 @@ class Visitor(Protocol):
     _visited: Any
     _known: Any
     _stretches: Any
+    _batches: int
 
     @property
     def steps(self) -> int: ...
@@ -75,7 +76,7 @@ def attach(
             sample_empty_shapes=[(0, *shape_safe(x)) for x in first],
             dtypes=[dtype_safe(x) for x in first],
         )
-    attachment = Attachment(accountant, engine, module, optimizer, rate, sampling, options)
+    attachment = Attachment(accountant, engine, module, optimizer, loader, rate, sampling, options)
     return attachment, (module, optimizer, *criterion, overheard(loader, collate, attachment.draw))
 
 
@@ -116,6 +117,11 @@ def _check(
             f"Opacus's clipping={options['clipping']!r} cannot be accounted for: use the flat one, which bounds the "
             "norm of an example's whole gradient."
         )
+    if options.get("rand_on_empty"):
+        raise UnsupportedError(
+            "rand_on_empty=True trains on made-up records where nobody is drawn, and secret sampling then hides people "
+            "among them otherwise than among nobody. Leave it out: steps of nobody are accounted for."
+        )
     if not options.get("batch_first", True):
         raise UnsupportedError("batch_first=False is not supported: the first axis must be the examples.")
     _checks.check_optimizer(model, optimizer)
@@ -143,12 +149,13 @@ class Attachment:
         engine: Any,
         module: Any,
         optimizer: Any,
+        loader: Any,
         rate: float | None,
         sampling: str,
         options: dict[str, Any],
     ) -> None:
         self.accountant, self.engine, self.module, self.optimizer = accountant, engine, module, optimizer
-        self.rate, self.sampling = rate, sampling
+        self.loader, self.rate, self.sampling = loader, rate, sampling
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
@@ -192,6 +199,7 @@ class Attachment:
     def _step(self, optimizer: Any) -> None:
         """Opacus is about to change the weights: look at them, and at how."""
         mechanism = self._mechanism()
+        self._check_drawn()
         self._compare()
         if self._before is not None:
             self._before(optimizer if self.accountant.clipping == "hard" else _Widened(optimizer))
@@ -215,6 +223,16 @@ class Attachment:
             raise InputError(
                 f"Opacus books a sampling rate of {booked:.6g}, but batches are drawn with {real:.6g}: one of them is "
                 "wrong. Do not change the sampler after attach."
+            )
+
+    def _check_drawn(self) -> None:
+        """Refuse a step that adds up several secret batches which Opacus takes for one."""
+        ahead = self.loader.num_workers * (self.loader.prefetch_factor or 0)
+        skipped = getattr(self.optimizer, "_is_last_step_skipped", False)
+        if self.rate is not None and skipped and self.accountant._batches > self.accountant.steps + 1 + ahead:
+            raise UnsupportedError(
+                "A step adds up several batches, each drawn anew, with signal_skip_step: Opacus books the rate of one. "
+                "Use BatchMemoryManager to split a batch, or accumulate gradients (allow_grad_accumulation)."
             )
 
     def _compare(self) -> None:
