@@ -34,8 +34,8 @@ Tensor = torch.Tensor
 Rows = NDArray[np.int64]
 # Of a sketch, if nobody says otherwise.
 _RANK = 8
-# People visited at once, at most, if nobody says otherwise.
-_TOGETHER = 256
+# Numbers that layers put out in one visit, at most, where it holds more than half a batch of training.
+_HELD = 2**21
 # The share of people, and how many at least, who are visited twice in each stretch from the third on.
 _MOST, _LEAST = 0.01, 10
 
@@ -76,7 +76,8 @@ class FisherAccountant:
         How training runs a batch, if not as ``model(*inputs)`` for batches ``(*inputs, target)``: given the network and
         a batch, return the output and the target, which the loss is given.
     batch_size : int, optional
-        People visited at once: memory and speed only. Half a batch of training by default.
+        People visited at once: memory and speed only. By default as many as are in a batch of training, or half as many
+        where the network's layers put out a lot.
     seed : int, optional
         Of visits and directions.
 
@@ -126,7 +127,7 @@ class FisherAccountant:
             raise InputError(f"spectrum must be True, False or the rank of a sketch, not {spectrum!r}.")
         self.model, self.loss, self.clipping, self.label = model, loss, clipping, label
         self.sweeps, self.probes = sweeps, probes
-        self._together = batch_size
+        self._batch_size, self._together = batch_size, batch_size or 1
         self._probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private")
         self._known = Circumstances(kinks=_layers.kinked(model))
         _layers.warn_of_kinks(self._known.kinks)
@@ -459,13 +460,19 @@ class FisherAccountant:
         self._aimed = self._generator.get_state()
         with _checks.undisturbed(self._seed + step):
             modes = self._probe.carrier.follow(self.model)
-            if self._by_hand and (fresh or modes != self._modes):
+            if self._by_hand and modes != self._modes:
                 self._check(self._visited[:2].tolist())
             self._modes = modes
             for part in due:
-                for rows in split(part, self._together or len(part)):
+                for rows in split(part, self._at_once):
                     for alike, batch in self._records.alike(rows):
                         self._pending.append((alike, batch, self._probed(alike, batch)))
+
+    @property
+    def _at_once(self) -> int:
+        """How many people fit into one pass: training has a batch in memory, and a visit carries directions as well."""
+        fit = _HELD // max(1, self._probe.carrier.held)
+        return self._batch_size or min(self._together, max(fit, -(-self._together // 2)))
 
     def _probed(self, rows: Rows, batch: Any) -> list[Tensor]:
         """Return the three numbers of each of these people, for each direction of each group."""
@@ -485,8 +492,8 @@ class FisherAccountant:
             _layers.warn_of_kinks(kinks)
         return found
 
-    def _check(self, rows: list[int]) -> bool:
-        """Compare a few people's gradients and derivatives with plain ones; return whether the network is random."""
+    def _check(self, rows: list[int]) -> None:
+        """Compare a few people's gradients and derivatives with plain ones."""
         assert self._records is not None
         fetch, probe = self._records.fetch, self._probe
         ones = [fetch([row]) for row in rows]
@@ -498,7 +505,6 @@ class FisherAccountant:
                 _checks.check_alone(probe, batch, fetch([int(together[0])]))
         _checks.check_tangents(self.model, probe, ones, self._known.random_network)
         probe.carrier.follow(self.model)
-        return self._known.random_data or self._known.random_network
 
     def _publish(self, mechanism: Mechanism, sampling: str) -> None:
         """Enter what the last visits found: the step at those weights has now been taken this way."""
@@ -521,7 +527,8 @@ class FisherAccountant:
                 )
                 like = next(iter(self._probe.carrier.trained.values()))
                 basis = self._sketch.directions(int(values), like)
-                self._sketch.insert(rows, sketch_rows(self._probe, batch, basis, mechanism))
+                with _checks.undisturbed():
+                    self._sketch.insert(rows, sketch_rows(self._probe, batch, basis, mechanism, self._seed + step))
         self._pending.clear()
         self._scheduled.pop(step, None)
         if self._history and self._history[-1][:2] == (mechanism, sampling):
@@ -532,8 +539,8 @@ class FisherAccountant:
     def _begin(self, dataset: Any, steps: int, collate: Collate | None, batch: float) -> None:
         self._records = Records(dataset, collate, lambda: next(iter(self.model.parameters())).device)
         self._stretches = Stretches(steps, self.sweeps)
-        if self._together is None:
-            self._together = max(1, min(_TOGETHER, round(batch / 2)))
+        if self._batch_size is None:
+            self._together = max(1, round(batch))
         passes = self.probes * len(self._directions.names)
         plan = Plan(len(self._visited), min(self.sweeps, steps), passes, steps, batch, 0)
         print(plan, file=sys.stderr)
@@ -541,7 +548,6 @@ class FisherAccountant:
     def _schedule(self, stretch: int) -> None:
         """Plan who is visited when in a stretch; from the third on, those who seem most exposed twice."""
         assert self._stretches is not None
-        assert self._together is not None
         # Each rank of a distributed run visits people of its own: the weights are the same everywhere.
         rank, ranks = (0, 1) if self._attachment is None else (self._attachment.rank, self._attachment.ranks)
         mine = self._visited[rank::ranks]

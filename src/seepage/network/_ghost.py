@@ -22,7 +22,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.utils import _pytree as pytree
 
 from seepage._errors import UnsupportedError
-from seepage.network._composites import Composites
+from seepage.network._composites import Composites, Normalize
 from seepage.network._layers import is_convolution, is_embedding, is_linear, is_norm
 
 Tensor = torch.Tensor
@@ -267,7 +267,8 @@ def _of_norm(call: Call, back: Moving) -> dict[str, Moving]:
         def collected(value: Tensor) -> Tensor:
             return value.flatten(2).sum(2) if value.dim() > 2 else value
 
-    a, a_moving = _normalized(x.reshape(rows), x_moving.reshape(rows), unit.eps)
+    a, inverse = Normalize.forward(x.reshape(rows), unit.eps)
+    a_moving = Normalize.moved(a, inverse, x_moving.reshape(rows))[0]
     a, a_moving = a.reshape(x.shape), a_moving.reshape(x.shape)
     found: dict[str, Moving] = {}
     if "weight" in call.parameters:
@@ -275,14 +276,6 @@ def _of_norm(call: Call, back: Moving) -> dict[str, Moving]:
     if "bias" in call.parameters:
         found["bias"] = (collected(back[0]), collected(back[1]))
     return found
-
-
-def _normalized(rows: Tensor, moving: Tensor, eps: float) -> Moving:
-    """Subtract the mean of each row and divide by its deviation; a' = (x' - mean x' - a mean(a x')) / deviation."""
-    deviation = (rows.var(1, unbiased=False, keepdim=True) + eps).sqrt()
-    a = (rows - rows.mean(1, keepdim=True)) / deviation
-    spread = (a * moving).mean(1, keepdim=True)
-    return a, (moving - moving.mean(1, keepdim=True) - a * spread) / deviation
 
 
 def _of_anything(call: Call, back: Moving) -> dict[str, Moving]:

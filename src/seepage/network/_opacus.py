@@ -33,12 +33,13 @@ class Visitor(Protocol):
     _visited: Any
     _known: Any
     _stretches: Any
+    _batches: int
 
     @property
     def steps(self) -> int: ...
     def _draw(self, rows: Any) -> None: ...
     def _visit(self) -> None: ...
-    def _check(self, rows: list[int]) -> bool: ...
+    def _check(self, rows: list[int]) -> None: ...
     def _publish(self, mechanism: Mechanism, sampling: str) -> None: ...
 
 
@@ -75,7 +76,7 @@ def attach(
             sample_empty_shapes=[(0, *shape_safe(x)) for x in first],
             dtypes=[dtype_safe(x) for x in first],
         )
-    attachment = Attachment(accountant, engine, module, optimizer, rate, sampling, options)
+    attachment = Attachment(accountant, engine, module, optimizer, loader, rate, sampling, options)
     return attachment, (module, optimizer, *criterion, overheard(loader, collate, attachment.draw))
 
 
@@ -116,6 +117,11 @@ def _check(
             f"Opacus's clipping={options['clipping']!r} cannot be accounted for: use the flat one, which bounds the "
             "norm of an example's whole gradient."
         )
+    if options.get("rand_on_empty"):
+        raise UnsupportedError(
+            "rand_on_empty=True trains on made-up records where nobody is drawn, and secret sampling then hides people "
+            "among them otherwise than among nobody. Leave it out: steps of nobody are accounted for."
+        )
     if not options.get("batch_first", True):
         raise UnsupportedError("batch_first=False is not supported: the first axis must be the examples.")
     _checks.check_optimizer(model, optimizer)
@@ -143,12 +149,13 @@ class Attachment:
         engine: Any,
         module: Any,
         optimizer: Any,
+        loader: Any,
         rate: float | None,
         sampling: str,
         options: dict[str, Any],
     ) -> None:
         self.accountant, self.engine, self.module, self.optimizer = accountant, engine, module, optimizer
-        self.rate, self.sampling = rate, sampling
+        self.loader, self.rate, self.sampling = loader, rate, sampling
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
@@ -192,6 +199,7 @@ class Attachment:
     def _step(self, optimizer: Any) -> None:
         """Opacus is about to change the weights: look at them, and at how."""
         mechanism = self._mechanism()
+        self._check_drawn()
         self._compare()
         if self._before is not None:
             self._before(optimizer if self.accountant.clipping == "hard" else _Widened(optimizer))
@@ -217,6 +225,16 @@ class Attachment:
                 "wrong. Do not change the sampler after attach."
             )
 
+    def _check_drawn(self) -> None:
+        """Refuse a step that adds up several secret batches which Opacus takes for one."""
+        ahead = self.loader.num_workers * (self.loader.prefetch_factor or 0)
+        skipped = getattr(self.optimizer, "_is_last_step_skipped", False)
+        if self.rate is not None and skipped and self.accountant._batches > self.accountant.steps + 1 + ahead:
+            raise UnsupportedError(
+                "A step adds up several batches, each drawn anew, with signal_skip_step: Opacus books the rate of one. "
+                "Use BatchMemoryManager to split a batch, or accumulate gradients (allow_grad_accumulation)."
+            )
+
     def _compare(self) -> None:
         """See whether this is the training that was described, at the first step and whenever something changed."""
         trained = self._trained()
@@ -225,12 +243,17 @@ class Attachment:
         state = (modes, accountant._stretches.at(accountant.steps))
         if state == self._checked or trained.count == 0 or not self._drawn:
             return
+        known = accountant._known
         with _checks.undisturbed(0):
             accountant._probe.carrier.follow(accountant.model)
-            fetch = accountant._records.fetch
-            random = accountant._check(self._drawn[-1][:2])
-            accountant._known.low_precision |= _checks.check_gradients(
-                accountant._probe, trained, self._drawn[::-1], fetch, random
+            if self._checked is None or self._checked[0] != modes:
+                accountant._check(self._drawn[-1][:2])
+            known.low_precision |= _checks.check_gradients(
+                accountant._probe,
+                trained,
+                self._drawn[::-1],
+                accountant._records.fetch,
+                known.random_data or known.random_network,
             )
         self._checked = state
         self._drawn = []

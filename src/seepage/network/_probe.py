@@ -10,6 +10,7 @@ from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, jvp, vmap
 from torch.utils import _pytree as pytree
+from torch.utils.checkpoint import CheckpointError
 
 from seepage._errors import InputError, UnsupportedError
 from seepage.network._composites import Composites
@@ -88,9 +89,15 @@ class Probe:
             return value if move is None else move(name, value)
 
         with torch.enable_grad(), self.carrier.moving(shifted, 1):
-            trained = {k: p.detach().clone().requires_grad_() for k, p in self.carrier.trained.items()}
+            trained = {k: p.detach().requires_grad_() for k, p in self.carrier.trained.items()}
             losses = self._example_losses(self._called(trained), batch, 1, shifted)
-            found = torch.autograd.grad(losses.sum(), list(trained.values()), materialize_grads=True)
+            try:
+                found = torch.autograd.grad(losses.sum(), list(trained.values()), materialize_grads=True)
+            except CheckpointError:
+                raise UnsupportedError(
+                    "The network runs layers again in the backward pass (torch.utils.checkpoint), which Opacus does "
+                    "not train either. Turn it off: it saves memory only."
+                ) from None
         return torch.cat([g.detach().flatten() for g in found])
 
     def _called(self, values: Mapping[str, Tensor]) -> Callable[..., Any]:

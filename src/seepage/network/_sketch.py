@@ -110,13 +110,15 @@ def _nystrom(table: Tensor, basis: Tensor) -> tuple[Array, Array]:
     return eigenvalues[:, -1].numpy(), eigenvalues.sum(1).numpy()
 
 
-def sketch_rows(probe: Probe, batch: Any, basis: Tensor, mechanism: Mechanism) -> Tensor:
-    """Return M_t Omega of each person of a batch, shape (n, values, rank)."""
+def sketch_rows(probe: Probe, batch: Any, basis: Tensor, mechanism: Mechanism, seed: int) -> Tensor:
+    """Return M_t Omega of each person of a batch, shape (n, values, rank); `seed` is that of dropout."""
     one = probe.functional(batch)
     (name,) = one.shapes
     size = sum(p.numel() for p in probe.carrier.trained.values())
 
     def published(values: Tensor, own: list[Tensor]) -> Tensor:
+        # The matrix is that of one network: dropout must draw the same each time.
+        torch.manual_seed(seed)
         gradient = one.gradient({name: values.view(one.shapes[name])}, own)
         return gradient * mechanism.rule.factor(gradient.norm())
 
@@ -127,7 +129,7 @@ def sketch_rows(probe: Probe, batch: Any, basis: Tensor, mechanism: Mechanism) -
         def column(direction: Tensor) -> Tensor:
             return jvp(lambda values: published(values, own), (still,), (direction,))[1]
 
-        weighted = _weighted(value, vmap(column, in_dims=1, out_dims=1)(basis), mechanism)
+        weighted = _weighted(value, vmap(column, in_dims=1, out_dims=1, randomness="same")(basis), mechanism)
         return vmap(lambda u: pull(u)[0], in_dims=1, out_dims=1)(weighted)
 
     chunk = max(1, _SCRATCH // (size * basis.shape[1]))

@@ -58,6 +58,8 @@ class Carrier:
         self.trained = {name: p for name, p in self.network.named_parameters() if p.requires_grad}
         self.kinks: set[str] = set()
         """The functions without a derivative everywhere that the network has called."""
+        self.held = 0
+        """How many numbers the layers put out for each person, in the last pass."""
         self._move: Move | None = None
         self._tapped: Callable[[Call, Tensor], Tensor] | None = None
         self._count = 0
@@ -103,6 +105,7 @@ class Carrier:
 
         `losses` runs the network that it is given and returns the loss of each example.
         """
+        self.held = 0
         calls: list[Call] = []
         waiting: dict[int, Moving] = {}
         uses: Counter[nn.Parameter] = Counter()
@@ -115,6 +118,7 @@ class Carrier:
                 output = _Source.apply(output, anchors[0])
             index = len(calls)
             calls.append(call)
+            self.held += output[0].numel()
             uses.update(call.parameters.values())
             output.register_hook(lambda back: came_back(index, back))
             return output

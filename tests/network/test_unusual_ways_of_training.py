@@ -1,0 +1,315 @@
+"""Ways of training that few use: a visit finds what finite differences find, or the way is refused."""
+
+import differences
+import numpy as np
+import pytest
+import torch
+from differences import Perceptron, Watched
+from opacus import PrivacyEngine
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from torch.nn.utils import parametrizations
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
+
+import seepage
+from seepage.network import FisherAccountant
+from seepage.network._step import Mechanism
+
+COUNT = 12
+torch.manual_seed(0)
+X, Y = torch.randn(COUNT, 6).double(), torch.randint(0, 3, (COUNT,))
+TOKENS = torch.randint(0, 10, (COUNT, 3))
+DATA, LOSS = TensorDataset(X, Y), nn.CrossEntropyLoss()
+CROSS_ENTROPY = differences.plain(F.cross_entropy)
+
+
+def bare(make, data, step, mode="hooks"):
+    """Train with Opacus alone."""
+    model = make().double()
+    made = PrivacyEngine().make_private(
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=DataLoader(data, batch_size=6), noise_multiplier=0.9, max_grad_norm=0.5, grad_sample_mode=mode,
+        poisson_sampling=False,
+    )  # fmt: skip
+    module, optimizer, *criterion, loader = made
+    for batch in loader:
+        optimizer.zero_grad()
+        step(module, criterion[0] if criterion else LOSS, batch)
+        optimizer.step()
+
+
+def visited(make, data, loss=CROSS_ENTROPY, values=None):
+    """Compare visits in a loop of one's own with finite differences, at the first weights."""
+    torch.manual_seed(0)
+    model = make().double()
+    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", seed=0)
+    accountant.watch(data, steps=2)
+    directions = {}
+
+    def direct(name, held):
+        directions[name] = torch.randint(0, 2, held.shape).to(held.dtype) * 2 - 1
+        return directions[name]
+
+    found = Mechanism("hard", 0.5, 0.9, None).information(accountant._probe.products(data[:], direct))[0]
+    fresh = make().double()
+    fresh.load_state_dict(model.state_dict())
+    for mine, theirs in zip(fresh.parameters(), model.parameters(), strict=True):
+        mine.requires_grad_(theirs.requires_grad)
+    for i in range(COUNT):
+        record = [column[i : i + 1] for column in data[:]]
+        moved = record[:1] if values is None else values(fresh, record)
+        w = [direction[i : i + 1] for direction in directions.values()]
+        (expected,) = differences.information(fresh, loss, moved, record, [w], bound=0.5, scale=0.45)
+        assert found[i] == pytest.approx(expected, rel=1e-6)
+
+
+def twice(module, loss, batch):
+    output = module(batch[0])
+    loss(output, batch[1]).backward(retain_graph=True)
+    loss(output, batch[1]).backward()
+
+
+def half(module, loss, batch):
+    some = max(1, len(batch[0]) // 2)
+    loss(module(batch[0])[:some], batch[1][:some]).backward()
+
+
+def stepping(loss):
+    def step(run, batch):
+        run.optimizer.zero_grad()
+        loss(run.module, run.loss, batch)
+        run.optimizer.step()
+
+    return step
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
+def test_opacus_refuses_two_backward_passes_through_one_forward_pass(mode):
+    for train in (
+        lambda: bare(Perceptron, DATA, twice, mode),
+        lambda: Watched(Perceptron, DATA, LOSS, mode=mode).train(stepping(twice)),
+    ):
+        with pytest.raises((IndexError, TypeError), match=r"pop from empty list|retain_graph"):
+            train()
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch"])
+def test_a_loss_of_half_the_batch_is_refused(mode):
+    with pytest.raises(seepage.InputError, match="not those of the loss"):
+        Watched(Perceptron, DATA, LOSS, mode=mode).train(stepping(half))
+
+
+def test_opacus_refuses_a_loss_of_half_the_batch_in_ghost_mode():
+    with pytest.raises(RuntimeError, match="must match the size"):
+        bare(Perceptron, DATA, half, "ghost")
+
+
+def test_made_up_records_in_place_of_nobody_are_refused():
+    with pytest.raises(seepage.UnsupportedError, match="rand_on_empty"):
+        Watched(Perceptron, DATA, LOSS, rand_on_empty=True)
+
+
+def skipping(run):
+    turns = iter(range(1000))
+
+    def step(run, batch):
+        run.optimizer.zero_grad()
+        run.optimizer.signal_skip_step(next(turns) % 2 == 0)
+        run.loss(run.module(batch[0]), batch[1]).backward()
+        run.optimizer.step()
+
+    return run.train(step)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_secret_batches_added_up_behind_opacus_s_back_are_refused(mode):
+    with pytest.raises(seepage.UnsupportedError, match="adds up several batches"):
+        skipping(Watched(Perceptron, DATA, LOSS, mode=mode, batch_size=3))
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_known_batches_added_up_by_skipped_steps_all_count(mode):
+    run = skipping(Watched(Perceptron, DATA, LOSS, mode=mode, batch_size=3, poisson_sampling=False))
+    run.check(CROSS_ENTROPY)
+    assert run.accountant.steps == 6
+    assert run.accountant.leakage().examples["steps"].tolist() == [3.0] * COUNT
+
+
+class Bag(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.c = nn.EmbeddingBag(10, 4), nn.Linear(4, 3)
+        self.e.requires_grad_(False)
+
+    def forward(self, tokens):
+        return self.c(torch.tanh(self.e(tokens)))
+
+
+def moved_bag(model, values, record):
+    return F.cross_entropy(model.c(torch.tanh(values[0])), record[-1])
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_a_frozen_bag_of_embeddings(mode):
+    run = Watched(Bag, TensorDataset(TOKENS, Y), LOSS, mode=mode).train()
+    assert "embedding e (4)" in " ".join(run.accountant.leakage().assumptions)
+    visited(Bag, TensorDataset(TOKENS, Y), moved_bag, lambda model, record: [model.e(record[0]).detach()])
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch"])
+def test_opacus_refuses_a_trained_bag_of_embeddings(mode):
+    def trained():
+        return Bag().requires_grad_(True)
+
+    with pytest.raises((ValueError, NotImplementedError), match=r"unpack|EmbeddingBag"):
+        bare(trained, TensorDataset(TOKENS, Y), lambda m, loss, b: loss(m(b[0]), b[1]).backward(), mode)
+
+
+class OneHot(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Linear(30, 3)
+
+    def forward(self, tokens):
+        return self.c(F.one_hot(tokens, 10).double().flatten(1))
+
+
+def test_integers_made_one_hot_inside_the_network_are_refused():
+    with pytest.raises(seepage.UnsupportedError, match="its inputs are integers"):
+        Watched(OneHot, TensorDataset(TOKENS, Y), LOSS).train()
+
+
+class Checkpointed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(6, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = torch.tanh(self.a(x))
+        return self.c(checkpoint(lambda z: torch.tanh(self.b(z)), x, use_reentrant=False))
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_opacus_refuses_layers_that_are_run_again_in_the_backward_pass(mode):
+    with pytest.raises((ValueError, NotImplementedError, IndexError, RuntimeError)):
+        bare(Checkpointed, DATA, lambda m, loss, b: loss(m(b[0]), b[1]).backward(), mode)
+
+
+def test_layers_that_are_run_again_in_the_backward_pass_are_refused():
+    with pytest.raises(seepage.UnsupportedError, match="checkpoint"):
+        visited(Checkpointed, DATA)
+
+
+def normed():
+    return nn.Sequential(parametrizations.weight_norm(nn.Linear(6, 8)), nn.Tanh(), nn.Linear(8, 3))
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch"])
+def test_weights_that_are_computed_from_others(mode):
+    Watched(normed, DATA, LOSS, mode=mode, epochs=2).train().check(CROSS_ENTROPY)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_a_compiled_network():
+    def compiled():
+        return torch.compile(Perceptron(), backend="eager")
+
+    Watched(compiled, DATA, LOSS, epochs=2).train().check(CROSS_ENTROPY)
+
+
+class Mixed(nn.Module):
+    """Layers of different precision; the oracle computes in double precision throughout."""
+
+    def __init__(self, precise=False):
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 8), nn.Linear(8, 3).double()
+        if precise:
+            self.a.double()
+
+    def to(self, dtype):
+        return self
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x.to(self.a.weight.dtype))).double())
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_layers_of_different_precision(mode):
+    data = TensorDataset(X.float(), Y)
+    run = Watched(Mixed, data, LOSS, mode=mode, epochs=2).train()
+    run.make, run.data = (lambda: Mixed(precise=True)), TensorDataset(X.float().double(), Y)
+    run.check(CROSS_ENTROPY, rtol=1e-4)
+
+
+def test_a_network_in_half_precision_is_near():
+    precise = Watched(Perceptron, TensorDataset(X.bfloat16().double(), Y), LOSS).train()
+    run = Watched(Perceptron, TensorDataset(X.bfloat16(), Y), LOSS, dtype=torch.bfloat16).train()
+    found, expected = (r.accountant.leakage().examples["dfil"].mean() for r in (run, precise))
+    assert found == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")
+def test_workers_and_pinned_memory():
+    """Without a graphics card nothing is pinned, but batches pass through the same loader."""
+    run = Watched(Perceptron, DATA, LOSS, epochs=2, sampling={"num_workers": 2, "pin_memory": True}).train()
+    run.check(CROSS_ENTROPY)
+    assert run.loader.pin_memory
+
+
+class Kept(nn.Module):
+    """Dropout that keeps what it drew."""
+
+    def __init__(self):
+        super().__init__()
+        self.mask = None
+
+    def forward(self, x):
+        self.mask = (torch.rand(x.shape) > 0.3).to(x.dtype) / 0.7
+        return x * self.mask
+
+
+class Again(nn.Module):
+    def forward(self, x):
+        return x * self.mask
+
+
+@pytest.mark.parametrize("clipping", ["hard", "smooth"])
+def test_a_visit_with_dropout_is_that_of_the_masks_it_drew(clipping):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), Kept(), nn.Linear(8, 3)).double()
+    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", clipping=clipping, seed=0)
+    w = torch.randint(0, 2, X.shape).double() * 2 - 1
+    products = accountant._probe.products((X, Y), lambda name, values: w)
+    mask = accountant._probe.carrier.network[2].mask
+    found = Mechanism(clipping, 0.5, 0.9, 0.3).information(products)[0]
+    fixed = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), Again(), nn.Linear(8, 3)).double()
+    fixed.load_state_dict(model.state_dict())
+    for i in range(COUNT):
+        some = slice(i, i + 1)
+        fixed[2].mask = mask[some].detach()
+        (expected,) = differences.information(
+            fixed, CROSS_ENTROPY, [X[some]], [X[some], Y[some]], [[w[some]]], bound=0.5, scale=0.45, rate=0.3,
+            clipping=clipping,
+        )  # fmt: skip
+        assert found[i] == pytest.approx(expected, rel=1e-6)
+
+
+def test_several_probes_and_a_spectrum_with_dropout_are_answered():
+    def dropped():
+        return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
+
+    run = Watched(dropped, DATA, LOSS, accountant={"probes": 2, "spectrum": 6}).train()
+    examples = run.accountant.leakage().examples
+    assert (examples["eta"] > 0).all()
+    # With all directions the sketch is the matrix itself: symmetric, if one mask made both of its sides.
+    table = run.accountant._sketch.table
+    np.testing.assert_allclose(table, table.mT, atol=1e-9 * float(table.max()))
+
+
+@pytest.mark.parametrize("settings", [{"spectrum": 6}, {"probes": 2}, {"label": "private"}])
+def test_another_loss_than_training_s_is_refused_whatever_is_asked_for(settings):
+    target = F.one_hot(Y, 3).double() if settings.get("label") == "private" else Y
+    run = Watched(Perceptron, TensorDataset(X, target), LOSS, accountant=settings)
+    with pytest.raises(seepage.InputError, match="not those of the loss"):
+        run.train(stepping(lambda module, loss, b: F.cross_entropy(module(b[0]), b[1], label_smoothing=0.9).backward()))
