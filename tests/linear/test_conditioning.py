@@ -11,6 +11,7 @@ from extended import jacobians, ridge_jacobians
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -236,3 +237,26 @@ def test_one_of_many_minimizers_that_is_not_of_least_norm_is_refused():
     model[-1].intercept_ -= 1.0
     with pytest.raises(seepage.MinimizerError, match="not unique"):
         seepage.measure(model, table, y, noise_scale=1.0)
+
+
+def test_a_whitened_direction_without_variance_is_refused():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(7, 8)), random.normal(size=7)
+    model = make_pipeline(StandardScaler(), PCA(7, whiten=True), Ridge()).fit(X, y)
+    with pytest.raises(seepage.UnsupportedError, match="Feature 6 of the model is nothing but rounding"):
+        seepage.measure(model, X, y, noise_scale=1.0)
+    seepage.measure(make_pipeline(StandardScaler(), PCA(6, whiten=True), Ridge()).fit(X, y), X, y, noise_scale=1.0)
+
+
+def test_steps_in_single_precision_are_said_to_round():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 3)), random.normal(size=40)
+    steps = {"public_preprocessing": ["standardscaler"], "noise_scale": 1.0}
+    exact = seepage.measure(make_pipeline(StandardScaler(), Ridge()).fit(X, y), X, y, **steps)
+    single = X.astype(np.float32)
+    rounded = seepage.measure(make_pipeline(StandardScaler(), Ridge()).fit(single, y), single, y, **steps)
+    assert _stated(exact) == 1e-8
+    assert 1e-6 < _stated(rounded) < 1e-4
+    np.testing.assert_allclose(rounded.examples["eta"], exact.examples["eta"], rtol=_stated(rounded))
+    # Rows that are given so, and go into the model as they are, are exactly what they are.
+    assert _stated(seepage.measure(Ridge().fit(single, y), single, y, noise_scale=1.0)) == 1e-8

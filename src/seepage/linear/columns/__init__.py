@@ -3,6 +3,7 @@
 from seepage.linear.columns._affine import Affine as Affine
 from seepage.linear.columns._check import Missing as Missing
 from seepage.linear.columns._check import check_map as check_map
+from seepage.linear.columns._check import is_single as is_single
 from seepage.linear.columns._check import missing_cells as missing_cells
 from seepage.linear.columns._chosen import chosen as chosen
 from seepage.linear.columns._chosen import search_of as search_of

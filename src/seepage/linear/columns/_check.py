@@ -21,6 +21,8 @@ from seepage.linear.columns._steps import through
 
 Array = NDArray[np.float64]
 Features: TypeAlias = Array | sparse.csr_array
+# Terms that cancel to so little, in units of their rounding, leave nothing.
+_NO_DIGITS = 1e-2
 Missing = Mapping[int, NDArray[np.bool_]]
 """For each raw column that lacks a value somewhere, which rows lack it."""
 
@@ -105,8 +107,10 @@ def _difference(
     if (gap.max(axis=0, initial=0.0) <= _DOUBLE * size).all():
         return None
     terms = np.abs(numbers) @ np.abs(to_numbers).T + (levels @ np.abs(to_levels).T).toarray() + np.abs(affine.offset)
-    differs = ~(gap <= (_SINGLE if _is_single(table) else _DOUBLE) * np.maximum(terms, size))
+    single = is_single(table)
+    differs = ~(gap <= (_SINGLE if single else _DOUBLE) * np.maximum(terms, size))
     differs[:, np.isnan(affine.offset)] = False
+    _check_digits(terms, size, np.float32 if single else np.float64)
     columns = np.array([coordinate.column for coordinate in affine.coordinates])
     for column, rows in missing.items():
         reached = np.abs(affine.matrix[:, np.flatnonzero(columns == column)]).sum(axis=1) > 0
@@ -115,6 +119,18 @@ def _difference(
         return None
     row, feature = np.argwhere(differs)[0]
     return int(row), int(feature), float(given[row, feature]), float(mapped[row, feature])
+
+
+def _check_digits(terms: Array, size: Array, precision: type[np.float32] | type[np.float64]) -> None:
+    """Refuse features of which rounding has left nothing."""
+    with np.errstate(invalid="ignore"):
+        lost = np.finfo(precision).eps * terms.max(axis=0, initial=0.0) > _NO_DIGITS * size
+    for feature in np.flatnonzero(lost & (size > 0)):
+        raise UnsupportedError(
+            f"Feature {feature} of the model is nothing but rounding: the steps before it add terms of up to "
+            f"{terms[:, feature].max():.1g} up to at most {size[feature]:.1g}. Whitening does so with a direction in "
+            "which the rows do not vary: ask PCA for fewer components, and fit again."
+        )
 
 
 def _only_scales(affine: Affine, table: Table, features: Features) -> bool:
@@ -185,7 +201,7 @@ def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Features, s
     return values, sparse.csr_array((np.ones(len(where[0])), where), shape=(len(table), len(levels)))
 
 
-def _is_single(table: Table) -> bool:
+def is_single(table: Table) -> bool:
     """Return whether steps may have worked in single precision."""
     if table.is_frame:
         return any(table.column_at(i).dtype in (np.float32, np.float16) for i in range(len(table.names)))

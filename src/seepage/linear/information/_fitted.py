@@ -13,7 +13,7 @@ from seepage._errors import InputError
 from seepage._facts import Assumption, given, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
-from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, search_of, split
+from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._preprocessing import Preprocessing, preprocessing_of
 from seepage.linear.objective import (
@@ -229,7 +229,9 @@ class Fit(Generic[GivenRows]):
             checked = True
             return sums
 
-        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit)
+        # Rows that are given in single precision are what they are; what steps make of them is rounded to it.
+        precision = np.float32 if self.preprocess is not None and is_single(self.table) else np.float64
+        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit, precision=precision)
 
     def _frame(self) -> Frame:
         """Return where to look at the rows from: any place among them will do, so the first few tell it."""
@@ -385,8 +387,8 @@ def _assumptions(
         found.append(
             Assumption(
                 "rounding",
-                "Some columns are nearly combinations of others, and no penalty parts them: rounding leaves an error "
-                "of up to {rounding} of the median person's numbers, or of one's own where they are larger.",
+                "Some columns are nearly combinations of others, or were computed in single precision: rounding leaves "
+                "an error of up to {rounding} of the median person's numbers, or of one's own where they are larger.",
                 {"rounding": personal(minimizer.rounding, ".0e")},
             )
         )

@@ -32,6 +32,7 @@ _NOTHING = 1e-13
 # What rounding may leave of the numbers, relatively, before it is stated, and before nothing is said at all.
 STATED = 1e-8
 _REFUSED = 1e-3
+_REFUSED_SINGLE = 0.1
 # Of many people, the one with the most rounding: a few times what one product leaves.
 A_FEW_TIMES = 32.0
 
@@ -228,6 +229,7 @@ def minimize(
     frame: Frame,
     *,
     start_is_fit: bool = True,
+    precision: type[np.float32] | type[np.float64] = np.float64,
 ) -> Minimizer:
     """Take Newton steps (eq. 4.1) from the given parameters to the exact minimizer.
 
@@ -243,6 +245,8 @@ def minimize(
         Where to look at the rows from.
     start_is_fit : bool, default=True
         Whether the start claims to be the minimizer already, so that being far from it is an error.
+    precision : type, default=np.float64
+        In which the features were computed.
     """
     objective = _Objective(problem, evaluate, frame, names)
     point = objective.at(objective.position)
@@ -279,7 +283,7 @@ def minimize(
             scatter = 1.0
             if problem.loss.quadratic:
                 scatter = float(np.sqrt(point.sums.slope_squares / max(point.sums.slope_squares + size, 1e-300)))
-            return _found(objective, factor, departure.distance, scatter, steps)
+            return _found(objective, factor, departure.distance, scatter, steps, precision)
         previous = decrement
         moved = _descend(objective, point, step)
         if moved is None:
@@ -309,18 +313,27 @@ def _descend(objective: _Objective, point: _Point, step: Array) -> _Point | None
     return None
 
 
-def _found(objective: _Objective, factor: _Factor, distance: float, scatter: float, steps: int) -> Minimizer:
+def _found(
+    objective: _Objective,
+    factor: _Factor,
+    distance: float,
+    scatter: float,
+    steps: int,
+    precision: type[np.float32] | type[np.float64],
+) -> Minimizer:
     inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
-    rounding = 1.0 / max(factor.reciprocal_condition, 1e-300)
-    condition, size = rounding, len(objective.position)
+    condition, size = 1.0 / max(factor.reciprocal_condition, 1e-300), len(objective.position)
+    rounding = condition * float(np.finfo(np.float64).eps)
     if axes is not None:
-        # The largest variance, in units of the columns. Rows lose the digits of their own condition only, its root.
+        # The largest variance, in units of the columns.
         scaled = objective.units[:, None] * axes
         blocks = (inverse[c * size : (c + 1) * size, c * size : (c + 1) * size] for c in range(outputs))
         condition = max(float(np.linalg.norm(scaled @ block @ scaled.T, 2)) for block in blocks)
-        rounding = max(rounding, A_FEW_TIMES * np.sqrt(size * condition))
-    rounding *= float(np.finfo(np.float64).eps)
-    if rounding > _REFUSED:
+    single = precision is not np.float64
+    if axes is not None or single:
+        # Rows lose the digits of their own condition only, its root.
+        rounding = max(rounding, A_FEW_TIMES * float(np.finfo(precision).eps) * np.sqrt(size * condition))
+    if rounding > (_REFUSED_SINGLE if single else _REFUSED):
         raise objective.not_unique(objective.weakest(inverse))
     return Minimizer(
         frame=objective.frame,
