@@ -118,6 +118,7 @@ def build_page(leak: Leakage, smallest_group: int, asked: Question) -> Page:
         assumptions=_assumptions(information),
         noise=_noise(information),
         versions={"seepage": __version__},
+        decision=asked.decision,
     )
     return Page(document, None if page is None else Leakage(page))
 
