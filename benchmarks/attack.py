@@ -1,10 +1,13 @@
 """The best attacker against page, certificate, model card and scale together, person by person.
 
-The attacker knows every record but one value of one person. For each of 21 candidates they fit the model, choose the
-noise scale as its owner did, count and judge the page anew, all of it from nothing but the changed data; and they know
-the noise. What they see of two candidates differs by d units of noise, or in a word that carries none: the scale on its
-grid, whether there is a page, or which numbers stand on it. Words that differ tell with certainty. The certificate
-promises that no guess of the attribute is better than +- f, so d may be |c - x| / f at most: 1 is the promise.
+The attacker knows every record but one value of one person. For each of 21 candidates they fit the model, count and
+judge the page anew, all of it from nothing but the changed data; and they know the noise. What they see of two
+candidates differs by d units of noise, or in a word that carries none: whether there is a page, and which numbers stand
+on it. Words that differ tell with certainty. The certificate promises that no guess of the attribute is better than
++- f, so d may be |c - x| / f at most: 1 is the promise.
+
+The noise scale is given. How many candidates would be told by one that was chosen by `calibrate`, on its grid, is
+printed beside: where the most exposed person decides it, it is about them.
 
     python -m benchmarks attack                        diabetes 150, IWPC 40, Adult 10 people
     python -m benchmarks attack diabetes 10            fewer
@@ -35,7 +38,6 @@ from seepage.report.count import contents_of, counted, logarithms
 
 PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10}
 CANDIDATES = 21
-RESERVE = 1.1
 Array = NDArray[np.float64]
 
 
@@ -55,7 +57,9 @@ class Published:
     """All that an attacker sees, before its noise."""
 
     words: tuple[Any, ...]
-    """What carries no noise: the scale, and what stands on the page."""
+    """What carries no noise: how many people, whether the policy is met, and what stands on the page."""
+    calibrated: float
+    """The scale that `calibrate` would have chosen."""
     parameters: Array
     """In units of the noise."""
     numbers: Array
@@ -87,7 +91,7 @@ def _adult() -> Setting:
 SETTINGS: dict[str, Callable[[], Setting]] = {"diabetes": _diabetes, "iwpc": _iwpc, "adult": _adult}
 
 
-def published(setting: Setting, X: pd.DataFrame) -> Published:
+def published(setting: Setting, X: pd.DataFrame, scale: float) -> Published:
     """Return what would be published about some rows, from nothing but them.
 
     Preprocessing is public, so that it stays as it is.
@@ -98,24 +102,25 @@ def published(setting: Setting, X: pd.DataFrame) -> Published:
         model = Pipeline([*before.steps, ("model", clone(last).fit(before.transform(X), setting.y))])
     else:
         model = clone(model).fit(X, setting.y)
-    leak = seepage.measure(model, X, setting.y, noise_scale=1.0)
-    policy = seepage.Policy(error_floor=setting.floors)
-    # The smallest scale of the grid with a tenth in reserve: without, one person may decide which step it comes to.
-    scale = up_to_grid(RESERVE * max(policy.factors(leak).values()))
     leak = seepage.measure(model, X, setting.y, noise_scale=scale)
-    information = leak.information
+    information, policy = leak.information, seepage.Policy(error_floor=setting.floors)
     contents = contents_of(information, policy=policy, groups=X[list(setting.groups)], smallest_group=10)
-    numbers = np.empty(0)
+    numbers, both = np.empty(0), leak
     shown: tuple[Any, ...] = ()
     if contents is not None:
         both = seepage.compose([leak, Leakage(counted(information, contents))])
         numbers = contents.values(logarithms(information, contents.attributes)) / contents.noise
         shown = contents.attributes, tuple((group.grouping, group.name) for group in contents.groups)
-    else:
-        both = leak
-    met = not policy.shortfalls(both)
-    parameters = information.geometry.parameters.ravel() / scale
-    return Published((len(X), scale, met, shown), parameters, numbers)
+    calibrated = up_to_grid(scale * max(policy.factors(leak).values()))
+    words = len(X), not policy.shortfalls(both), shown
+    return Published(words, calibrated, information.geometry.parameters.ravel() / scale, numbers)
+
+
+def scale_of(setting: Setting) -> float:
+    """Return a scale for the setting, one step of the grid above the smallest that is enough."""
+    leak = seepage.measure(setting.model, setting.X, setting.y, noise_scale=1.0)
+    enough = up_to_grid(max(seepage.Policy(error_floor=setting.floors).factors(leak).values()))
+    return up_to_grid(1.1 * enough)
 
 
 def people_of(setting: Setting, count: int) -> list[int]:
@@ -127,8 +132,19 @@ def people_of(setting: Setting, count: int) -> list[int]:
     return list(dict.fromkeys([*exposed[:half].tolist(), *others.tolist()]))[:count]
 
 
-def attacks(setting: Setting, person: int, truth: Published) -> Iterator[tuple[str, float, float, bool]]:
-    """Yield, for each attribute and candidate, the distance over the promise, and whether words tell it apart."""
+@dataclass(frozen=True)
+class Attack:
+    """One candidate: the distance over the promise, and whether words, or a calibrated scale, tell it apart."""
+
+    attribute: str
+    value: float
+    reached: float
+    by_words: bool
+    by_scale: bool
+
+
+def attacks(setting: Setting, person: int, truth: Published, scale: float) -> Iterator[Attack]:
+    """Yield an attack for each attribute and candidate."""
     for name, floor in setting.floors.items():
         column = setting.X[name].to_numpy(dtype=float)
         low, high = column.min(), column.max()
@@ -138,36 +154,38 @@ def attacks(setting: Setting, person: int, truth: Published) -> Iterator[tuple[s
                 continue
             X = setting.X.copy()
             X.loc[X.index[person], name] = value
-            other = published(setting, X)
-            if other.words != truth.words:
-                yield name, float(value), np.inf, True
-                continue
+            other = published(setting, X, scale)
             moved = np.linalg.norm(other.parameters - truth.parameters)
-            distance = float(np.hypot(moved, np.linalg.norm(other.numbers - truth.numbers)))
-            yield name, float(value), distance / length * floor, False
+            by_words = other.words != truth.words
+            page = 0.0 if by_words else np.linalg.norm(other.numbers - truth.numbers)
+            reached = float(np.hypot(moved, page)) / length * floor
+            yield Attack(name, float(value), reached, by_words, other.calibrated != truth.calibrated)
 
 
 def attacked(name: str, count: int, state: dict[str, Any], keep: Callable[[], None]) -> None:
     """Attack some people of one data set, and print the best of all attacks."""
     setting = SETTINGS[name]()
-    truth = published(setting, setting.X)
+    scale = scale_of(setting)
+    truth = published(setting, setting.X, scale)
     for person in people_of(setting, count):
         key = f"{name} {person}"
         if key not in state:
-            tried = list(attacks(setting, person, truth))
+            tried = list(attacks(setting, person, truth, scale))
             state[key] = {
                 "tried": len(tried),
-                "told by words": sum(words for *_, words in tried),
-                "reached": max((each for _, _, each, words in tried if not words), default=0.0),
+                "by words": sum(each.by_words for each in tried),
+                "by scale": sum(each.by_scale for each in tried),
+                "reached": max(each.reached for each in tried),
             }
             keep()
     found = [state[f"{name} {person}"] for person in people_of(setting, count)]
     reached = np.array([each["reached"] for each in found])
+    words, scales = (sum(each[what] for each in found) for what in ("by words", "by scale"))
     print(
-        f"{name}: {len(found)} people, {sum(each['tried'] for each in found):,} candidates, scale {truth.words[1]:g}: "
-        f"the best attack reached {reached.max():.3f} of the promise (median {np.median(reached):.3f}; an error of at "
-        f"least {1 / reached.max():.2f} times the floor is left); {sum(each['told by words'] for each in found)} "
-        "candidates are told by words",
+        f"{name}: {len(found)} people, {sum(each['tried'] for each in found):,} candidates, scale {scale:g}: the best "
+        f"attack reached {reached.max():.3f} of the promise (median person {np.median(reached):.3f}), an error of "
+        f"{1 / reached.max():.2f} times the floor or more; {words} candidates are told by words, and {scales} would be "
+        "by a calibrated scale",
         flush=True,
     )
 

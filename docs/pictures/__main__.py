@@ -175,7 +175,9 @@ def _adult_report(edition: Any) -> Any:
 
 def _iwpc_report(edition: Any) -> Any:
     people, _, _, leak = iwpc()
-    policy = seepage.Policy(success_rate={"vkorc1": 0.6}, error_floor={"age": 0.5}, quantile=0.99)
+    # There is no page for everybody of a release that misses its policy.
+    rates = {"vkorc1": 0.6} if edition == "internal" else {}
+    policy = seepage.Policy(success_rate=rates, error_floor={"age": 0.5}, quantile=0.99)
     units = dict.fromkeys(("age", "height", "weight"), "standard deviations")
     return seepage.Report.of(
         leak, edition, policy=policy, groups=people["race"], units=units, title="Warfarin dose on IWPC"

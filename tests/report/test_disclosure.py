@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import seepage
-from benchmarks.attack import SETTINGS, attacks, people_of, published
+from benchmarks.attack import SETTINGS, attacks, people_of, published, scale_of
 from seepage.linear.information import Anew
 from seepage.report.count import contents_of, counted, logarithms
 
@@ -100,9 +100,10 @@ def test_the_page_before_and_after_somebody_joined_tells_what_the_second_was_cou
 def test_the_best_attacker_of_ten_people_of_diabetes_stays_within_the_promise():
     """Page, certificate, model card and scale, all computed anew for every candidate."""
     setting = SETTINGS["diabetes"]()
-    truth = published(setting, setting.X)
+    scale = scale_of(setting)
+    truth = published(setting, setting.X, scale)
     for person in people_of(setting, 10):
-        tried = list(attacks(setting, person, truth))
+        tried = list(attacks(setting, person, truth, scale))
         assert len(tried) >= 40
-        assert not any(words for *_, words in tried)
-        assert max(reached for _, _, reached, _ in tried) <= 1
+        assert not any(each.by_words for each in tried)
+        assert max(each.reached for each in tried) <= 1

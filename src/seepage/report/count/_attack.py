@@ -42,7 +42,8 @@ class Trials:
     Attributes
     ----------
     people, values : int
-        How many.
+        How many; the sizes of the data and the policy decide, so that these tell nothing. A value that somebody has
+        already is one of them.
     reached : float
         The largest distance over that which was promised; at most 1. It is about single people, and stays inside.
     """
@@ -119,7 +120,7 @@ def attacked(
             "as it promises. Take one more step of the grid of noise scales (1, 2, 5, 10, ...), and measure again.",
             reached,
         )
-    return Trials(len(people), len(changes), reached)
+    return Trials(len(people), len(people) * len(promised) * len(_VALUES), reached)
 
 
 def _moved(contents: Contents, names: tuple[str, ...], truth: Array, change: Change, other: Changed) -> float:
@@ -179,9 +180,10 @@ def _people(
     found: list[int] = []
     for known in kinds:
         share = np.nanmax([known[name] / promised[name] for name in promised], axis=0)
-        found += np.argsort(-np.nan_to_num(share), kind="stable")[:count].tolist()
-    found += random.choice(information.count, min(count, information.count), replace=False).tolist()
-    return list(dict.fromkeys(found))
+        order = np.argsort(-np.nan_to_num(share), kind="stable").tolist()
+        found += [person for person in order[: count + len(found)] if person not in found][:count]
+    others = [person for person in random.permutation(information.count).tolist() if person not in found]
+    return [*found, *others[:count]]
 
 
 def _candidates(information: LinearInformation, name: str, person: int) -> list[float]:
