@@ -98,7 +98,14 @@ class Probe:
                     "The network runs layers again in the backward pass (torch.utils.checkpoint), which Opacus does "
                     "not train either. Turn it off: it saves memory only."
                 ) from None
-        return torch.cat([g.detach().flatten() for g in found])
+        # One after the other: all of them twice may be more than training itself holds.
+        parts = list(found)
+        del found
+        widest = max((part.dtype for part in parts), key=lambda kind: kind.itemsize)
+        flat = parts[0].new_empty(sum(part.numel() for part in parts), dtype=widest)
+        for place in flat.split([part.numel() for part in parts]):
+            place.copy_(parts.pop(0).detach().flatten())
+        return flat
 
     def _called(self, values: Mapping[str, Tensor]) -> Callable[..., Any]:
         return lambda *args, **kwargs: functional_call(self.carrier.network, dict(values), args, kwargs)
