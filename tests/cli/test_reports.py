@@ -95,3 +95,13 @@ def test_check_writes_a_report_whatever_its_verdict(terminal: Terminal) -> None:
         page = terminal.folder / f"checked-{code}.html"
         assert page.read_text().startswith("<!DOCTYPE html>")
         assert _mode(page) == 0o600
+
+
+@pytest.mark.parametrize(("edition", "said"), [("publishable", True), ("internal", False)])
+def test_a_certificate_says_that_a_report_leaves_with_the_model(terminal: Terminal, edition: str, said: bool) -> None:
+    ask = "--target progression --noise-scale 50 --policy policy.toml"
+    files = f"--out {edition}.skops --certificate {edition}.json --report {edition}.html --edition {edition}"
+    answer = terminal.run(f"seepage publish model.skops people.csv {ask} {files}")
+    assert (answer.code, answer.err) == (0, "")
+    found = json.loads((terminal.folder / f"{edition}.json").read_text())
+    assert any("met by both together" in sentence for sentence in found["assumptions"]) is said

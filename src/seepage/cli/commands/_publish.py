@@ -7,6 +7,9 @@ import typer
 
 from seepage.cli.commands import _options as options
 
+# What a certificate adds when a publishable report leaves with the model.
+_TOGETHER = "A report for everybody leaves with the model; the targets are met by both together."
+
 
 def publish(
     model: options.Model,
@@ -152,17 +155,19 @@ def publish(
         )
         with question.applying():
             release = ready(fitted, rows.X, rows.y, terms)
-        others = []
+        others, added = [], [AGAIN] if was_left else []
         if report is not None:
             with waiting.doing("writing the report"):
                 page = Report.of(release.leak, edition.value, policy=targets, decision=decision)
             others.append(NewFile(report, page.html(), private=not page.document.is_public))
+            if page.document.is_public:
+                # It was refused above if model and report together miss a target.
+                added.append(_TOGETHER)
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
             publication = release.draw()
-            if was_left:
-                said = publication.certificate
-                publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, AGAIN)))
+            said = publication.certificate
+            publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, *added)))
             written, files = files_of(publication, out, certificate=certificate, key=key, sign=sign)
             write_together([*others, *files])
     if replaced:
