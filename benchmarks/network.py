@@ -111,32 +111,59 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor], int,
 """How to build it, its inputs, the people in a batch, and the modes that Opacus trains it in."""
 
 
-def train(
-    name: str, mode: str, sweeps: int | None, epochs: int, batches: int, batch: int | None = None
-) -> tuple[float, Tensor]:
-    """Train once; return the seconds of processor time it took, and the weights."""
-    torch.manual_seed(0)
-    build, inputs, usual, _ = NETWORKS[name]
-    batch = batch or usual
-    x, y = inputs(batch * batches), torch.randint(0, 4, (batch * batches,))
-    model, loss, engine = build(), nn.CrossEntropyLoss(), PrivacyEngine()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader: Any = DataLoader(TensorDataset(x, y), batch_size=batch)
-    options: dict[str, Any] = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "grad_sample_mode": mode}
-    if sweeps is None:
-        made = engine.make_private(module=model, optimizer=optimizer, data_loader=loader, **options)
-    else:
-        accountant = seepage.network.FisherAccountant(model, loss, ids=range(len(x)), label="public", sweeps=sweeps)
-        made = accountant.attach(engine, model=model, optimizer=optimizer, data_loader=loader, epochs=epochs, **options)
-    module, optimizer, *criterion, loader = made
-    start = time.process_time()
+class Training:
+    """One training, an epoch at a time: others may take turns, and leave its random numbers alone."""
+
+    def __init__(self, name: str, mode: str, sweeps: int | None, epochs: int, batches: int, batch: int | None = None):
+        torch.manual_seed(0)
+        build, inputs, usual, _ = NETWORKS[name]
+        batch = batch or usual
+        x, y = inputs(batch * batches), torch.randint(0, 4, (batch * batches,))
+        self.model, self.loss, engine = build(), nn.CrossEntropyLoss(), PrivacyEngine()
+        settings: dict[str, Any] = {
+            "optimizer": torch.optim.SGD(self.model.parameters(), lr=0.01),
+            "data_loader": DataLoader(TensorDataset(x, y), batch_size=batch),
+            "noise_multiplier": 1.0,
+            "max_grad_norm": 1.0,
+            "grad_sample_mode": mode,
+        }
+        if sweeps is None:
+            made = engine.make_private(module=self.model, **settings)
+        else:
+            accountant = seepage.network.FisherAccountant(
+                self.model, self.loss, ids=range(len(x)), label="public", sweeps=sweeps
+            )
+            made = accountant.attach(engine, model=self.model, epochs=epochs, **settings)
+        self.module, self.optimizer, *criterion, self.loader = made
+        self.criterion = criterion[0] if criterion else self.loss
+        self.seconds = 0.0
+        self._random = torch.get_rng_state()
+
+    def epoch(self) -> None:
+        """Train an epoch, and add the processor time it took."""
+        torch.set_rng_state(self._random)
+        start = time.process_time()
+        for one, label in self.loader:
+            self.optimizer.zero_grad()
+            self.criterion(self.module(one), label).backward()
+            self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.seconds += time.process_time() - start
+        self._random = torch.get_rng_state()
+
+    @property
+    def weights(self) -> Tensor:
+        """All weights in one vector."""
+        return torch.cat([p.detach().flatten() for p in self.model.parameters()])
+
+
+def compare(name: str, mode: str, epochs: int, batches: int, batch: int | None = None) -> tuple[float, bool]:
+    """Return how much longer training takes with visits than without, in turn; and whether weights are the same."""
+    bare, accounted = (Training(name, mode, sweeps, epochs, batches, batch) for sweeps in (None, SWEEPS))
     for _ in range(epochs):
-        for one, label in loader:
-            optimizer.zero_grad()
-            (criterion[0] if criterion else loss)(module(one), label).backward()
-            optimizer.step()
-    optimizer.zero_grad()
-    return time.process_time() - start, torch.cat([p.detach().flatten() for p in model.parameters()])
+        bare.epoch()
+        accounted.epoch()
+    return accounted.seconds / bare.seconds, torch.equal(bare.weights, accounted.weights)
 
 
 def _peak(name: str, mode: str, sweeps: int | None, queue: Any) -> None:
@@ -145,7 +172,9 @@ def _peak(name: str, mode: str, sweeps: int | None, queue: Any) -> None:
     # Forget the peak of starting up, which a child process may even have from its parent.
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
-    train(name, mode, sweeps, 2, 2)
+    training = Training(name, mode, sweeps, 2, 2)
+    for _ in range(2):
+        training.epoch()
     queue.put(_status("VmHWM") - before)
 
 
@@ -172,38 +201,27 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=50, help="of the longer ones")
     parser.add_argument("--really", nargs="*", default=["MNIST network"], help="networks whose longer ones are run too")
     parser.add_argument("--batches", type=int, default=16, help="batches in an epoch")
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
     options = parser.parse_args(sys.argv[2:])
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     print(
-        f"{SWEEPS} visits to everybody: processor time (one thread) and memory of a whole training over bare Opacus in "
-        f"the same mode, trained in turn. {options.batches} batches an epoch of random data. Visits are the same in a "
-        "longer training, whose ratio follows (~) unless it was run."
+        f"{SWEEPS} visits to everybody: processor time (one thread) and memory of a whole training over bare Opacus "
+        f"in the same mode, an epoch of each in turn. {options.batches} batches an epoch of random data. Visits "
+        "are the same in a longer training, whose ratio follows (~) unless it was run."
     )
     longer = f"{options.long} epochs"
     print(f"{'':32}{f'{options.epochs} epochs':>12}{longer:>12}{'memory':>10}{'weights':>12}")
     for name in options.networks:
         for mode in NETWORKS[name][3]:
-            train(name, mode, SWEEPS, 1, 2)
-            ratio, same = _ratio(name, mode, options.epochs, options)
+            compare(name, mode, 1, 1)
+            tried = [compare(name, mode, options.epochs, options.batches) for _ in range(options.repetitions)]
+            ratio, same = statistics.median(ratio for ratio, _ in tried), all(same for _, same in tried)
             cells = f"{ratio:12.2f}"
             if name in options.really:
-                cells += f"{_ratio(name, mode, options.long, options)[0]:12.2f}"
+                cells += f"{compare(name, mode, options.long, options.batches)[0]:12.2f}"
             else:
                 cells += f"{f'~{1 + (ratio - 1) * options.epochs / options.long:.2f}':>12}"
             memory = peak(name, mode, SWEEPS) / peak(name, mode, None)
             print(f"{f'{name}, {mode}':32}{cells}{memory:10.2f}{'identical' if same else 'differ':>12}", flush=True)
-
-
-def _ratio(name: str, mode: str, epochs: int, options: argparse.Namespace) -> tuple[float, bool]:
-    """Return how much longer training takes with visits, and whether the weights are the same."""
-    ratios, same = [], True
-    for _ in range(options.repetitions):
-        (bare, weights), (accounted, found) = (
-            train(name, mode, sweeps, epochs, options.batches) for sweeps in (None, SWEEPS)
-        )
-        ratios.append(accounted / bare)
-        same &= torch.equal(weights, found)
-    return statistics.median(ratios), same

@@ -23,6 +23,8 @@ from seepage._errors import InputError
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Table = dict[str, NDArray[Any]]
+"""Visits, one row each: person, step, stretch, value, plain."""
 
 _TINY = 1e-150
 # People that a stretch is split over, at least, so that its visits are spread over it.
@@ -87,7 +89,7 @@ class Visits:
 
     def __init__(self, people: int, groups: int) -> None:
         self.people, self.groups = people, groups
-        self._parts: list[dict[str, Any]] = []
+        self._parts: list[Table] = []
 
     def add(self, person: Rows, step: int, stretch: int, value: Array, plain: Array) -> None:
         """Enter what one pass found: values of shape (people, groups), with and without credit for sampling."""
@@ -95,7 +97,7 @@ class Visits:
         part = {"step": np.full(count, step), "stretch": np.full(count, stretch)}
         self._parts.append({"person": person, **part, "value": value, "plain": plain})
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> Table:
         """Return all visits, one row each."""
         if not self._parts:
             none = np.empty(0, np.int64)
@@ -104,7 +106,7 @@ class Visits:
         self._parts = [{name: np.concatenate([p[name] for p in self._parts]) for name in self._parts[0]}]
         return dict(self._parts[0])
 
-    def restore(self, arrays: dict[str, Any]) -> None:
+    def restore(self, arrays: Table) -> None:
         """Put back what `arrays` returned."""
         self._parts = [dict(arrays)] if len(arrays["person"]) else []
 
@@ -121,7 +123,7 @@ class Estimate:
 
 
 def estimate(
-    visits: dict[str, Any], people: int, stretches: Stretches, scales: Array, taken: Array, plain_taken: Array
+    visits: Table, people: int, stretches: Stretches, scales: Array, taken: Array, plain_taken: Array
 ) -> Estimate:
     """Estimate the sum over all steps from the visits.
 
@@ -145,7 +147,7 @@ class _Group:
     """The estimate for one group of private values."""
 
     def __init__(
-        self, visits: dict[str, Any], people: int, stretches: Stretches, scales: Array, taken: Array, value: Array
+        self, visits: Table, people: int, stretches: Stretches, scales: Array, taken: Array, value: Array
     ) -> None:
         self.person, self.step, self.value, self.taken = visits["person"], visits["step"], value, taken
         self.people, self.scales = people, scales
@@ -254,7 +256,7 @@ def _smooth(steps: Rows, values: Array, length: int) -> Array:
     return np.maximum(mean + slope * (at - sx / n), 0.2 * mean.clip(min=1e-300))
 
 
-def _stretch_sums(visits: dict[str, Any], people: int, taken: Array, value: Array) -> Array:
+def _stretch_sums(visits: Table, people: int, taken: Array, value: Array) -> Array:
     """Return the sum over stretches of steps times the mean visit; a stretch without one is as the person's others."""
     at = (visits["person"], visits["stretch"])
     total, count = np.zeros_like(taken), np.zeros_like(taken)
@@ -266,7 +268,7 @@ def _stretch_sums(visits: dict[str, Any], people: int, taken: Array, value: Arra
     return sums * np.divide(all_steps, seen, out=np.zeros(people), where=seen > 0)
 
 
-def _largest(visits: dict[str, Any], people: int, taken: Array) -> tuple[float, float]:
+def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:
     """Let half of the visits say who is most exposed, and the other half how exposed they are; both ways round."""
     total = visits["value"].sum(1)
     found = []

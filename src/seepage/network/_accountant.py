@@ -4,13 +4,13 @@ import hashlib
 import math
 import secrets
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from opacus import PrivacyEngine
 from torch import nn
 
 from seepage._errors import InputError, UnansweredError, UnsupportedError
@@ -18,20 +18,23 @@ from seepage._tables import column_values
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.meaning import reconstruction_floor
 from seepage.network import _checks, _layers
-from seepage.network._account import Stretches, Visits, estimate, split
+from seepage.network._account import Stretches, Table, Visits, estimate, split
 from seepage.network._assumptions import Circumstances, assumptions
-from seepage.network._directions import Directions
+from seepage.network._directions import Directions, Groups
 from seepage.network._information import NetworkInformation
 from seepage.network._losses import Loss
 from seepage.network._opacus import Attachment, attach
 from seepage.network._plan import Plan
 from seepage.network._probe import LABEL, Forward, Probe, standard_forward
-from seepage.network._records import Collate, Records
-from seepage.network._sketch import Sketch, sketch_rows
+from seepage.network._records import Batch, Collate, Items, Loader, Records
+from seepage.network._sketch import Sketch, State, sketch_rows
 from seepage.network._step import Mechanism
 
 Tensor = torch.Tensor
+Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Ids = Any
+"""Names of people: any sequence, or column of a data frame."""
 # Of a sketch, if nobody says otherwise.
 _RANK = 8
 # Numbers that layers put out in one visit, at most, where it holds more than half a batch of training.
@@ -104,13 +107,13 @@ class FisherAccountant:
         model: nn.Module,
         loss: Loss,
         *,
-        ids: Any,
+        ids: Ids,
         label: Literal["public", "private"],
         sweeps: int = 4,
         probes: int = 1,
-        people: Any = None,
+        people: Ids | int | None = None,
         clipping: Literal["hard", "smooth"] = "hard",
-        groups: Mapping[str, Any] | None = None,
+        groups: Groups | None = None,
         spectrum: bool | int = False,
         forward: Forward | None = None,
         batch_size: int | None = None,
@@ -157,11 +160,11 @@ class FisherAccountant:
         self._scheduled: dict[int, list[Rows]] = {}
         self._planned = 0
         """The stretches that have been planned."""
-        self._pending: list[tuple[Rows, Any, list[Tensor]]] = []
-        self._modes: Any = None
+        self._pending: list[tuple[Rows, Batch, list[Tensor]]] = []
+        self._modes: tuple[bool, ...] | None = None
         self._attachment: Attachment | None = None
         self._by_hand = False
-        self._gathered: tuple[int, list[dict[str, Any]]] | None = None
+        self._gathered: tuple[int, list[State]] | None = None
 
     @property
     def steps(self) -> int:
@@ -170,14 +173,14 @@ class FisherAccountant:
 
     def attach(
         self,
-        privacy_engine: Any,
+        privacy_engine: PrivacyEngine,
         *,
         model: nn.Module,
-        optimizer: Any,
-        data_loader: Any,
+        optimizer: torch.optim.Optimizer,
+        data_loader: Loader,
         epochs: int,
         **options: Any,
-    ) -> Any:
+    ) -> tuple[Any, ...]:
         """Make training private with Opacus, and account for it: what ``privacy_engine.make_private`` returns.
 
         Parameters
@@ -206,7 +209,7 @@ class FisherAccountant:
         self._begin(loader.dataset, max(1, epochs * len(loader)), loader.collate_fn, len(loader.dataset) / len(loader))
         return returned
 
-    def watch(self, dataset: Any, *, steps: int, collate: Collate | None = None, batch_size: float = 64) -> None:
+    def watch(self, dataset: Items, *, steps: int, collate: Collate | None = None, batch_size: float = 64) -> None:
         """Account for a training loop of your own: call `step` after each update of the weights.
 
         Parameters
@@ -229,7 +232,7 @@ class FisherAccountant:
         self._visit()
 
     def step(
-        self, *, noise_multiplier: float, max_grad_norm: float, sample_rate: float | None, batch: Any = None
+        self, *, noise_multiplier: float, max_grad_norm: float, sample_rate: float | None, batch: Ids | None = None
     ) -> None:
         """Account for one step of a training loop of your own, after its update of the weights.
 
@@ -261,7 +264,7 @@ class FisherAccountant:
         if self._attachment is not None:
             self._attachment.detach()
 
-    def plan(self, inputs: Any, *, steps: int, batch_size: float) -> Plan:
+    def plan(self, inputs: Tensor, *, steps: int, batch_size: float) -> Plan:
         """Return the memory and time that accounting will take, before any is taken.
 
         Parameters
@@ -369,7 +372,7 @@ class FisherAccountant:
         """
         return reconstruction_floor(self.renyi_epsilon(), [value_range])
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """Return all that has been accounted for, to be saved with the training checkpoint."""
         visits = {name: torch.from_numpy(np.ascontiguousarray(v)) for name, v in self._visits.arrays().items()}
         return {
@@ -391,7 +394,7 @@ class FisherAccountant:
             "settings": self._settings(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Put back what `state_dict` returned, in place of anything seen since: nothing is counted twice."""
         if state["settings"] != self._settings():
             differing = [k for k, v in self._settings().items() if state["settings"].get(k) != v]
@@ -425,7 +428,7 @@ class FisherAccountant:
 
         if not (dist.is_available() and dist.is_initialized()):
             raise InputError("synchronize needs an initialized torch.distributed process group.")
-        parts: list[Any] = [None] * dist.get_world_size()
+        parts: list[State] = [{}] * dist.get_world_size()
         keys = ("visits", "sizes", "sketch", "drawn", "batches")
         state = self.state_dict()
         dist.all_gather_object(parts, {key: state[key] for key in keys})
@@ -436,7 +439,7 @@ class FisherAccountant:
 
     # What follows is shared with the attachment to Opacus.
 
-    def _draw(self, rows: Any) -> None:
+    def _draw(self, rows: list[int] | Rows) -> None:
         """Take note of who is in a batch."""
         stretch = 0 if self._stretches is None else self._stretches.at(self.steps)
         while len(self._drawn) <= stretch:
@@ -474,7 +477,7 @@ class FisherAccountant:
         fit = _HELD // max(1, self._probe.carrier.held)
         return self._batch_size or min(self._together, max(fit, -(-self._together // 2)))
 
-    def _probed(self, rows: Rows, batch: Any) -> list[Tensor]:
+    def _probed(self, rows: Rows, batch: Batch) -> list[Tensor]:
         """Return the three numbers of each of these people, for each direction of each group."""
         found = []
         try:
@@ -536,7 +539,7 @@ class FisherAccountant:
         else:
             self._history.append((mechanism, sampling, 1))
 
-    def _begin(self, dataset: Any, steps: int, collate: Collate | None, batch: float) -> None:
+    def _begin(self, dataset: Items, steps: int, collate: Collate | None, batch: float) -> None:
         self._records = Records(dataset, collate, lambda: next(iter(self.model.parameters())).device)
         self._stretches = Stretches(steps, self.sweeps)
         if self._batch_size is None:
@@ -565,7 +568,7 @@ class FisherAccountant:
                 self._scheduled.setdefault(step, []).extend(parts)
         self._planned = stretch + 1
 
-    def _all(self) -> tuple[dict[str, Any], Any, Sketch | None, list[Any]]:
+    def _all(self) -> tuple[Table, Array, Sketch | None, list[Array]]:
         """Return visits, sizes, sketch and participation, of all ranks if there are several."""
         if self._attachment is None or self._attachment.ranks == 1:
             return self._visits.arrays(), self._sizes, self._sketch, self._drawn
@@ -578,11 +581,10 @@ class FisherAccountant:
             name: np.concatenate([part["visits"][name].numpy() for part in parts]) for name in self._visits.arrays()
         }
         length = max(len(part["drawn"]) for part in parts)
-        nobody = torch.zeros(len(self._ids), dtype=torch.float64)
-        drawn = [
-            sum(part["drawn"][s].numpy() if s < len(part["drawn"]) else nobody.numpy() for part in parts)
-            for s in range(length)
-        ]
+        drawn = [np.zeros(len(self._ids)) for _ in range(length)]
+        for part in parts:
+            for total, counts in zip(drawn, part["drawn"], strict=False):
+                total += counts.numpy()
         sizes = np.max([part["sizes"].numpy() for part in parts], axis=0)
         sketch = None if self._sketch is None else self._sketch.plus([part["sketch"] for part in parts])
         return visits, sizes, sketch, drawn
@@ -591,7 +593,7 @@ class FisherAccountant:
         person = self._visits.arrays()["person"] if self._gathered is None else self._all()[0]["person"]
         return np.unique(person)
 
-    def _rows(self, ids: Any) -> Rows:
+    def _rows(self, ids: Ids) -> Rows:
         try:
             rows = np.array([self._place[name] for name in column_values(ids).tolist()], dtype=np.int64)
         except KeyError as error:
@@ -603,7 +605,7 @@ class FisherAccountant:
             )
         return rows
 
-    def _chosen(self, people: Any) -> Rows:
+    def _chosen(self, people: Ids | int | None) -> Rows:
         if people is None:
             return np.arange(len(self._ids))
         if isinstance(people, int):
@@ -612,7 +614,7 @@ class FisherAccountant:
             return np.sort(self._random.permutation(len(self._ids))[:people])
         return np.sort(self._rows(people))
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         digest = hashlib.sha256("\n".join(map(repr, self._ids.tolist())).encode()).hexdigest()
         return {
             "ids": digest,
@@ -625,7 +627,7 @@ class FisherAccountant:
         }
 
 
-def _places(ids: NDArray[Any]) -> dict[Any, int]:
+def _places(ids: NDArray[Any]) -> dict[object, int]:
     place = {name: i for i, name in enumerate(ids.tolist())}
     if len(place) < len(ids):
         names, counts = np.unique(ids.astype(str), return_counts=True)

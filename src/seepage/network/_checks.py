@@ -8,7 +8,6 @@ against finite differences of a moved input.
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +16,11 @@ from torch.utils import _pytree as pytree
 
 from seepage._errors import InputError, UnsupportedError
 from seepage.network._probe import Probe
+from seepage.network._records import Batch
 from seepage.network._twin import twin
 
 Tensor = torch.Tensor
-Fetch = Callable[[list[int]], Any]
+Fetch = Callable[[list[int]], Batch]
 """Return the batch of these people."""
 
 # Relative differences that rounding explains.
@@ -118,20 +118,20 @@ def check_gradients(probe: Probe, trained: Trained, drawn: list[list[int]], fetc
     )
 
 
-def _is_plausible(probe: Probe, trained: Trained, one: Any) -> bool:
+def _is_plausible(probe: Probe, trained: Trained, one: Batch) -> bool:
     """Compare sizes only: another draw of dropout or augmentation is another gradient."""
     draws = torch.stack([probe.gradient(one).norm() for _ in range(8)]).double()
     sizes = trained.sizes()
     return bool(((sizes > 0.4 * draws.min()) & (sizes < 2.5 * draws.max())).any())
 
 
-def draws_masks(probe: Probe, one: Any) -> bool:
+def draws_masks(probe: Probe, one: Batch) -> bool:
     """Return whether the network gives another gradient each time it is run on the same record."""
     first, again = probe.gradient(one), probe.gradient(one)
     return not torch.equal(first, again)
 
 
-def check_alone(probe: Probe, batch: Any, one: Any) -> None:
+def check_alone(probe: Probe, batch: Batch, one: Batch) -> None:
     """Refuse networks and losses that mix people: the first person's gradient is the same without the others."""
     found = probe.products(batch, lambda _, values: torch.ones_like(values))[0, 0]
     alone = probe.gradient(one).double().square().sum().to(found)
@@ -144,7 +144,7 @@ def check_alone(probe: Probe, batch: Any, one: Any) -> None:
         )
 
 
-def check_tangents(model: nn.Module, probe: Probe, ones: list[Any], varying: bool) -> None:
+def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool) -> None:
     """Refuse a network whose gradients move otherwise than their derivatives say, or do not move at all."""
     precise, ones = _in_double(model, probe, ones)
     if varying:
@@ -178,7 +178,7 @@ def check_tangents(model: nn.Module, probe: Probe, ones: list[Any], varying: boo
         )
 
 
-def _compare(probe: Probe, one: Any, width: float, seed: int) -> tuple[float, float]:
+def _compare(probe: Probe, one: Batch, width: float, seed: int) -> tuple[float, float]:
     generator = torch.Generator().manual_seed(seed)
     directions: dict[str, Tensor] = {}
 
@@ -202,10 +202,10 @@ def _compare(probe: Probe, one: Any, width: float, seed: int) -> tuple[float, fl
     return abs(measured - moved) / size, moved if moved > 1e-12 * squared else 0.0
 
 
-def _in_double(model: nn.Module, probe: Probe, ones: list[Any]) -> tuple[Probe, list[Any]]:
+def _in_double(model: nn.Module, probe: Probe, ones: list[Batch]) -> tuple[Probe, list[Batch]]:
     """Return the same in float64, where differences can be compared; as it is where the network will not have it."""
 
-    def widened(leaf: Any) -> Any:
+    def widened(leaf: object) -> object:
         return leaf.double() if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf
 
     wide = [pytree.tree_map(widened, one) for one in ones]
@@ -218,7 +218,7 @@ def _in_double(model: nn.Module, probe: Probe, ones: list[Any]) -> tuple[Probe, 
     return precise, wide
 
 
-def check_optimizer(model: nn.Module, optimizer: Any) -> None:
+def check_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Refuse an optimizer that publishes only part of what is trained."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     missing = [name for name, p in model.named_parameters() if p.requires_grad and id(p) not in held]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -79,7 +78,7 @@ def collect_gradients(
     return Gradients.of(output)
 
 
-def _pair(batch: Any) -> tuple[Tensor, Tensor]:
+def _pair(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     try:
         x, y = batch
     except (TypeError, ValueError):

@@ -78,8 +78,8 @@ class Normalize(torch.autograd.Function):
         return inverse * (back - back.mean(-1, keepdim=True) - normal * spread), None
 
 
-class _Multiply(torch.autograd.Function):
-    """x A^T for a constant matrix A, or x times constants, which PyTorch's formulas would take for moving by zero.
+class _Affine(torch.autograd.Function):
+    """x A^T + b for constants A and b, or x times constants, which PyTorch's formulas would take for moving by zero.
 
     For each such zero they ask, slowly, what shape it has: in a small visit that took longer than all else.
     """
@@ -87,64 +87,43 @@ class _Multiply(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, constant: Tensor, matrix: bool) -> Tensor:
-        return F.linear(x, constant) if matrix else x * constant
+    def forward(x: Tensor, constant: Tensor, shift: Tensor | None, matrix: bool) -> Tensor:
+        if matrix:
+            return F.linear(x, constant, shift)
+        return x * constant if shift is None else torch.addcmul(shift, x, constant)
 
     @staticmethod
-    def setup_context(ctx: Context, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
-        ctx.matrix = inputs[2]
+    def setup_context(ctx: Context, inputs: tuple[Tensor, Tensor, Tensor | None, bool], output: Tensor) -> None:
+        ctx.matrix = inputs[3]
         ctx.save_for_backward(inputs[1])
         ctx.save_for_forward(inputs[1])
 
     @staticmethod
     def jvp(ctx: Context, moving: Tensor, *_: None) -> Tensor:
-        return _Multiply.forward(moving, ctx.saved_tensors[0], ctx.matrix)
+        return _Affine.forward(moving, ctx.saved_tensors[0], None, ctx.matrix)
 
     @staticmethod
-    def backward(ctx: Context, back: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Context, back: Tensor) -> tuple[Tensor, None, None, None]:
         constant = ctx.saved_tensors[0]
-        return _Multiply.apply(back, constant.T if ctx.matrix else constant, ctx.matrix), None, None
-
-
-class _Add(torch.autograd.Function):
-    """x plus constants that have the same shape for everybody."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, constant: Tensor) -> Tensor:
-        return x + constant
-
-    @staticmethod
-    def setup_context(ctx: Context, inputs: object, output: Tensor) -> None:
-        pass
-
-    @staticmethod
-    def jvp(ctx: Context, moving: Tensor, _: None) -> Tensor:
-        return moving.clone()
-
-    @staticmethod
-    def backward(ctx: Context, back: Tensor) -> tuple[Tensor, None]:
-        return back, None
+        return _Affine.apply(back, constant.T if ctx.matrix else constant, None, ctx.matrix), None, None, None
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    return _affine(x, weight, bias, matrix=True)
+    trained = weight.requires_grad or (bias is not None and bias.requires_grad)
+    return F.linear(x, weight, bias) if trained else _Affine.apply(x, weight, bias, True)
 
 
-def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, *, matrix: bool = False) -> Tensor:
-    """Return x multiplied and shifted; by constants where they are."""
-    if any(constant is not None and constant.requires_grad for constant in (weight, bias)):
-        moved = x if weight is None else F.linear(x, weight) if matrix else x * weight
-        return moved if bias is None else moved + bias
-    moved = x if weight is None else _Multiply.apply(x, weight, matrix)
-    return moved if bias is None else _Add.apply(moved, bias)
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    if weight is None or weight.requires_grad or (bias is not None and bias.requires_grad):
+        x = x if weight is None else x * weight
+        return x if bias is None else x + bias
+    return _Affine.apply(x, weight, bias, False)
 
 
 def _layer_norm(
     x: Tensor, shape: tuple[int, ...], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    return _affine(Normalize.apply(x.flatten(-len(shape)), eps)[0].reshape(x.shape), weight, bias)
+    return _scaled(Normalize.apply(x.flatten(-len(shape)), eps)[0].reshape(x.shape), weight, bias)
 
 
 def _group_norm(
@@ -152,7 +131,7 @@ def _group_norm(
 ) -> Tensor:
     normal = Normalize.apply(x.reshape(x.shape[0], num_groups, -1), eps)[0].reshape(x.shape)
     shape = (1, -1) + (1,) * (x.dim() - 2)
-    return _affine(normal, *(constant if constant is None else constant.view(shape) for constant in (weight, bias)))
+    return _scaled(normal, *(constant if constant is None else constant.view(shape) for constant in (weight, bias)))
 
 
 def _mse_loss(input: Tensor, target: Tensor, *args: Any, reduction: str = "mean", **kwargs: Any) -> Tensor:  # noqa: A002

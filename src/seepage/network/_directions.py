@@ -10,6 +10,8 @@ from seepage._errors import InputError
 from seepage.network._probe import LABEL, Direct
 
 Tensor = torch.Tensor
+Groups = Mapping[str, Any]
+"""Lists of column numbers or masks, by name."""
 OTHER = "other values"
 
 
@@ -53,7 +55,7 @@ class Directions:
     E |A w|^2 over such w is the trace of A^T A, or that of the group's block (eq. 8.7).
     """
 
-    def __init__(self, groups: Mapping[str, Any] | None, private_label: bool, generator: torch.Generator) -> None:
+    def __init__(self, groups: Groups | None, private_label: bool, generator: torch.Generator) -> None:
         if groups is not None and not groups:
             raise InputError("groups names no group. Leave it out to keep the total alone.")
         self.groups, self.private_label, self.generator = groups, private_label, generator
@@ -101,7 +103,7 @@ class Directions:
         return bits.to(values.device, values.dtype).mul_(2).sub_(1)
 
 
-def _mask(name: str, members: Any, shape: torch.Size) -> Tensor:
+def _mask(name: str, members: object, shape: torch.Size) -> Tensor:
     members = torch.as_tensor(members)
     if members.dtype == torch.bool:
         try:

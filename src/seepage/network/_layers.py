@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
@@ -105,7 +104,7 @@ def warn_of_kinks(kinks: set[str]) -> None:
         )
 
 
-def is_separable(model: nn.Module, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_separable(model: nn.Module, inputs: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     """Return whether the output of the first example is the same without the others in the batch.
 
     Catches what no list of layer types can: statistics over the batch inside a forward method. A network with random
@@ -125,9 +124,9 @@ def is_separable(model: nn.Module, inputs: tuple[Any, ...], kwargs: dict[str, An
     return bool(((alone[:1] - first[:1]).abs().max() / scale) < 1e-2)
 
 
-def _first_output(output: Any) -> torch.Tensor | None:
+def _first_output(output: object) -> torch.Tensor | None:
     return output if isinstance(output, torch.Tensor) and output.dim() > 0 else None
 
 
-def _one(value: Any, size: int) -> Any:
+def _one(value: object, size: int) -> object:
     return value[:1] if isinstance(value, torch.Tensor) and value.dim() > 0 and len(value) == size else value

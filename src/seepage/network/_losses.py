@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -12,7 +12,7 @@ Tensor = torch.Tensor
 Loss = Callable[[Any, Any], Tensor]
 
 
-def per_example(loss: Loss, output: Any, target: Any, count: int) -> Tensor:
+def per_example(loss: Loss, output: object, target: object, count: int) -> Tensor:
     """Return one loss for each example, shape (count,).
 
     A loss that averages or adds up over the batch is asked not to; its own way of reducing is kept within an example.
@@ -43,7 +43,7 @@ def per_example(loss: Loss, output: Any, target: Any, count: int) -> Tensor:
     return losses.flatten(1).sum(1) if reduction in ("sum", "batchmean") else losses.flatten(1).mean(1)
 
 
-def _has_rows(value: Any, count: int) -> bool:
+def _has_rows(value: object, count: int) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.dim() > 0 and len(value) == count
 
 

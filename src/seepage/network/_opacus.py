@@ -4,19 +4,26 @@ import math
 from typing import Any, Protocol
 
 import torch
+from numpy.typing import NDArray
+from opacus import PrivacyEngine
 from opacus.data_loader import dtype_safe, shape_safe, wrap_collate_with_empty
+from opacus.optimizers import DPOptimizer
 from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
 from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
 from torch import nn
 
 from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import _checks
-from seepage.network._clipping import SmoothClipping
-from seepage.network._records import overheard
+from seepage.network._account import Stretches
+from seepage.network._assumptions import Circumstances
+from seepage.network._clipping import ClippingName, SmoothClipping
+from seepage.network._probe import Probe
+from seepage.network._records import Loader, Records, Rows, overheard
 from seepage.network._sampler import PoissonSampler
 from seepage.network._step import Mechanism
 
 Tensor = torch.Tensor
+Options = dict[str, Any]
 _MODES = ("hooks", "functorch", "ghost")
 # Drawn batches that are remembered until training has used one of them.
 _REMEMBERED = 16
@@ -26,18 +33,17 @@ class Visitor(Protocol):
     """What an accountant does for training."""
 
     model: nn.Module
-    clipping: Any
-    _ids: Any
-    _probe: Any
-    _records: Any
-    _visited: Any
-    _known: Any
-    _stretches: Any
+    clipping: ClippingName
+    _ids: NDArray[Any]
+    _probe: Probe
+    _records: Records | None
+    _known: Circumstances
+    _stretches: Stretches | None
     _batches: int
 
     @property
     def steps(self) -> int: ...
-    def _draw(self, rows: Any) -> None: ...
+    def _draw(self, rows: list[int] | Rows) -> None: ...
     def _visit(self) -> None: ...
     def _check(self, rows: list[int]) -> None: ...
     def _publish(self, mechanism: Mechanism, sampling: str) -> None: ...
@@ -45,13 +51,13 @@ class Visitor(Protocol):
 
 def attach(
     accountant: Visitor,
-    engine: Any,
+    engine: PrivacyEngine,
     model: nn.Module,
     optimizer: Any,
-    loader: Any,
+    loader: Loader,
     epochs: int,
-    options: dict[str, Any],
-) -> tuple["Attachment", Any]:
+    options: Options,
+) -> tuple["Attachment", tuple[Any, ...]]:
     """Make training private, and be told of its steps. Returns the attachment and what Opacus's users get."""
     _check(accountant, model, optimizer, loader, epochs, options)
     ours = isinstance(loader.batch_sampler, PoissonSampler)
@@ -81,7 +87,12 @@ def attach(
 
 
 def _check(
-    accountant: Visitor, model: nn.Module, optimizer: Any, loader: Any, epochs: int, options: dict[str, Any]
+    accountant: Visitor,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    loader: Loader,
+    epochs: int,
+    options: Options,
 ) -> None:
     if accountant.model is not model and accountant.model not in list(model.modules()):
         raise InputError("model= is another network than the one this accountant was made for.")
@@ -127,7 +138,7 @@ def _check(
     _checks.check_optimizer(model, optimizer)
 
 
-def _sampling(loader: Any, given: Any, engine: Any) -> tuple[float | None, str]:
+def _sampling(loader: Loader, given: Loader, engine: PrivacyEngine) -> tuple[float | None, str]:
     """Return the rate that earns credit, if any does, and the way of sampling."""
     sampler = loader.batch_sampler
     if isinstance(sampler, PoissonSampler):
@@ -146,20 +157,20 @@ class Attachment:
     def __init__(
         self,
         accountant: Visitor,
-        engine: Any,
+        engine: PrivacyEngine,
         module: Any,
         optimizer: Any,
-        loader: Any,
+        loader: Loader,
         rate: float | None,
         sampling: str,
-        options: dict[str, Any],
+        options: Options,
     ) -> None:
         self.accountant, self.engine, self.module, self.optimizer = accountant, engine, module, optimizer
         self.loader, self.rate, self.sampling = loader, rate, sampling
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
-        self._checked: Any = None
+        self._checked: tuple[tuple[bool, ...], int] | None = None
         self._count: int | None = None
         """The steps that Opacus had counted when this was detached."""
         # Opacus keeps one hook: its own privacy accountant's is called from ours.
@@ -196,7 +207,7 @@ class Attachment:
     def _counted(self) -> int:
         return int(sum(entry[-1] for entry in self.engine.accountant.history))
 
-    def _step(self, optimizer: Any) -> None:
+    def _step(self, optimizer: DPOptimizer) -> None:
         """Opacus is about to change the weights: look at them, and at how."""
         mechanism = self._mechanism()
         self._check_drawn()
@@ -239,6 +250,8 @@ class Attachment:
         """See whether this is the training that was described, at the first step and whenever something changed."""
         trained = self._trained()
         accountant = self.accountant
+        assert accountant._stretches is not None
+        assert accountant._records is not None
         modes = tuple(module.training for module in accountant.model.modules())
         state = (modes, accountant._stretches.at(accountant.steps))
         if state == self._checked or trained.count == 0 or not self._drawn:
@@ -293,7 +306,7 @@ class _Coefficients:
         factors: Tensor = attachment._mechanism().rule.factor(attachment.module.get_norm_sample())
         return factors
 
-    def __deepcopy__(self, memo: Any) -> "_Coefficients":
+    def __deepcopy__(self, memo: object) -> "_Coefficients":
         # A copy of the network does not mean a copy of its optimizer.
         return self
 
@@ -301,7 +314,7 @@ class _Coefficients:
 class _Widened:
     """The optimizer as Opacus's privacy accountant has to see it when a gradient can be longer than max_grad_norm."""
 
-    def __init__(self, optimizer: Any) -> None:
+    def __init__(self, optimizer: DPOptimizer) -> None:
         self.noise_multiplier = optimizer.noise_multiplier / SmoothClipping.bound
         self.accumulated_iterations = optimizer.accumulated_iterations
 

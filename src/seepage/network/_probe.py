@@ -15,10 +15,12 @@ from torch.utils.checkpoint import CheckpointError
 from seepage._errors import InputError, UnsupportedError
 from seepage.network._composites import Composites
 from seepage.network._losses import Loss, per_example
+from seepage.network._records import Batch
 from seepage.network._tangents import Carrier, Move, Products, RandomLayerError
 
 Tensor = torch.Tensor
-Forward = Callable[[Any, Any], tuple[Any, Any]]
+Network = Callable[..., Any]
+Forward = Callable[[Network, Batch], tuple[Any, Any]]
 """How training uses a batch: given the network and a batch, return the output and the target."""
 Direct = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return the direction in which they move."""
@@ -29,7 +31,7 @@ LABEL = "label"
 _SCRATCH = 2**24
 
 
-def standard_forward(model: Any, batch: Any) -> tuple[Any, Any]:
+def standard_forward(model: Network, batch: Batch) -> tuple[object, object]:
     """Run (inputs..., target), or a mapping with one of the usual names for the target."""
     if isinstance(batch, Mapping):
         names = [name for name in LABELS if name in batch]
@@ -46,7 +48,7 @@ def standard_forward(model: Any, batch: Any) -> tuple[Any, Any]:
     )
 
 
-def size_of(batch: Any) -> int:
+def size_of(batch: Batch) -> int:
     """Return how many people a batch holds."""
     for leaf in pytree.tree_leaves(batch):
         if isinstance(leaf, Tensor) and leaf.dim() > 0:
@@ -66,7 +68,7 @@ class Probe:
         self.values: dict[str, tuple[int, ...]] = {}
         """The private values of the last batch: the shape of one person's, by name."""
 
-    def products(self, batch: Any, direct: Direct) -> Tensor:
+    def products(self, batch: Batch, direct: Direct) -> Tensor:
         """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64."""
         count = size_of(batch)
         self.values = {}
@@ -82,7 +84,7 @@ class Probe:
                 self._whole, self.values = True, {}
         return self._of_whole(batch, direct, count)
 
-    def gradient(self, batch: Any, move: Move | None = None) -> Tensor:
+    def gradient(self, batch: Batch, move: Move | None = None) -> Tensor:
         """Return the gradient of one person, all parameters in one vector, the plain way."""
 
         def shifted(name: str, value: Tensor) -> Tensor:
@@ -107,13 +109,13 @@ class Probe:
             place.copy_(parts.pop(0).detach().flatten())
         return flat
 
-    def _called(self, values: Mapping[str, Tensor]) -> Callable[..., Any]:
+    def _called(self, values: Mapping[str, Tensor]) -> Network:
         return lambda *args, **kwargs: functional_call(self.carrier.network, dict(values), args, kwargs)
 
-    def _losses(self, network: nn.Module, *, batch: Any, count: int, direct: Direct) -> Tensor:
+    def _losses(self, network: nn.Module, *, batch: Batch, count: int, direct: Direct) -> Tensor:
         return self._example_losses(network, batch, count, partial(self._moving, direct))
 
-    def _example_losses(self, network: Any, batch: Any, count: int, move: Move) -> Tensor:
+    def _example_losses(self, network: Network, batch: Batch, count: int, move: Move) -> Tensor:
         output, target = self.forward(network, batch)
         if self.private_label:
             if not (isinstance(target, Tensor) and target.is_floating_point()):
@@ -136,7 +138,7 @@ class Probe:
                 "them up. Give it floating-point inputs (divide images by 255 in the data set, not in the network)."
             )
 
-    def functional(self, batch: Any) -> "Functional":
+    def functional(self, batch: Batch) -> "Functional":
         """Return the gradient of each person as a function of how far their values are shifted."""
         count = size_of(batch)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -170,7 +172,7 @@ class Probe:
 
         return Functional(gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h], shapes)
 
-    def _of_whole(self, batch: Any, direct: Direct, count: int) -> Tensor:
+    def _of_whole(self, batch: Batch, direct: Direct, count: int) -> Tensor:
         """Differentiate the network as a function of one person, many at once."""
         one = self.functional(batch)
         first = next(iter(self.carrier.trained.values()))

@@ -1,6 +1,6 @@
 """The records of the people: taken from the data set by index, for visits that disturb nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,27 +11,33 @@ from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader, default_collate
 
 Rows = NDArray[np.int64]
-Collate = Callable[[list[Any]], Any]
+Batch = Any
+"""What a data loader gives: tensors, alone or in lists and mappings."""
+Collate = Callable[[list[Any]], Batch]
+Items = Any
+"""Records by index, and how many they are."""
+Loader = Any
+"""A DataLoader, whose own types do not say that its data set and sampler have a length."""
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
     """A data set, and how its items become a batch."""
 
-    items: Any
+    items: Items
     collate: Collate | None
     device: Callable[[], torch.device]
 
-    def fetch(self, rows: Any) -> Any:
+    def fetch(self, rows: Iterable[int]) -> Batch:
         """Return these people as one batch, where the network is."""
         batch = (self.collate or default_collate)([self.items[int(row)] for row in rows])
         device = self.device()
         return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
 
-    def alike(self, rows: Rows) -> Iterator[tuple[Rows, Any]]:
+    def alike(self, rows: Rows) -> Iterator[tuple[Rows, Batch]]:
         """Yield people whose records have the same shape together: nobody's is padded to another's."""
         items = [self.items[int(row)] for row in rows]
-        groups: dict[Any, list[int]] = {}
+        groups: dict[tuple[object, ...], list[int]] = {}
         for place, item in enumerate(items):
             leaves = pytree.tree_leaves(item)
             groups.setdefault(tuple(getattr(leaf, "shape", None) for leaf in leaves), []).append(place)
@@ -51,11 +57,11 @@ class Noted:
         self._sampler, self._note = sampler, note
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> type:
         # Opacus treats the samplers it knows in ways of their own.
         return type(self._sampler)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[list[int]]:
         for batch in self._sampler:
             self._note([int(index) for index in batch])
             yield batch
@@ -63,13 +69,13 @@ class Noted:
     def __len__(self) -> int:
         return len(self._sampler)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__") or name in ("_sampler", "_note"):
             raise AttributeError(name)
         return getattr(self._sampler, name)
 
 
-def overheard(loader: Any, collate: Collate, note: Callable[[list[int]], None]) -> DataLoader[Any]:
+def overheard(loader: Loader, collate: Collate, note: Callable[[list[int]], None]) -> Loader:
     """Return a data loader with the same batches, and tell `note` who is in each when it is drawn."""
     return DataLoader(
         dataset=loader.dataset,

@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.autograd.function import FunctionCtx
 from torch.func import jvp, vjp, vmap
 
 from seepage._errors import InputError
 from seepage.network._amplification import tabulated
 from seepage.network._composites import Composites
 from seepage.network._probe import Probe
+from seepage.network._records import Batch
 from seepage.network._step import Mechanism
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
+State = dict[str, Any]
 # Gradients of this many numbers exist at once: examples times directions times parameters.
 _SCRATCH = 2**24
 
@@ -78,17 +81,17 @@ class Sketch:
             return low, np.where(self.visits > 0, low, traces)
         return low, low + np.maximum(traces - inside, 0.0)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Return copies of what is held, as tensors."""
         table = None if self.table is None else self.table.clone()
         return {"table": table, "basis": self.basis, "visits": torch.from_numpy(self.visits.copy())}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Put back what `state` returned."""
         self.table = None if state["table"] is None else state["table"].clone()
         self.basis, self.visits = state["basis"], state["visits"].numpy().copy()
 
-    def plus(self, others: list[dict[str, Any]]) -> "Sketch":
+    def plus(self, others: list[State]) -> "Sketch":
         """Return the sum of the sketches of several ranks."""
         found = Sketch(self.people, self.rank)
         for state in others:
@@ -110,7 +113,7 @@ def _nystrom(table: Tensor, basis: Tensor) -> tuple[Array, Array]:
     return eigenvalues[:, -1].numpy(), eigenvalues.sum(1).numpy()
 
 
-def sketch_rows(probe: Probe, batch: Any, basis: Tensor, mechanism: Mechanism, seed: int) -> Tensor:
+def sketch_rows(probe: Probe, batch: Batch, basis: Tensor, mechanism: Mechanism, seed: int) -> Tensor:
     """Return M_t Omega of each person of a batch, shape (n, values, rank); `seed` is that of dropout."""
     one = probe.functional(batch)
     (name,) = one.shapes
@@ -159,15 +162,15 @@ class _Factors(torch.autograd.Function):
         return torch.stack([torch.as_tensor(f).to(ratio) for f in found], -1)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: object, output: Tensor) -> None:
         ctx.mark_non_differentiable(output)
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, ratio: Tensor, rate: float, batches: int) -> Any:
+    def vmap(info: object, in_dims: object, ratio: Tensor, rate: float, batches: int) -> tuple[Tensor, int]:
         return _Factors.apply(ratio, rate, batches), 0
 
     @staticmethod
-    def backward(ctx: Any, *back: Any) -> Any:
+    def backward(ctx: FunctionCtx, *back: Tensor) -> tuple[None, None, None]:
         return None, None, None
 
 

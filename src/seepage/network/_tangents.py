@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.autograd import forward_ad
+from torch.autograd.function import FunctionCtx
 from torch.utils import _pytree as pytree
 
 from seepage._errors import UnsupportedError
@@ -36,15 +37,15 @@ class _Source(torch.autograd.Function):
     """The identity, but differentiable: where the backward pass ends, at the first layer's output."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, anchor: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, value: Tensor, anchor: Tensor) -> Tensor:
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, *back: Any) -> Any:
+    def backward(ctx: FunctionCtx, *back: Tensor) -> tuple[None, None]:
         return None, None
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    def jvp(ctx: FunctionCtx, *tangents: Tensor | None) -> Tensor | None:
         return None if tangents[0] is None else tangents[0].clone()
 
 
@@ -165,7 +166,7 @@ class Carrier:
             found.append(leaf)
         return pytree.tree_unflatten(found, layout)
 
-    def _look_up(self, name: str, module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Any:
+    def _look_up(self, name: str, module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
         move = self._move
         called = f"embedding {name}"
         if move is None or not (self._is_private(args[0]) if self._known is None else called in self._known):
@@ -180,8 +181,14 @@ class Carrier:
         return tokens.dim() > 0 and len(tokens) == self._count > 1 and not bool((tokens == tokens[:1]).all())
 
     def _tap(
-        self, name: str, own: dict[str, nn.Parameter], unit: nn.Module, args: Any, kwargs: Any, output: Any
-    ) -> Any:
+        self,
+        name: str,
+        own: dict[str, nn.Parameter],
+        unit: nn.Module,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        output: object,
+    ) -> Tensor | None:
         tapped = self._tapped
         if tapped is None:
             return None
@@ -275,6 +282,6 @@ def _together(waiting: list[tuple[Call, Moving]]) -> Iterator[tuple[Call, Moving
         yield call, back
 
 
-def _name(path: Any) -> str:
+def _name(path: tuple[pytree.KeyEntry, ...]) -> str:
     # (args, kwargs), then the place or the name of the argument.
     return pytree.keystr(path[1:]).strip("[]'\"") if len(path) > 1 else "0"

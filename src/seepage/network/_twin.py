@@ -4,7 +4,6 @@ import copy
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import nn
@@ -55,5 +54,5 @@ def silenced(model: nn.Module) -> Iterator[None]:
             model.__dict__["autograd_grad_sample_hooks"] = handles
 
 
-def _of_opacus(hook: Any) -> bool:
+def _of_opacus(hook: object) -> bool:
     return str(getattr(hook, "__module__", "")).startswith("opacus.")

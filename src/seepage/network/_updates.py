@@ -1,7 +1,6 @@
 """What a client of federated learning sends about a batch, as a function of the batch."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -126,7 +125,7 @@ class Update:
             output = functional_call(model, theta, (example.unsqueeze(0),))
             return per_example(loss, output, label.unsqueeze(0), 1).sum()
 
-        total: dict[str, Any] = dict.fromkeys(values, 0.0)
+        total = {name: torch.zeros_like(value) for name, value in values.items()}
         step = max(1, _SCRATCH // sum(p.numel() for p in values.values()))
         for i in range(0, len(x), step):
             found = vmap(grad(one), in_dims=(None, 0, 0))(values, x[i : i + step], y[i : i + step])
