@@ -278,6 +278,14 @@ def test_constants_of_other_rows_must_be_declared():
     _ready(Pipeline([("imputer", imputer), ("ridge", Ridge().fit(X[NUMBERS], Y))]), X[NUMBERS], Y)
 
 
+def test_steps_fitted_on_these_rows_are_known_by_any_name():
+    numbers = Pipeline([("means", SimpleImputer()), ("unit", StandardScaler())])
+    model = Pipeline([("columns", make_column_transformer((numbers, NUMBERS))), ("fit", Ridge())])
+    found = _ready(model.fit(HOLED, Y), HOLED, Y).draft.published["preprocessing"]
+    assert set(found.values()) == {"fitted on these rows"}
+    assert list(found) == ["columns.pipeline.means (SimpleImputer)", "columns.pipeline.unit (StandardScaler)"]
+
+
 def test_a_scaler_that_was_weighted_is_of_these_rows():
     weights = np.linspace(0.5, 2, len(X))
     model = make_pipeline(StandardScaler(), Ridge())

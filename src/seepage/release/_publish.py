@@ -361,8 +361,7 @@ def _in_raw_units(model: Model, fit: Fit[InMemory], leak: Leakage, terms: Terms)
         _check_classes(fit, terms.smallest_group)
     private = frozenset(fit.private_columns(terms.attributes))
     assert isinstance(leak.information, LinearInformation)
-    steps = leak.information.preprocessing
-    measured = frozenset(steps.fitted) - frozenset(steps.public)
+    measured = leak.information.preprocessing.measured
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.smallest_group, measured)
     preprocessing = rules.read(split(model)[0])
     return RawModel.of(model, fit.table, preprocessing), preprocessing

@@ -61,12 +61,15 @@ class Preprocessing:
         Whether a mean that was taken away has no intercept to go to, and so would be published without noise.
     held : bool
         Whether refits hold something that moves: what is filled into cells, or means in a penalty on the intercept.
+    measured : frozenset of str
+        Where the steps stand all of whose constants are of the rows at hand, and counted so.
     """
 
     fitted: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     without_intercept: bool = False
     held: bool = False
+    measured: frozenset[str] = frozenset()
 
 
 class _Sums(NamedTuple):
@@ -223,7 +226,8 @@ def preprocessing_of(
     settled = {claim.step for f in features for claim in claims[int(f)]} - rest
     counted = tuple(_called(path, step) for path, step in steps.items() if path in fitted)
     held = bool(len(scales.filled)) or bool(scales.lean.any())
-    return Preprocessing(counted, _listed(fit, steps, settled), offset, held), scales
+    measured = frozenset(fitted & settled)
+    return Preprocessing(counted, _listed(fit, steps, settled), offset, held, measured), scales
 
 
 def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
