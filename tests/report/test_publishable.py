@@ -7,7 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import seepage
 from seepage._facts import Assumption, Number, Origin, given, personal
@@ -100,6 +103,65 @@ def test_measuring_anew_agrees_with_measuring_the_changed_data(release):
         np.testing.assert_allclose(other.eta, again.examples["eta"], rtol=1e-6)
         moved = again.information.geometry.parameters - leak.information.geometry.parameters
         assert other.distance == pytest.approx(np.linalg.norm(moved) / 0.5, rel=1e-6)
+
+
+BEHIND = {
+    "ridge": (StandardScaler(), Ridge(alpha=30.0)),
+    "without means": (StandardScaler(with_mean=False), Ridge(alpha=30.0)),
+    "ranges of other rows": (StandardScaler(), MinMaxScaler((2, 3)), Ridge(alpha=3.0)),
+    "logistic": (StandardScaler(), LogisticRegression(C=0.02, tol=1e-11, max_iter=5000)),
+}
+
+
+def _scaled(kind, X=ORDINARY, y=OUTCOME, noise_scale=0.5):
+    labels = (y > OUTCOME.median()).astype(int) if kind == "logistic" else y
+    steps, rows = [clone(step) for step in BEHIND[kind]], X
+    for step in steps[:-1]:
+        step.fit(np.array([[-4.0] * 3, [4.0] * 3]) if isinstance(step, MinMaxScaler) else rows)
+        rows = step.transform(rows)
+    steps[-1].fit(rows, labels)
+    return seepage.measure(make_pipeline(*steps), X, labels, noise_scale=noise_scale)
+
+
+@pytest.mark.parametrize("kind", BEHIND)
+def test_measuring_anew_takes_the_scaler_along(kind):
+    leak = _scaled(kind)
+    information = leak.information
+    names, geometry = ("bmi", "age", "pressure"), information.geometry
+    assert geometry.scales is not None
+    changes = [(3, "age", 900.0), (700, "bmi", -300.0), (9, "pressure", 200.0)]
+    if kind != "logistic":
+        changes.append((44, "outcome", 150.0))
+    found = Anew(information, names, with_eta=True).each(changes, lambda _, other: other)
+    for (person, name, value), other in zip(changes, found, strict=True):
+        X, y = ORDINARY.copy(), OUTCOME.copy()
+        if name == "outcome":
+            y[person] = value
+        else:
+            X.loc[person, name] = value
+        again = _scaled(kind, X, y)
+        expected = np.exp(logarithms(again.information, names))
+        np.testing.assert_allclose(other.information, expected, rtol=1e-6)
+        np.testing.assert_allclose(other.eta, again.examples["eta"], rtol=1e-6)
+        by_refit = information.distances(name, [value])
+        assert other.distance == pytest.approx(by_refit.distance[person, 0], rel=1e-8)
+
+
+def test_behind_a_scaler_of_the_same_rows_the_verdict_is_told_alone():
+    leak = _scaled("ridge", noise_scale=2.0)
+    assert _contents(leak) is None
+    report = Report.of(leak, "publishable", policy=POLICY, groups=GROUPS)
+    assert not report.document.numbers_told
+    assert report.document.trials.people.value >= 5
+    assert "a step before the model learned from the same rows" in report.markdown()
+    declared = seepage.measure(
+        make_pipeline(StandardScaler(), Ridge(alpha=30.0)).fit(ORDINARY, OUTCOME),
+        ORDINARY,
+        OUTCOME,
+        noise_scale=2.0,
+        public_preprocessing=["standardscaler"],
+    )
+    assert _contents(declared) is not None
 
 
 def test_the_page_holds_what_was_fixed_beforehand():

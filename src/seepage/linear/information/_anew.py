@@ -1,7 +1,8 @@
 """What would be known of everybody if one person had another value, from an exact refit.
 
 The minimizer with the record changed is that of `Refit`; the Hessian there is added up again, and with it everybody's
-information. Nothing is linearized.
+information. A scaler that was fitted on the same rows moves along: everybody is seen in the units of the new one.
+Nothing is linearized.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
+from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._information import LinearInformation
 from seepage.linear.information._known import scorer_of
@@ -29,7 +32,7 @@ class Changed:
     """A release had one person another value."""
 
     distance: float
-    """How far the parameters move, in units of the noise; NaN if no minimizer could be found."""
+    """How far the release moves, in units of the noise, whose shape may move too; NaN if no minimizer was found."""
     information: Array
     """About some attributes of each person, shape (n, attributes); NaN where there is no value."""
     eta: Array | None
@@ -57,16 +60,20 @@ class Anew:
         """
         information = self.information
         before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
-        after = self._after(before, changes)
-        moves = information.refit.moves(before, after)
+        after, scales = self._after(before, changes), information.geometry.scales
+        changed = ChangedScales.of(scales, before, after)
+        moves = information.refit.moves(before, after, changed=changed)
         distances = information.refit.distances(moves)
+        if changed is not None and scales is not None:
+            distances = np.hypot(distances, changed.distances(scales))
         # Made here, once, and not by each of the threads that ask for them.
-        _ = self._batches, self._hessian
+        _ = self._batches, self._hessian, self._penalty, self._into_frame
 
         def one(i: int) -> Result:
             at = slice(i, i + 1)
-            found = self._changed(changes[i][0], before.take(at), after.take(at), moves[i], float(distances[i]))
-            return of(changes[i], found)
+            moved = None if changed is None else changed.take(at)
+            swap = _Swap(changes[i][0], before.take(at), after.take(at), moved)
+            return of(changes[i], self._changed(swap, moves[i], float(distances[i])))
 
         return list(in_threads(one, range(len(changes))))
 
@@ -85,25 +92,34 @@ class Anew:
             features[i] += change * affine.of_columns((column,)).matrix.toarray()[:, 0]
         return replace(before, features=features, labels=labels)
 
-    def _changed(self, person: int, before: Batch, after: Batch, move: Array, distance: float) -> Changed:
-        geometry = self.information.geometry
+    def _changed(self, swap: "_Swap", move: Array, distance: float) -> Changed:
         if not np.isfinite(distance):
             return Changed(np.nan, np.empty((0, 0)), None)
-        position = geometry.position + self._into_frame @ move.reshape(geometry.outputs, -1).T
-        hessian: Array = self._hessian + self._hessian_at(position, before, after)
-        inverse = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
-        found = replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
+        found = self._geometry(swap, move.reshape(self.information.geometry.outputs, -1).T)
         shown = found.of_attributes(self._columns)
-        scores = self._scored(shown, person, after, lambda scorer, batch: scorer.attributes(batch))
+        scores = self._scored(shown, swap, lambda scorer, batch: scorer.attributes(batch))
         eta = None
         if self.with_eta:
-            eta = np.sqrt(self._scored(found, person, after, lambda scorer, batch: scorer.examples(batch)[0]))
+            eta = np.sqrt(self._scored(found, swap, lambda scorer, batch: scorer.examples(batch)[0]))
         return Changed(distance, self._known(scores), eta)
 
-    def _scored(self, geometry: Geometry, person: int, after: Batch, of: Callable[[Any, Batch], Array]) -> Array:
+    def _geometry(self, swap: "_Swap", move: Array) -> Geometry:
+        """Return the geometry after a change, at the minimizer that moved and in the units of its own scaler."""
+        geometry, changed = self.information.geometry, swap.changed
+        if changed is None or geometry.scales is None:
+            position = geometry.position + self._into_frame @ move
+        else:
+            parameters = changed.parameters(geometry.parameters + move)
+            position = self._into_frame @ parameters
+            scales = changed.scales(geometry.scales, parameters, self.information.penalty)
+            geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales)
+        inverse = np.asarray(np.linalg.inv(self._hessian_at(position, swap)), dtype=np.float64)
+        return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
+
+    def _scored(self, geometry: Geometry, swap: "_Swap", of: Callable[[Any, Batch], Array]) -> Array:
         scorer = scorer_of(geometry)
-        found = np.concatenate([of(scorer, batch) for batch in self._batches])
-        found[person] = of(scorer, after)[0]
+        found = np.concatenate([of(scorer, swap.seen(batch)) for batch in self._batches])
+        found[swap.person] = of(scorer, swap.seen(swap.after))[0]
         return found
 
     def _known(self, scores: Array) -> Array:
@@ -138,18 +154,37 @@ class Anew:
 
     @cached_property
     def _hessian(self) -> Array:
-        """The Hessian at the minimizer, without the part that `_hessian_at` returns."""
-        geometry = self.information.geometry
-        whole = np.asarray(np.linalg.inv(geometry.minimizer.inverse), dtype=np.float64)
-        return whole if geometry.loss.quadratic else whole - self._data_hessian(geometry.position)
+        """The Hessian at the minimizer."""
+        return np.asarray(np.linalg.inv(self.information.geometry.minimizer.inverse), dtype=np.float64)
 
-    def _hessian_at(self, position: Array, before: Batch, after: Batch) -> Array:
-        geometry = self.information.geometry
-        old, new = (newton_sums(each, geometry.loss, position, geometry.frame).hessian for each in (before, after))
-        return new - old if geometry.loss.quadratic else self._data_hessian(position) - old + new
+    @cached_property
+    def _penalty(self) -> Array:
+        """Its part that is the penalty's, whatever the rows are."""
+        frame = self.information.geometry.frame.matrix(len(self.information.geometry.parameters))
+        return np.asarray(block_diag(*(frame.T @ (each[:, None] * frame) for each in self.information.penalty.T)))
 
-    def _data_hessian(self, position: Array) -> Array:
+    def _hessian_at(self, position: Array, swap: "_Swap") -> Array:
         geometry = self.information.geometry
-        return reduce(
-            add, (newton_sums(batch, geometry.loss, position, geometry.frame).hessian for batch in self._batches)
-        )
+
+        def data(batch: Batch) -> Array:
+            return newton_sums(swap.seen(batch), geometry.loss, position, geometry.frame).hessian
+
+        exchanged = data(swap.after) - data(swap.before)
+        if geometry.loss.quadratic and swap.changed is None:
+            return self._hessian + exchanged
+        return self._penalty + exchanged + reduce(add, map(data, self._batches))
+
+
+@dataclass(frozen=True, eq=False)
+class _Swap:
+    """One person's record in exchange for another."""
+
+    person: int
+    before: Batch
+    after: Batch
+    changed: ChangedScales | None
+    """How the scaler moves."""
+
+    def seen(self, batch: Batch) -> Batch:
+        """Return rows in the units of the scaler that goes with the change."""
+        return batch if self.changed is None else self.changed.rows(batch)

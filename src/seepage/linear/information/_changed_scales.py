@@ -5,10 +5,11 @@ fit, and makes noise of another shape: L Sigma L^T with L = 1 + sum_f b_f e_f^T,
 feature f and takes the move of the mean to the intercept.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from seepage.linear.information._scales import Scales
 from seepage.linear.rows import Batch
@@ -26,6 +27,8 @@ class ChangedScales:
     """s' / s, shape (n, r)."""
     lean: Array
     """What of a feature's coefficient goes to the intercept, shape (n, r)."""
+    moved: Array
+    """By how much the mean moves, in old deviations, shape (n, r)."""
 
     @classmethod
     def of(cls, scales: Scales | None, before: Batch, after: Batch) -> "ChangedScales | None":
@@ -48,11 +51,44 @@ class ChangedScales:
         shrunk = 1.0 / stretch - 1.0
         mean = np.where(scales.centered[features], scales.factor[features] * moved, 0.0)
         shift = scales.shift[features] if before.intercept else 0.0
-        return cls(features, stretch, -shift * shrunk - mean * (1.0 + shrunk))
+        return cls(features, stretch, -shift * shrunk - mean * (1.0 + shrunk), moved)
 
     def take(self, rows: slice | NDArray[np.bool_]) -> "ChangedScales":
         """Return some of the records."""
-        return ChangedScales(self.features[rows], self.stretch[rows], self.lean[rows])
+        return ChangedScales(self.features[rows], self.stretch[rows], self.lean[rows], self.moved[rows])
+
+    def rows(self, batch: Batch) -> Batch:
+        """Return rows in the units of the new scaler, of a single change."""
+        features = batch.features
+        found = features.copy() if isinstance(features, np.ndarray) else np.asarray(features.toarray())
+        found[:, self.features[0]] = found[:, self.features[0]] / self.stretch[0] + self.lean[0]
+        return replace(batch, features=found)
+
+    def reading(self, reading: sparse.csr_array) -> sparse.csr_array:
+        """Return how features in those units move with each coordinate, of a single change."""
+        each = np.ones(reading.shape[0])
+        each[self.features[0]] = 1.0 / self.stretch[0]
+        return sparse.csr_array(sparse.diags_array(each) @ reading)
+
+    def parameters(self, theta: Array) -> Array:
+        """Return parameters in those units, shape (p, outputs), of a single change."""
+        found = theta.copy()
+        found[self.features[0]] *= self.stretch[0][:, None]
+        if self.lean[0].any():
+            found[-1] -= self.lean[0] @ found[self.features[0]]
+        return found
+
+    def scales(self, scales: Scales, theta: Array, penalty: Array) -> Scales:
+        """Return what a value does to the new scaler, given the parameters in its units, of a single change."""
+        at, stretch = self.features[0], self.stretch[0]
+        center = scales.center.copy()
+        center[at] = (center[at] + np.where(scales.centered[at], 0.0, self.moved[0])) / stretch
+        width, shift = len(center), scales.shift
+        if len(penalty) == width:
+            # Without an intercept nothing takes up what is added behind the scaler: it is divided like the rest.
+            shift = shift.copy()
+            shift[at] /= stretch
+        return replace(scales, center=center, shift=shift, pull=2.0 * penalty[:width] * theta[:width])
 
     def penalties(self, penalty: Array) -> Array:
         """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""

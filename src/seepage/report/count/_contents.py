@@ -204,6 +204,9 @@ def contents_of(
 
 
 def _can_be_counted(information: LinearInformation) -> bool:
+    # Not yet through a scaler that was fitted on the same rows.
+    if information.geometry.scales is not None:
+        return False
     return information.owners is None and _is_linear_in_the_label(information.geometry.loss)
 
 

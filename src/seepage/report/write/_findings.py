@@ -10,13 +10,18 @@ VERDICTS_ALONE = (
     "This page holds the verdict alone. Numbers about the data are told of 1,000 people or more, measured in memory, "
     "where no target is about a category; of fewer people, numbers would say too much about one."
 )
+BEHIND_STEPS = (
+    "This page holds the verdict alone: a step before the model learned from the same rows, and what numbers about the "
+    "data would tell through it cannot be counted."
+)
 
 
 def finding_sentences(document: Document) -> list[str]:
     """Return the findings of a report."""
     found, known = document.findings, {entry.name: entry for entry in document.attributes}
     if document.is_public and not document.numbers_told:
-        return [VERDICTS_ALONE]
+        behind = any(each.kind == "raw units" for each in document.assumptions)
+        return [BEHIND_STEPS if behind else VERDICTS_ALONE]
     return [
         *(_attribute(known[each]) for each in found.attributes if each in known),
         *_spread(found),
