@@ -153,7 +153,7 @@ class Rules:
     smallest_group : int
         The fewest people who must hold a value that is named.
     measured : frozenset of str
-        The steps that were fitted on these rows, and measured so (see `seepage.linear.information`), by the way to each.
+        Where the steps stand that were fitted on these rows, and measured so (see `seepage.linear.information`).
     """
 
     table: Table

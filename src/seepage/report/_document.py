@@ -193,7 +193,7 @@ class Exposures:
 
 @dataclass(frozen=True)
 class Trials:
-    """With how many people, and how many other values in all, model and page were attacked before it was written."""
+    """With how many people at most, and other values in all, model and page were attacked before it was written."""
 
     people: Number
     values: Number

@@ -37,12 +37,13 @@ _USUAL_WORK, _OF_EACH_ROW = 1e9, 50
 
 @dataclass(frozen=True)
 class Trials:
-    """How many people were tried, with how many other values in all, and what the best attack reached.
+    """How many people are tried at most, with how many other values in all, and what the best attack reached.
 
     Attributes
     ----------
     people, values : int
-        How many.
+        How many at most: the sizes decide. How many it came to depends on people's values (somebody is chosen twice,
+        has one of the values already, or was promised nothing), and would be a number about the data.
     reached : float
         The largest distance over that which was promised; at most 1. It is about single people, and stays inside.
     """
@@ -87,7 +88,8 @@ def attacked(
     promised = _promised(information, contents, policy)
     if not promised:
         return None
-    people = _people(information, composed, page, promised, np.random.default_rng(seed))
+    each = _of_each_kind(information)
+    people = _people(information, composed, page, promised, each, np.random.default_rng(seed))
     kept = composed.information.attributes()
     changes = [
         (person, name, value)
@@ -119,7 +121,8 @@ def attacked(
             "as it promises. Take one more step of the grid of noise scales (1, 2, 5, 10, ...), and measure again.",
             reached,
         )
-    return Trials(len(people), len(changes), reached)
+    most = min((2 if page is None else 3) * each, information.count)
+    return Trials(most, most * len(promised) * len(_VALUES), reached)
 
 
 def _moved(contents: Contents, names: tuple[str, ...], truth: Array, change: Change, other: Changed) -> float:
@@ -163,16 +166,20 @@ def _promised(information: LinearInformation, contents: Contents | None, policy:
     return found
 
 
+def _of_each_kind(information: LinearInformation) -> int:
+    q, outputs = information.geometry.position.shape
+    work = float(information.count * (q * outputs + _OF_EACH_ROW) ** 2)
+    return max(1, round(_OF_EACH_KIND * min(1.0, _USUAL_WORK / max(work, 1.0))))
+
+
 def _people(
     information: LinearInformation,
     composed: Leakage,
     page: PageInformation | None,
     promised: dict[str, float],
+    count: int,
     random: np.random.Generator,
 ) -> list[int]:
-    q, outputs = information.geometry.position.shape
-    work = information.count * (q * outputs + _OF_EACH_ROW) ** 2
-    count = max(1, round(_OF_EACH_KIND * min(1.0, _USUAL_WORK / max(work, 1))))
     kinds = (
         [composed.information.attributes()] if page is None else [page.attributes(), composed.information.attributes()]
     )

@@ -63,8 +63,8 @@ def handling(document: Document) -> str:
     if document.trials is not None:
         people, values = (f"{each.value:,.0f}" for each in (document.trials.people, document.trials.values))
         said.append(
-            f"Before it was written, model and page were attacked with exact refits for {people} people and {values} "
-            "other values of theirs: no attacker tells these from the truth better than promised."
+            f"Before it was written, model and page were attacked with exact refits for up to {people} people and "
+            f"{values} other values of theirs: no attacker tells these from the truth better than promised."
         )
     return " ".join(said)
 
