@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._information import LinearInformation
 from seepage.linear.information._known import scorer_of
@@ -58,8 +59,11 @@ class Anew:
         information = self.information
         before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
         after = self._after(before, changes)
-        moves = information.refit.moves(before, after)
-        distances = information.refit.distances(moves)
+        changed = ChangedScales.of(information.geometry.scales, before, after)
+        moves = information.refit.moves(before, after, changed=changed)
+        distances, shapes = information.refit.apart(moves, changed)
+        if shapes is not None:
+            distances = np.hypot(distances, shapes)
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._batches, self._hessian
 
