@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -201,7 +202,6 @@ def test_refits_go_through_the_scaler(name, encoded, covariance):
     attribute, values = ("ward", ["north", "south", "west"]) if encoded else ("age", [-4.0, 9.0])
     found = leak.information.distances(attribute, values)
     parameters, noise_of = _folded(model, frame, y, scale, given)
-    inverse = np.linalg.inv(noise_of)
     for person in (0, 2, 11):
         for j, value in enumerate(values):
             if frame.loc[person, attribute] == value:
@@ -210,11 +210,31 @@ def test_refits_go_through_the_scaler(name, encoded, covariance):
             other.loc[person, attribute] = value
             moved, changed = _folded(model, other, y, scale, given)
             gap = moved - parameters
-            far = gap @ inverse @ gap
+            far = gap @ np.linalg.solve((noise_of + changed) / 2, gap)
             middle = np.linalg.slogdet((noise_of + changed) / 2)[1]
             shape = 4 * (middle - 0.5 * (np.linalg.slogdet(noise_of)[1] + np.linalg.slogdet(changed)[1]))
             assert found.stays[person, j] ** 2 == pytest.approx(shape, rel=1e-6)
             assert found.distance[person, j] ** 2 == pytest.approx(far + shape, rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.2, 1.0])
+def test_no_attacker_tells_levels_apart_more_often_than_stated(scale):
+    """Whoever joins or leaves a small level changes the shape of the noise: the likelihood ratio knows both."""
+    random, draws = np.random.default_rng(3), 200_000
+    frame = pd.DataFrame({"ward": ["south"] * 4 + ["north"] * 36, "age": random.normal(size=40)})
+    y = frame["age"] + 2 * (frame["ward"] == "south") + random.normal(size=40) / 2
+    encoder = make_column_transformer(
+        (OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough", sparse_threshold=0
+    )
+    model = make_pipeline(encoder, StandardScaler(), Ridge(alpha=2.0)).fit(frame, y)
+    stated = seepage.measure(model, frame, y, noise_scale=scale).success_rate("ward")["success_rate"]
+    for person in (0, 10):
+        other = frame.copy()
+        other.loc[person, "ward"] = {"south": "north", "north": "south"}[frame.loc[person, "ward"]]
+        both = [multivariate_normal(*_folded(model, rows, y, scale**2, {}), seed=random) for rows in (frame, other)]
+        seen = [each.rvs(draws) for each in both]
+        right = [(both[i].logpdf(seen[i]) > both[1 - i].logpdf(seen[i])).mean() for i in (0, 1)]
+        assert np.mean(right) <= stated[person] + 4 * np.sqrt(0.125 / draws)
 
 
 def test_files_and_memory_say_the_same(tmp_path):

@@ -291,6 +291,25 @@ def test_an_attack_that_does_better_than_promised_stops_the_page():
         attacked(leak, contents, page, far, composed=both, seed=0)
 
 
+def test_how_many_were_attacked_is_told_by_the_sizes_and_not_by_the_values():
+    """Somebody who has one of the values already, or is chosen twice, is tried less: nobody may see that."""
+
+    def told(leak, seed):
+        contents = _contents(leak)
+        page = counted(leak.information, contents)
+        both = seepage.compose([leak, Leakage(page)])
+        found = attacked(leak, contents, page, seepage.Policy(error_floor={"age": 0.5}), composed=both, seed=seed)
+        return found.people, found.values
+
+    exposed = int(_leak().information.attributes()["age"].argmax())
+    found = set()
+    for share in (0.0, 0.5, 1.0):
+        people = ORDINARY.copy()
+        people.loc[exposed, "age"] = np.quantile(ORDINARY["age"], share, method="nearest")
+        found |= {told(_leak(X=people), seed) for seed in (0, 1)}
+    assert found == {(12, 60)}
+
+
 def test_what_model_and_page_tell_together_composes_with_other_releases():
     report = Report.of(_leak(), "publishable", groups=GROUPS)
     both = report.leakage

@@ -257,8 +257,9 @@ class Report:
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
-            "A report holds the rows that it is about, and the key of its pseudonyms. Write what may leave with "
-            "report.write_html(path), or with report.write_json(path), which Report.read takes."
+            "A report holds the rows that it is about, and the key of its pseudonyms, which must not travel with it. "
+            "Write what may leave with report.write_html(path), or with report.write_json(path), which Report.read "
+            "takes."
         )
 
     def __repr__(self) -> str:

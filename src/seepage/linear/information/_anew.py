@@ -60,12 +60,12 @@ class Anew:
         """
         information = self.information
         before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
-        after, scales = self._after(before, changes), information.geometry.scales
-        changed = ChangedScales.of(scales, before, after)
+        after = self._after(before, changes)
+        changed = ChangedScales.of(information.geometry.scales, before, after)
         moves = information.refit.moves(before, after, changed=changed)
-        distances = information.refit.distances(moves)
-        if changed is not None and scales is not None:
-            distances = np.hypot(distances, changed.distances(scales))
+        distances, shapes = information.refit.apart(moves, changed)
+        if shapes is not None:
+            distances = np.hypot(distances, shapes)
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._batches, self._hessian, self._penalty, self._into_frame
 

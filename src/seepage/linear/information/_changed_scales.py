@@ -100,13 +100,58 @@ class ChangedScales:
         Two Gaussians whose means are d noise units apart have a Bhattacharyya distance of d^2 / 8; so d^2 here is eight
         times that of the two covariances (eq. 4.5), which adds to that of the means.
         """
+        directions, weights = self._difference(scales)
+        times = 1 if scales.covariance is not None else scales.published
+        _, grown = np.linalg.slogdet(np.eye(weights.shape[1]) + weights @ directions)
+        squares = 4.0 * times * grown + 4.0 * scales.published * np.log(self.stretch).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    def lengths(self, moves: Array, scales: Scales) -> Array:
+        """Return how far the means are apart, in units of the noise midway between the old and the new.
+
+        Parameters
+        ----------
+        moves : ndarray of shape (n, outputs * p)
+            How the means move, in units of the old noise.
+        scales : Scales
+            The scaler.
+        """
+        squares = np.einsum("np,np->n", moves, moves)
+        if not scales.published:
+            return np.asarray(np.sqrt(squares))
+        directions, weights = self._difference(scales)
+        shrunk, n = 1.0 / self.stretch - 1.0, len(moves)
+        if scales.covariance is None:
+            # The same in every basis of the outputs.
+            outputs = len(scales.lean)
+            each = moves.reshape(n, outputs, -1)
+            own = np.take_along_axis(each, np.broadcast_to(self.features[:, None], (n, outputs, shrunk.shape[1])), 2)
+            # b^T Sigma^-1 and e^T, of each output.
+            along = shrunk[:, None] * own + self.lean[:, None] * each[:, :, -1:]
+        else:
+            root = np.linalg.cholesky(scales.covariance)
+            gap, pulled = moves @ root.T, np.linalg.solve(root.T, moves.T).T
+            outputs = scales.published
+            p = moves.shape[1] // outputs
+            at = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
+            last = np.repeat(np.arange(outputs) * p + p - 1, shrunk.shape[1])
+            own = np.take_along_axis(gap, at, axis=1)[:, None]
+            by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
+            along = (by * np.take_along_axis(pulled, at, axis=1) + to * pulled[:, last])[:, None]
+        both = np.concatenate([along, own], axis=2)
+        inner = np.linalg.solve(np.eye(weights.shape[1]) + weights @ directions, weights)
+        squares = squares - np.einsum("noi,nij,noj->n", both, inner, both)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    def _difference(self, scales: Scales) -> tuple[Array, Array]:
+        """Return U^T Sigma^-1 U and W with  (Sigma + L Sigma L^T) / 2 = Sigma + U W U^T,  U the b_f and Sigma e_f."""
         shrunk, outputs = 1.0 / self.stretch - 1.0, scales.published
         n, r = shrunk.shape
         same = np.eye(r)
         if scales.covariance is None:
             # Each output has noise of its own, and all alike: in units of it,
             steep = shrunk[:, :, None] * shrunk[:, None, :] * same + self.lean[:, :, None] * self.lean[:, None, :]
-            crossed, own, times = shrunk[:, :, None] * same, np.broadcast_to(same, (n, r, r)), outputs
+            crossed, own = shrunk[:, :, None] * same, np.broadcast_to(same, (n, r, r))
         else:
             p = len(scales.covariance) // outputs
             inverse = np.linalg.inv(scales.covariance)
@@ -120,12 +165,9 @@ class ChangedScales:
             steep = steep + mixed + mixed.transpose(0, 2, 1)
             steep += to[:, :, None] * inverse[last[:, :, None], last[:, None, :]] * to[:, None, :]
             crossed = by[:, :, None] * np.eye(outputs * r)
-            own, times = scales.covariance[each[:, :, None], each[:, None, :]], 1
+            own = scales.covariance[each[:, :, None], each[:, None, :]]
         size = crossed.shape[1]
         unit, nothing = np.broadcast_to(np.eye(size), crossed.shape), np.zeros_like(crossed)
-        # det((Sigma + L Sigma L^T) / 2) / det Sigma, by the 2 r directions in which they differ.
+        # The 2 r directions in which they differ.
         directions = np.block([[steep, crossed.transpose(0, 2, 1)], [crossed, own]])
-        weights = 0.5 * np.block([[own, unit], [unit, nothing]])
-        _, grown = np.linalg.slogdet(np.eye(2 * size) + weights @ directions)
-        squares = 4.0 * times * grown + 4.0 * outputs * np.log(self.stretch).sum(axis=1)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+        return directions, 0.5 * np.block([[own, unit], [unit, nothing]])

@@ -201,8 +201,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero((truth[span] != j) & has[span])
-                    moves, shape = self.refit.compared(span, name, value, others)
-                    distance[span.start + others, j] = self.refit.distances(moves)
+                    means, shape = self.refit.compared(span, name, value, others)
+                    distance[span.start + others, j] = means
                     if shape is not None:
                         stays[span.start + others, j] = shape
                     watch(span.stop - span.start)

@@ -95,21 +95,36 @@ class Refit:
         ndarray of shape (people, outputs * p)
             NaN for a person whose changed data has no minimizer that could be found.
         """
-        return self.compared(span, attribute, value, people)[0]
+        return self._with_value(span, attribute, value, people)[0]
 
     def compared(
         self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]
     ) -> tuple[Array, Array | None]:
-        """Return the same, and how far apart the two shapes of the noise are where a scaler moves along."""
+        """Return how far apart what is published is then, in units of its noise, and the two shapes of the noise are.
+
+        There is but one shape where no scaler moves along, and None is returned.
+        """
+        moves, changed = self._with_value(span, attribute, value, people)
+        return self.apart(moves, changed)
+
+    def apart(self, moves: Array, changed: ChangedScales | None) -> tuple[Array, Array | None]:
+        """Return the length of each move in units of the noise, and how far apart its two shapes are (eq. 4.5)."""
+        scales = self.geometry.scales
+        if changed is None or scales is None:
+            return self.distances(moves), None
+        return changed.lengths(self.geometry.in_noise_units(moves), scales), changed.distances(scales)
+
+    def _with_value(
+        self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]
+    ) -> tuple[Array, ChangedScales | None]:
         before, after = self._read(span), self.rows.altered(span, attribute, value)
         balanced = self.rows.rebalanced(span, value) if attribute is None else None
         if balanced is not None:
             before, after = _times(before, balanced.old), _times(after, balanced.new)
             return self.moves(before.take(people), after.take(people), balanced.factors[people]), None
-        before, after, scales = before.take(people), after.take(people), self.geometry.scales
-        changed = ChangedScales.of(scales, before, after)
-        moves = self.moves(before, after, changed=changed)
-        return moves, None if changed is None or scales is None else changed.distances(scales)
+        before, after = before.take(people), after.take(people)
+        changed = ChangedScales.of(self.geometry.scales, before, after)
+        return self.moves(before, after, changed=changed), changed
 
     def without(self, span: slice) -> Array:
         """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
