@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -147,21 +149,75 @@ def test_measuring_anew_takes_the_scaler_along(kind):
         assert other.distance == pytest.approx(by_refit.distance[person, 0], rel=1e-8)
 
 
-def test_behind_a_scaler_of_the_same_rows_the_verdict_is_told_alone():
-    leak = _scaled("ridge", noise_scale=2.0)
+@pytest.mark.parametrize("kind", ["ridge", "logistic"])
+@pytest.mark.parametrize("noise_scale", [0.5, 100.0])
+def test_information_of_the_page_goes_through_the_scaler(kind, noise_scale):
+    """Much noise leaves what its shape tells."""
+    leak = _scaled(kind, noise_scale=noise_scale)
+    contents = _contents(leak)
+    page = counted(leak.information, contents)
+    # Who is among whom a mean is over is as it was: the step is small.
+    step = 1e-4
+    for person in (3, 700):
+        for name in ORDINARY:
+            moved = []
+            for sign in (1, -1):
+                X = ORDINARY.copy()
+                X.loc[person, name] += sign * step
+                moved.append(_numbers(_scaled(kind, X, noise_scale=noise_scale)))
+            expected = np.linalg.norm((moved[0] - moved[1]) / (2 * step) / contents.noise)
+            assert page.attributes()[name][person] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_page_behind_a_scaler_of_the_same_rows_has_numbers_and_is_attacked():
+    report = Report.of(_scaled("ridge"), "publishable", policy=POLICY, groups=GROUPS)
+    assert report.document.numbers_told
+    assert report.document.trials.people.value >= 10
+    assert len(report.leakage.information.parts) == 2
+
+
+FILLED = ORDINARY.mask(np.arange(COUNT)[:, None] % 7 == [1, 9, 9])
+
+
+@pytest.mark.parametrize(
+    ("steps", "rows"),
+    [
+        ((SimpleImputer(), StandardScaler(), Ridge(alpha=30.0)), FILLED),
+        ((SimpleImputer(strategy="median"), StandardScaler(), Ridge(alpha=30.0)), FILLED),
+        ((StandardScaler(), Ridge(alpha=30.0, fit_intercept=False)), ORDINARY),
+    ],
+    ids=["means", "medians", "no intercept"],
+)
+def test_what_is_not_counted_through_a_scaler_leaves_verdicts_alone(steps, rows):
+    leak = seepage.measure(make_pipeline(*steps).fit(rows, OUTCOME), rows, OUTCOME, noise_scale=2.0)
+    assert leak.information.geometry.scales is not None
     assert _contents(leak) is None
     report = Report.of(leak, "publishable", policy=POLICY, groups=GROUPS)
     assert not report.document.numbers_told
     assert report.document.trials.people.value >= 5
-    assert "a step before the model learned from the same rows" in report.markdown()
-    declared = seepage.measure(
-        make_pipeline(StandardScaler(), Ridge(alpha=30.0)).fit(ORDINARY, OUTCOME),
-        ORDINARY,
-        OUTCOME,
-        noise_scale=2.0,
-        public_preprocessing=["standardscaler"],
+    assert "a scaler that learned from the same rows" in report.markdown()
+
+
+def test_a_number_in_several_scaled_features_is_not_shown():
+    columns = make_column_transformer(
+        (StandardScaler(), ["age", "bmi"]), (StandardScaler(with_mean=False), ["pressure", "bmi"])
     )
-    assert _contents(declared) is not None
+    leak = seepage.measure(
+        make_pipeline(columns, Ridge(alpha=30.0)).fit(ORDINARY, OUTCOME), ORDINARY, OUTCOME, noise_scale=2.0
+    )
+    contents = _contents(leak)
+    assert contents.attributes == ("age", "pressure", "outcome")
+    # It moves them all the same.
+    told, step = counted(leak.information, contents).attributes()["bmi"], 1e-4
+    for person in (3, 700):
+        moved = []
+        for sign in (1, -1):
+            X = ORDINARY.copy()
+            X.loc[person, "bmi"] += sign * step
+            model = make_pipeline(clone(columns), Ridge(alpha=30.0)).fit(X, OUTCOME)
+            moved.append(_numbers(seepage.measure(model, X, OUTCOME, noise_scale=2.0)))
+        expected = np.linalg.norm((moved[0] - moved[1]) / (2 * step) / contents.noise)
+        assert told[person] == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_page_holds_what_was_fixed_beforehand():

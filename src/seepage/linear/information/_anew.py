@@ -109,9 +109,8 @@ class Anew:
         if changed is None or geometry.scales is None:
             position = geometry.position + self._into_frame @ move
         else:
-            parameters = changed.parameters(geometry.parameters + move)
-            position = self._into_frame @ parameters
-            scales = changed.scales(geometry.scales, parameters, self.information.penalty)
+            position = self._into_frame @ changed.parameters(geometry.parameters + move)
+            scales = changed.scales(geometry.scales, intercept=swap.before.intercept)
             geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales)
         inverse = np.asarray(np.linalg.inv(self._hessian_at(position, swap)), dtype=np.float64)
         return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))

@@ -78,17 +78,17 @@ class ChangedScales:
             found[-1] -= self.lean[0] @ found[self.features[0]]
         return found
 
-    def scales(self, scales: Scales, theta: Array, penalty: Array) -> Scales:
-        """Return what a value does to the new scaler, given the parameters in its units, of a single change."""
+    def scales(self, scales: Scales, *, intercept: bool) -> Scales:
+        """Return what a value does to the new scaler, of a single change."""
         at, stretch = self.features[0], self.stretch[0]
         center = scales.center.copy()
         center[at] = (center[at] + np.where(scales.centered[at], 0.0, self.moved[0])) / stretch
-        width, shift = len(center), scales.shift
-        if len(penalty) == width:
+        shift = scales.shift
+        if not intercept:
             # Without an intercept nothing takes up what is added behind the scaler: it is divided like the rest.
             shift = shift.copy()
             shift[at] /= stretch
-        return replace(scales, center=center, shift=shift, pull=2.0 * penalty[:width] * theta[:width])
+        return replace(scales, center=center, shift=shift)
 
     def penalties(self, penalty: Array) -> Array:
         """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""

@@ -357,7 +357,7 @@ def _scales(
         center=center,
         filled_deviation=filled_deviation,
         filled_mean=filled_mean,
-        pull=2.0 * penalty[:width] * theta[:width],
+        penalty=np.array(penalty[:width]),
         lean=np.array(penalty[-1]) if problem.intercept else np.zeros(outputs),
         filled=filled,
         filled_pull=pulls,

@@ -37,8 +37,8 @@ class Scales:
     """What cells that were filled in with the mean add to  weight z: their sum of it, over the number of the others."""
     filled_mean: Array
     """What they add to the weight: the sum of theirs, over the number of the others."""
-    pull: Array
-    """2 lambda theta: how the penalty's gradient in raw units moves with  ds / s, shape (features, outputs)."""
+    penalty: Array
+    """lambda: the penalty's gradient in raw units moves by  2 lambda theta ds / s; shape (features, outputs)."""
     lean: Array
     """The penalty on the intercept, shape (outputs,); most models have none."""
     filled: NDArray[np.intp]

@@ -8,16 +8,23 @@ through the fit, which moves what is said of everybody else. With the pull of co
 the statistic is  F = sum_im c_im log I_im  with weights c that are fixed. One pass gathers its derivatives in theta and
 in H; a second gives, for every person and value, the chain through both beside the direct part (eqs. 7.3 and 7.4). The
 cost is that of a few passes over the rows, whatever the number of people and values.
+
+Behind a scaler that was fitted on the same rows, v and I are those of eqs. 2.16 and 2.17. In the pipeline's own units
+all of it is a function of the features u and of the scaler's deviations s alone, so a third pass gathers its partial
+derivatives by the features, and a value moves F through its own feature and, as the scaler follows, through those of
+everybody (eq. 7.6).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._scales import NoiseShape, Scales
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch
 
@@ -29,7 +36,15 @@ class Seen:
     """A batch in the coordinates of the minimizer's frame, with its derivatives there, weights included."""
 
     geometry: Geometry
+    given: Batch
+    """The same rows as they are."""
     batch: Batch
+
+    @cached_property
+    def moves(self) -> tuple[Array, Array]:
+        """By how much a row's value moves the scaler of each feature, and the intercept with it, (n, features)."""
+        assert self.geometry.scales is not None
+        return self.geometry.scales.moves(self.given, np.arange(len(self.geometry.scales.share)))
 
     @cached_property
     def features(self) -> Array:
@@ -87,6 +102,31 @@ class ThroughFit:
     """In the position, also through the Hessian, shape (q, outputs)."""
     bent: Array
     """In the Hessian, shape (outputs * q, outputs * q)."""
+    scaler: "ThroughFeatures | None" = None
+
+
+class ThroughFeatures(NamedTuple):
+    """The derivatives of a statistic in a scaler's means and deviations, which everybody's features follow."""
+
+    deviation: Array
+    """As  ds / s  grows, shape (features,)."""
+    mean: Array
+    """As what is taken away grows, shape (features,)."""
+    center: Array
+    """As a mean moves that is not taken away, and that deviations are from, shape (features,)."""
+
+
+class _Partial(NamedTuple):
+    """The derivatives of a statistic in what one row is, the fit included."""
+
+    on_columns: Array
+    """By the features in the frame, at fixed margins, shape (n, q)."""
+    on_margins: Array
+    on_labels: Array
+    on_deviations: dict[int, Array]
+    """By  ds / s  for a unit of some features, each of shape (n,)."""
+    pull: Array
+    """Of the fit, shape (outputs, q)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +137,7 @@ class LogInformation:
 
     def seen(self, batch: Batch) -> Seen:
         """Return rows as the methods take them: what is computed of them once serves every statistic."""
-        return Seen(self.geometry, self.geometry.frame.rows(batch))
+        return Seen(self.geometry, batch, self.geometry.frame.rows(batch))
 
     def information(self, seen: Seen, coordinates: Sequence[int]) -> Array:
         """Return I of each row and coordinate, shape (n, coordinates)."""
@@ -128,6 +168,10 @@ class LogInformation:
                 steep += seen.features.T @ margin
                 if crossed is not None:
                     steep += np.outer(columns[:, coordinate], crossed.sum(axis=0))
+                feature = self._scaled(coordinate)
+                if feature is not None:
+                    pulled = (share * seen.moves[0][:, feature]) @ (told @ columns[:, coordinate])
+                    steep += np.outer(self._units[:, feature], 2.0 * self._scales.penalty[feature] * pulled)
             for c in range(outputs):
                 for d in range(outputs):
                     spread[c, :, d] += seen.features.T @ (seen.features * along[:, c, d, None])
@@ -137,11 +181,59 @@ class LogInformation:
             # The Hessian moves with theta as well, over all rows.
             for seen in rows:
                 steep += seen.features.T @ seen.contracted(self._through_hessian(seen, bent)[0])
-        return ThroughFit(steep, bent)
+        found = ThroughFit(steep, bent)
+        return (
+            found
+            if geometry.scales is None
+            else replace(found, scaler=self._gathered(rows, coordinates, weights, found))
+        )
+
+    def _gathered(
+        self, rows: Sequence[Seen], coordinates: Sequence[int], weights: Sequence[Array], through: ThroughFit
+    ) -> ThroughFeatures:
+        """Return how a statistic moves with the scaler, by which everybody's features move."""
+        scales = self._scales
+        width = len(scales.share)
+        deviation, mean, center = np.zeros(width), np.zeros(width), np.zeros(width)
+        every = np.arange(width)
+        for seen, weight in zip(rows, weights, strict=True):
+            partial = self._partial(seen, coordinates, weight, through)
+            found = self._by_features(seen, partial)
+            # A unit of ds / s takes u from a feature u, and a unit of the mean takes one.
+            deviation -= np.einsum("nf,nf->f", found, seen.given.augmented()[:, :width])
+            mean -= found.sum(axis=0)
+            for feature, each in partial.on_deviations.items():
+                if scales.deviates[feature] and not scales.centered[feature]:
+                    share = scales.weights(seen.given, every[[feature]])[:, 0] * scales.share[feature]
+                    center[feature] -= each @ share / scales.factor[feature]
+            for i, coordinate in enumerate(coordinates):
+                # A unit of the value is less of a feature that is divided by more.
+                if (divided := self._scaled(coordinate)) is not None:
+                    deviation[divided] -= 2.0 * weight[:, i].sum()
+        # That mean is one of the features themselves.
+        deviation -= center * (scales.center + scales.shift / scales.factor)
+        mean -= center / scales.factor
+        return ThroughFeatures(deviation, mean, center)
 
     def derivatives(self, seen: Seen, coordinates: Sequence[int], weight: Array, through: ThroughFit) -> Array:
         """Return dF of each person and value of a batch, shape (n, values): the labels' come last."""
-        geometry, columns = self.geometry, self._columns
+        geometry, scales = self.geometry, self.geometry.scales
+        partial = self._partial(seen, coordinates, weight, through)
+        if scales is None or through.scaler is None:
+            found = _reached(seen, partial, self._columns, geometry.tau)
+        else:
+            deviation, mean = seen.moves
+            found = self._by_features(seen, partial)
+            found += deviation * through.scaler.deviation + mean * through.scaler.mean
+            every = np.arange(found.shape[1])
+            found += scales.weights(seen.given, every) * scales.share / scales.factor * through.scaler.center
+            found = found @ geometry.reading[: found.shape[1]]
+        return np.asarray(found) if geometry.public_label else np.concatenate([found, partial.on_labels], axis=1)
+
+    def _partial(self, seen: Seen, coordinates: Sequence[int], weight: Array, through: ThroughFit) -> _Partial:
+        """Return the derivatives in what each row is, all scalers standing still."""
+        geometry = self.geometry
+        on_deviations: dict[int, Array] = {}
         q, outputs = geometry.position.shape
         # The fit moves by  -H^-1 v.
         pull = (geometry.minimizer.inverse @ through.steep.T.ravel()).reshape(outputs, q)
@@ -166,8 +258,62 @@ class LogInformation:
                 on_labels += np.einsum("nc,nco->no", own @ column, seen.label_slope)
                 on_features = np.einsum("noq,nq->no", own, seen.features)
                 on_labels += seen.label_bend * geometry.tau[coordinate] * on_features
-        found = on_columns @ columns + on_margins @ geometry.tau.T - seen.slope @ (pull @ columns)
-        return np.asarray(found) if geometry.public_label else np.concatenate([found, on_labels], axis=1)
+            feature = self._scaled(coordinate)
+            if column is not None and feature is not None:
+                pulled = 2.0 * self._scales.penalty[feature] * geometry.parameters[feature]
+                moved = (own @ column) @ pulled + weight[:, i] / information * self._own(seen, coordinate, feature)[1]
+                on_deviations[feature] = on_deviations.get(feature, 0.0) + moved
+        return _Partial(on_columns, on_margins, on_labels, on_deviations, pull)
+
+    def _by_features(self, seen: Seen, partial: _Partial) -> Array:
+        """Return them as derivatives in the features, but for the part of means that deviations are from."""
+        scales = self._scales
+        found = _reached(seen, partial, self._units, self.geometry.parameters[: self._units.shape[1]])
+        for feature, each in partial.on_deviations.items():
+            if scales.deviates[feature]:
+                weight = scales.weights(seen.given, np.array([feature]))[:, 0]
+                found[:, feature] += each * weight * scales.share[feature] / scales.factor[feature] ** 2
+        return found
+
+    @property
+    def _scales(self) -> Scales:
+        assert self.geometry.scales is not None
+        return self.geometry.scales
+
+    @cached_property
+    def _units(self) -> Array:
+        """A unit of each feature in the frame, shape (q, features)."""
+        width, axes = len(self._scales.share), self.geometry.frame.axes
+        return np.eye(len(self.geometry.position))[:, :width] if axes is None else axes[:width].T
+
+    def _scaled(self, coordinate: int) -> int | None:
+        """Return the feature that a coordinate moves, if it was scaled with these rows."""
+        reading, scales = self.geometry.reading, self.geometry.scales
+        if scales is None or coordinate >= reading.shape[1]:
+            return None
+        features = np.flatnonzero(reading[:, [coordinate]].toarray()[:, 0])
+        assert len(features) <= 1, "a number in several features moves several deviations"
+        return int(features[0]) if len(features) and scales.share[features[0]] else None
+
+    def _own(self, seen: Seen, coordinate: int, feature: int) -> tuple[Array, Array]:
+        """Return what the noise's shape tells about a coordinate (eq. 2.17), and its derivative by  ds / s."""
+        deviations, mixed, means = self._shapes
+        d, m = (each[:, feature] for each in seen.moves)
+        follows = -self._scales.shift[feature] if seen.given.intercept else 0.0
+        size = self.geometry.reading[feature, coordinate] ** 2
+        found = deviations[feature] * d**2 + 2.0 * mixed[feature] * d * m + means[feature] * m**2
+        slope = deviations[feature] * d + mixed[feature] * (m + d * follows) + means[feature] * m * follows
+        return size * found, 2.0 * size * slope
+
+    @cached_property
+    def _shapes(self) -> tuple[Array, Array, Array]:
+        """The weights of squared deviations, of products, and of squared means of each feature in eq. 2.17."""
+        scales, width = self._scales, len(self._scales.share)
+        if scales.covariance is None:
+            every = np.full(width, float(scales.published))
+            return 2.0 * every, np.zeros(width), every
+        shape = NoiseShape.of(scales.covariance, scales.published, np.arange(width))
+        return shape.outputs + shape.deviations.diagonal(), shape.mixed.diagonal(), shape.means.diagonal()
 
     @cached_property
     def _columns(self) -> Array:
@@ -180,10 +326,14 @@ class LogInformation:
         k = self._columns.shape[1]
         if coordinate >= k:
             return seen.label_slope[:, :, coordinate - k], np.zeros_like(seen.slope), None
-        return seen.curvature @ self.geometry.tau[coordinate], seen.slope, self._columns[:, coordinate]
+        direct, feature = seen.slope, self._scaled(coordinate)
+        if feature is not None:
+            pulled = 2.0 * self._scales.penalty[feature] * self.geometry.parameters[feature]
+            direct = direct + pulled * seen.moves[0][:, [feature]]
+        return seen.curvature @ self.geometry.tau[coordinate], direct, self._columns[:, coordinate]
 
     def _told(self, seen: Seen, coordinate: int) -> tuple[Array, Array]:
-        """Return K v of one coordinate, shape (n, outputs, q), and I = v^T K v."""
+        """Return K v of one coordinate, shape (n, outputs, q), and I = v^T K v (and what the noise's shape tells)."""
         q, outputs = self.geometry.position.shape
         turned, direct, column = self._parts(seen, coordinate)
         found = np.einsum("nc,ncdq->ndq", turned, seen.shared)
@@ -193,6 +343,9 @@ class LogInformation:
         information = np.einsum("nd,nd->n", turned, np.einsum("ndq,nq->nd", found, seen.features))
         if column is not None:
             information += np.einsum("nd,nd->n", direct, found @ column)
+        feature = self._scaled(coordinate)
+        if feature is not None:
+            information += self._own(seen, coordinate, feature)[0]
         return found, information
 
     def _along(self, seen: Seen, coordinate: int, shared: Array) -> tuple[Array, Array | None]:
@@ -222,6 +375,11 @@ class LogInformation:
                 turned *= 2.0 * seen.curvature[:, c, d, None]
                 along += turned
         return quadratic, along
+
+
+def _reached(seen: Seen, partial: _Partial, columns: Array, tau: Array) -> Array:
+    """Return derivatives in what moves the features by some columns, and the margins by tau."""
+    return np.asarray(partial.on_columns @ columns + partial.on_margins @ tau.T - seen.slope @ (partial.pull @ columns))
 
 
 def _metric(geometry: Geometry) -> Array:

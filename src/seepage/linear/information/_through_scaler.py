@@ -2,7 +2,7 @@
 
 In the pipeline's own units a model in raw units moves with a unit of feature f of row i by (eq. 2.16)
 
-    -H^-1 [ (rho_i + pull_f d_if) (x) e_f + (S_i theta_f) (x) x_i + w_f ],
+    -H^-1 [ (rho_i + 2 lambda_f theta_f d_if) (x) e_f + (S_i theta_f) (x) x_i + w_f ],
 
 d_if = ds/s, and its noise, whose covariance is A Sigma A^T, by L Sigma + Sigma L^T, where L = b e_f^T and b has the
 entry -d_if at feature f and -m_if at the intercept. What the shape of the noise tells is (eq. 2.17)
@@ -39,7 +39,7 @@ class _Seen:
     """Some rows, and what the loss and the scaler have to say of them."""
 
     slopes: Array
-    """rho + pull d (and the penalty's on the intercept), shape (n, outputs, features)."""
+    """rho + 2 lambda theta d (and the penalty's on the intercept), shape (n, outputs, features)."""
     curvature: Array
     label_slope: Array
     turned: Array
@@ -195,7 +195,7 @@ class ThroughScaler:
             [rows.project(np.ascontiguousarray(self._blocks[:, c].T)) for c in range(geometry.outputs)], axis=1
         )
         deviation, mean = scales.moves(batch, self._features)
-        slopes = slope[:, :, None] + scales.pull[self._features].T * deviation[:, None, :]
+        slopes = slope[:, :, None] + (2.0 * scales.penalty[self._features] * self._theta).T * deviation[:, None, :]
         if self._leaning is not None:
             slopes += (scales.lean * geometry.parameters[-1])[:, None] * mean[:, None, :]
         return _Seen(slopes, curvature, label_slope, turned, deviation, mean)

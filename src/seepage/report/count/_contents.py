@@ -204,10 +204,13 @@ def contents_of(
 
 
 def _can_be_counted(information: LinearInformation) -> bool:
-    # Not yet through a scaler that was fitted on the same rows.
-    if information.geometry.scales is not None:
+    if information.owners is not None or not _is_linear_in_the_label(information.geometry.loss):
         return False
-    return information.owners is None and _is_linear_in_the_label(information.geometry.loss)
+    if information.geometry.scales is None:
+        return True
+    # Through a scaler of the same rows derivatives are known, through what is held beside it they are not.
+    steps = information.preprocessing
+    return not (steps.held or steps.without_intercept or information.rows.missing)
 
 
 def _is_linear_in_the_label(loss: VectorLoss) -> bool:
@@ -222,7 +225,16 @@ def _shown(information: LinearInformation, first: Sequence[str]) -> tuple[str, .
     numbers = [
         name
         for name in information.attribute_names
-        if name not in information.categorical and information.is_one_number(name)
+        if name not in information.categorical and information.is_one_number(name) and _can_be_shown(information, name)
     ]
     named = [name for name in first if name in numbers]
     return tuple(dict.fromkeys([*named, *numbers]))[:_MOST_ATTRIBUTES]
+
+
+def _can_be_shown(information: LinearInformation, name: str) -> bool:
+    """Return whether a number moves no more than one feature that was scaled with the same rows."""
+    geometry = information.geometry
+    if geometry.scales is None or information.is_label(name):
+        return True
+    block = geometry.blocks[information.attribute_names.index(name)]
+    return bool(geometry.reading[:, block].count_nonzero() <= 1)

@@ -11,17 +11,19 @@ VERDICTS_ALONE = (
     "where no target is about a category; of fewer people, numbers would say too much about one."
 )
 BEHIND_STEPS = (
-    "This page holds the verdict alone: a step before the model learned from the same rows, and what numbers about the "
-    "data would tell through it cannot be counted."
+    "This page holds the verdict alone: cells were filled in, or the intercept is penalized or missing, and behind a "
+    "scaler that learned from the same rows what numbers about the data would tell is then not counted."
 )
+# What is assumed of steps behind which numbers are not counted.
+_NOT_COUNTED = {"refits", "means", "imputation"}
 
 
 def finding_sentences(document: Document) -> list[str]:
     """Return the findings of a report."""
     found, known = document.findings, {entry.name: entry for entry in document.attributes}
     if document.is_public and not document.numbers_told:
-        behind = any(each.kind == "raw units" for each in document.assumptions)
-        return [BEHIND_STEPS if behind else VERDICTS_ALONE]
+        kinds = {each.kind for each in document.assumptions}
+        return [BEHIND_STEPS if "raw units" in kinds and kinds & _NOT_COUNTED else VERDICTS_ALONE]
     return [
         *(_attribute(known[each]) for each in found.attributes if each in known),
         *_spread(found),
