@@ -66,7 +66,7 @@ def folder(terminal: Terminal) -> Path:
     for name, depth in (("deep", 100_000), ("deeper_than_models", 300)):
         with zipfile.ZipFile(folder / f"{name}.skops", "w") as archive:
             archive.writestr("schema.json", '{"__class__": "Ridge", "content": ' + "[" * depth + "]" * depth + "}")
-    (folder / "report.json").write_text('{"schema": "urn:seepage:report:2"}')
+    (folder / "report.json").write_text('{"schema": "urn:seepage:report:3"}')
     (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:1", "people": "many"}')
     (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
     (folder / "deep.json").write_text("[" * 100_000)
@@ -170,7 +170,7 @@ CASES = {
     "a policy that is not UTF-8": (f"check {MODEL} {DATA} -t progression -n 1 --policy latin.toml", ["is not TOML"]),
     "a folder for a policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy parts", ["Is a directory"]),
     "no certificate": (f"certify {MODEL} {DATA}", ["is no certificate"]),
-    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:2'"]),
+    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:3'"]),
     "streamed text": (f"measure {MODEL} {DATA} -t progression -n 1 --stream", ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),
     "not a document": (f"show {DATA}", ["not JSON"]),

@@ -16,4 +16,3 @@ from seepage.meaning._glossary import name_of as name_of
 from seepage.meaning._success import distance_for as distance_for
 from seepage.meaning._success import success_rate as success_rate
 from seepage.meaning._target import Target as Target
-from seepage.meaning._target import TargetKind as TargetKind

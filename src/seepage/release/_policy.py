@@ -12,7 +12,7 @@ from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
 from seepage.leakage import Distribution, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
-from seepage.meaning import Target, TargetKind, distance_for
+from seepage.meaning import Target, distance_for
 from seepage.release._search import smallest_factor
 
 
@@ -122,7 +122,7 @@ class Policy:
             return now / most
         return smallest_factor(partial(self.reached, information, target.kind, name), now, most)
 
-    def reached(self, information: Information, kind: TargetKind, attribute: str | None, factor: float = 1.0) -> float:
+    def reached(self, information: Information, kind: str, attribute: str | None, factor: float = 1.0) -> float:
         """Return what the stated share of people do not exceed, with noise that is larger by a factor.
 
         That is eta, of everything or (for an error floor) of one attribute, or for a success rate a distance.
