@@ -9,7 +9,7 @@ from scipy.stats import norm, spearmanr
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 from seepage.attacks import AttributeInversion, MembershipScore, Reconstruction
@@ -234,3 +234,15 @@ def test_progress_is_shown_when_it_is_wanted(capsys):
     assert "attacking, 60 people in" in shown
     AttributeInversion("ward", progress=False).fit(_leak(0.1)).evaluate(trials=3)
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_in_raw_units_is_not_taken_for_the_model_behind_its_steps():
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 10.0, 100.0]
+    y = X @ [1.0, 0.1, 0.01] + np.random.default_rng(1).normal(size=60)
+    model = make_pipeline(StandardScaler(), Ridge()).fit(X, y)
+    attack = AttributeInversion("x0").fit(seepage.measure(model, X, y, noise_scale=0.1, public_label=True))
+    attack.guess(model)
+    publication = seepage.publish(model, X, y, noise_scale=0.1, public_label=True, accept=None)
+    for held in (publication, publication.estimator):
+        with pytest.raises(seepage.InputError, match=r"has the steps \['standardscaler'\] .* raw units"):
+            attack.guess(held)

@@ -14,7 +14,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge, RidgeClassifier, RidgeCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -392,3 +393,18 @@ def test_what_cannot_be_measured_through_is_not_published():
     with pytest.raises(seepage.UnsupportedError, match=r"\(StandardScaler\) is not measured"):
         _ready(model, rows, Y, public_preprocessing=["pca"])
     _ready(model, rows, Y, public_preprocessing=["pca", "standardscaler"])
+
+
+def test_a_penalty_that_a_search_chose_does_not_leave():
+    rows = PEOPLE[NUMBERS]
+    alphas = np.geomspace(0.1, 100, 200)
+    for model in (RidgeCV(alphas), GridSearchCV(Ridge(), {"alpha": alphas})):
+        searched = make_pipeline(StandardScaler(), model).fit(rows, Y)
+        chosen = searched[-1].alpha_ if isinstance(model, RidgeCV) else searched[-1].best_params_["alpha"]
+        found = _ready(searched, rows, Y).draw()
+        assert found.estimator.alpha == 1.0
+        assert repr(float(chosen)) not in found.certificate.json()
+        assert np.float64(chosen).tobytes() not in pickle.dumps(found.estimator)
+        assert "alpha" not in found.certificate.published["hyperparameters"]
+    given = _ready(make_pipeline(StandardScaler(), Ridge(alpha=0.3)).fit(rows, Y), rows, Y).draw()
+    assert given.estimator.alpha == given.certificate.published["hyperparameters"]["alpha"] == 0.3

@@ -54,6 +54,13 @@ def observed(information: LinearInformation, publication: object) -> Array:
     """
     estimator: BaseEstimator = getattr(publication, "estimator", publication)
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    before, own = information.rows.reading.preprocess, estimator[:-1] if isinstance(estimator, Pipeline) else None
+    if _steps(before) != _steps(own):
+        raise InputError(
+            f"The model under attack has the steps {_steps(before)} before it, and this estimator {_steps(own)}: its "
+            "parameters are in other units. What seepage.publish returns is in raw units, which these attacks do not "
+            "read behind steps; seepage.verify draws releases of its own."
+        )
     try:
         theta = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)).T
     except AttributeError:
@@ -67,6 +74,12 @@ def observed(information: LinearInformation, publication: object) -> Array:
             f"{p} x {information.basis.shape[0]}."
         )
     return (theta @ information.basis).T.reshape(1, -1)
+
+
+def _steps(preprocess: object) -> list[str]:
+    if preprocess is None:
+        return []
+    return [name for name, _ in preprocess.steps] if isinstance(preprocess, Pipeline) else [type(preprocess).__name__]
 
 
 def checked_people(people: ArrayLike, count: int) -> NDArray[np.intp]:

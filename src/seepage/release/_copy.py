@@ -4,6 +4,8 @@ The copy is built from nothing: hyperparameters and classes are carried over, an
 comes along.
 """
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -14,6 +16,16 @@ from seepage._tables import Model
 from seepage.linear.columns import chosen
 
 Array = NDArray[np.float64]
+
+
+SEARCHED = ("C", "alpha", "l1_ratio")
+"""How much penalty there is, of which kind. A search chooses it by the data, all digits of it."""
+
+
+def without_penalty(estimator: Model) -> Model:
+    """Return a fitted estimator as if its penalty were the usual one: predicting does not need it."""
+    usual = type(estimator)().get_params()
+    return copy(estimator).set_params(**{name: usual[name] for name in SEARCHED if name in usual})
 
 
 def last_step(model: Model) -> Model:
@@ -28,18 +40,18 @@ def bare_copy(estimator: Model, features: int) -> Model:
     Predicting needs classes and the kind of loss besides. Whatever else fitting leaves behind (singular values, running
     averages, step counts) is a function of the rows without noise.
     """
-    copy = clone(estimator)
+    bare = clone(estimator)
     held = vars(estimator)
     if "classes_" in held:
-        copy.classes_ = held["classes_"].copy()
+        bare.classes_ = held["classes_"].copy()
     if "_label_binarizer" in held:
-        copy._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(estimator.classes_)
+        bare._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(estimator.classes_)
     if "_base_loss" in held:
-        copy._base_loss = copy._get_loss()
-    copy.n_features_in_ = features
-    copy.coef_ = np.zeros((*np.shape(estimator.coef_)[:-1], features))
-    copy.intercept_ = np.zeros(np.shape(estimator.intercept_))[()]
-    return copy
+        bare._base_loss = bare._get_loss()
+    bare.n_features_in_ = features
+    bare.coef_ = np.zeros((*np.shape(estimator.coef_)[:-1], features))
+    bare.intercept_ = np.zeros(np.shape(estimator.intercept_))[()]
+    return bare
 
 
 def set_parameters(estimator: Model, parameters: Array) -> None:

@@ -29,7 +29,7 @@ from seepage.linear.columns import split
 from seepage.linear.information import Fit, LinearInformation
 from seepage.linear.rows import InMemory
 from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints
-from seepage.release._copy import last_step
+from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import Preprocessing, Rules
@@ -313,7 +313,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         people=leak.information.count,
         published={
             "estimator": fit.problem.estimator,
-            "hyperparameters": _hyperparameters(model),
+            "hyperparameters": _hyperparameters(model, searched=fit.search is not None),
             "parameters": names,
             "count": len(names),
             "preprocessing": {step: origin.value for step, origin in preprocessing.constants.items()},
@@ -405,9 +405,11 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
     raise PolicyError("\n".join(lines), factor)
 
 
-def _hyperparameters(model: Model) -> dict[str, Json]:
+def _hyperparameters(model: Model, *, searched: bool) -> dict[str, Json]:
     settings = last_step(model).get_params(deep=False)
-    return {name: _plain(settings[name]) for name in _OBJECTIVE if name in settings}
+    # What a search chose it chose by the data: nothing in the published model needs it.
+    kept = [name for name in _OBJECTIVE if name in settings and not (searched and name in SEARCHED)]
+    return {name: _plain(settings[name]) for name in kept}
 
 
 def _parameter_names(each: Sequence[str], fit: Fit[InMemory], outputs: int) -> list[str]:

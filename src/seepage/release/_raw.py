@@ -23,8 +23,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from seepage._errors import UnsupportedError
 from seepage._tables import Model, Table, default_library, frame
-from seepage.linear.columns import Affine, affine_of, fitted_columns, split
-from seepage.release._copy import bare_copy, set_parameters
+from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split
+from seepage.release._copy import bare_copy, set_parameters, without_penalty
 from seepage.release._preprocessing import Constants, Fill, Levels, Preprocessing, walk
 
 Array = NDArray[np.float64]
@@ -92,6 +92,8 @@ class RawModel:
     def of(cls, model: Model, table: Table, preprocessing: Preprocessing) -> "RawModel":
         """Fold the steps of a model into its coefficients."""
         preprocess, estimator = split(model)
+        if search_of(model) is not None:
+            estimator = without_penalty(estimator)
         affine = affine_of(preprocess, estimator, table.names)
         blocks = _blocks(affine, preprocessing)
         matrix = _matrix(affine, preprocessing.levels, blocks)
