@@ -99,9 +99,9 @@ def test_a_report_with_a_success_rate_refits_each_person_once(people, monkeypatc
 
     refitted, moves = [], Refit.moves
 
-    def counted(self, before, after, *others):
+    def counted(self, before, after, *others, **named):
         refitted.append(len(before))
-        return moves(self, before, after, *others)
+        return moves(self, before, after, *others, **named)
 
     monkeypatch.setattr(Refit, "moves", counted)
     model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
