@@ -99,9 +99,9 @@ def test_a_report_with_a_success_rate_refits_each_person_once(people, monkeypatc
 
     refitted, moves = [], Refit.moves
 
-    def counted(self, before, after, *others, **named):
+    def counted(self, before, after, *others, **more):
         refitted.append(len(before))
-        return moves(self, before, after, *others, **named)
+        return moves(self, before, after, *others, **more)
 
     monkeypatch.setattr(Refit, "moves", counted)
     model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
