@@ -23,8 +23,8 @@ X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
 SCHEMA = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 POLICY = {"error_floor": {"age": 5.0, "bmi": 4.0}, "eta": 3.0}
-# What a page for everybody promises must be kept, by a release with more noise.
-SAFE = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=20.0)
+# What a page for everybody promises must be kept, whatever value anybody tried has: by a release with more noise.
+SAFE = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=50.0)
 EDITIONS = ("internal", "publishable")
 
 
