@@ -248,11 +248,12 @@ def test_what_is_in_raw_units_is_not_taken_for_the_model_behind_its_steps():
             attack.guess(held)
 
 
-def test_features_that_move_with_their_scaler_are_not_reconstructed():
+@pytest.mark.parametrize("attack", [seepage.attacks.Reconstruction([0]), MembershipScore()])
+def test_features_that_move_with_their_scaler_are_not_attacked_as_if_they_stayed(attack):
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = make_pipeline(StandardScaler(), Ridge()).fit(X, X[:, 0])
     terms = {"noise_scale": 0.1, "public_label": True}
     with pytest.raises(seepage.UnansweredError, match=r"public_preprocessing=\['standardscaler'\]"):
-        seepage.attacks.Reconstruction([0]).fit(seepage.measure(model, X, X[:, 0], **terms))
+        attack.fit(seepage.measure(model, X, X[:, 0], **terms))
     known = seepage.measure(model, X, X[:, 0], **terms, public_preprocessing=["standardscaler"])
-    seepage.attacks.Reconstruction([0]).fit(known)
+    attack.fit(known)

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from seepage._errors import UnansweredError
 from seepage._tables import Array, Frame
-from seepage.attacks._release import attackable, check_fitted, observed
+from seepage.attacks._release import attackable, check_fitted, check_still, observed
 from seepage.leakage import Leakage
 
 
@@ -36,6 +36,7 @@ class MembershipScore:
     def fit(self, leak: Leakage) -> Self:
         """Learn what the attacker knows: the model, everyone's record, and the noise."""
         information = attackable(leak)
+        check_still(information)
         self._moves = np.empty((information.count, information.geometry.hessian_inverse.shape[0]))
         for span in information.refit.spans:
             self._moves[span] = information.geometry.in_noise_units(information.refit.without(span))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from seepage._errors import UnansweredError
 from seepage._tables import Array, Frame
-from seepage.attacks._release import attackable, check_fitted, checked_people, noise_scale, observed
+from seepage.attacks._release import attackable, check_fitted, check_still, checked_people, noise_scale, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
@@ -60,12 +60,7 @@ class Reconstruction:
         information = attackable(leak)
         if not isinstance(information.geometry.loss, Squared | Logistic):
             raise UnansweredError("Reconstruction is written for squared and logistic loss with one output.")
-        if information.geometry.scales is not None:
-            steps = list(information.preprocessing.fitted)
-            raise UnansweredError(
-                f"Reconstruction is of the features that the model sees, and {steps} would move with them: they were "
-                f"fitted on the same rows. Measure with public_preprocessing={steps}, as if they were known."
-            )
+        check_still(information)
         self.rows_ = checked_people(self.people, information.count)
         parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in self.rows_]
         self._own = np.vstack([part.augmented() for part in parts])

@@ -36,6 +36,17 @@ def check_fitted(attack: object) -> None:
         )
 
 
+def check_still(information: LinearInformation) -> None:
+    """Refuse features that move with somebody's record, for attacks that hold them still."""
+    if information.geometry.scales is None:
+        return
+    steps = list(information.preprocessing.fitted)
+    raise UnansweredError(
+        f"This attack is on the features that the model sees, and {steps}, fitted on the same rows, would move with the "
+        f"person's record. Measure with public_preprocessing={steps}, as if what they hold were known."
+    )
+
+
 def noise_scale(information: LinearInformation) -> float:
     """Return the scale of the release's noise."""
     assert information.noise.scale is not None
