@@ -42,8 +42,8 @@ def check_still(information: LinearInformation) -> None:
         return
     steps = list(information.preprocessing.fitted)
     raise UnansweredError(
-        f"This attack is on the features that the model sees, and {steps}, fitted on the same rows, would move with the "
-        f"person's record. Measure with public_preprocessing={steps}, as if what they hold were known."
+        f"This attack is on the features that the model sees, and {steps}, fitted on the same rows, would move with "
+        f"the person's record. Measure with public_preprocessing={steps}, as if what they hold were known."
     )
 
 
@@ -65,6 +65,10 @@ def observed(information: LinearInformation, publication: object) -> Array:
     """
     estimator: BaseEstimator = getattr(publication, "estimator", publication)
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    try:
+        theta = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)).T
+    except AttributeError:
+        raise InputError(f"guess needs a publication or a fitted estimator, not {publication!r}.") from None
     before, own = information.rows.reading.preprocess, estimator[:-1] if isinstance(estimator, Pipeline) else None
     if _steps(before) != _steps(own):
         raise InputError(
@@ -72,10 +76,6 @@ def observed(information: LinearInformation, publication: object) -> Array:
             "parameters are in other units. What seepage.publish returns is in raw units, which these attacks do not "
             "read behind steps; seepage.verify draws releases of its own."
         )
-    try:
-        theta = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)).T
-    except AttributeError:
-        raise InputError(f"guess needs a publication or a fitted estimator, not {publication!r}.") from None
     p = information.geometry.parameters.shape[0]
     if theta.shape[0] == p - 1:
         theta = np.vstack([theta, np.broadcast_to(last.intercept_, (1, theta.shape[1]))])
