@@ -34,6 +34,8 @@ from seepage.report.build._verdict import met_verdict
 if TYPE_CHECKING:
     from seepage.report.count import NoisedGroup
 
+_IN_SHORT = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Page:
@@ -94,7 +96,8 @@ def build_page(leak: Leakage, smallest_group: int, asked: Question) -> Page:
         standard_error=None,
         shares=tuple(public(share) for share in SHARES) if shown else (),
         verdict=verdict,
-        findings=Findings(tuple(shown), None, None, ()),
+        # The table tells of all of them; those of the policy come first.
+        findings=Findings(tuple(shown)[:_IN_SHORT], None, None, ()),
         numbers=tuple(
             _number(name, dict(zip(SHARES, shown[name], strict=True)), asked.units.get(name), before.get(name))
             if name in shown
