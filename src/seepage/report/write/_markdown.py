@@ -8,7 +8,14 @@ from seepage.pages import NOTHING, most, name, number, percent, sentence
 from seepage.report._document import Document, Exposures, Grouping
 from seepage.report.write._amounts import about, floor, times
 from seepage.report.write._findings import finding_sentences
-from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings, utility_sentence
+from seepage.report.write._meaning import (
+    assumption_sentences,
+    facts,
+    handling,
+    meanings,
+    told_coefficients,
+    utility_sentence,
+)
 from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
 
 _MOST_ROWS = 25
@@ -114,7 +121,7 @@ def _utility(document: Document) -> str:
         return ""
     rows = [
         [_plain(name(each.name)), _value(each.value), _value(each.standard_error), f"{_value(each.noise)} times"]
-        for each in found.coefficients[:_MOST_ROWS]
+        for each in told_coefficients(found)
     ]
     table = _table(["coefficient", "value", "standard error", "noise, of it"], rows)
     return f"## What the noise costs\n\n{_plain(utility_sentence(found))}\n\n{table}"

@@ -4,7 +4,7 @@ from math import exp
 
 from seepage.meaning import glossary
 from seepage.pages import number, percent
-from seepage.report._document import SCHEMA, Document, Noise, Utility
+from seepage.report._document import SCHEMA, Coefficient, Document, Noise, Utility
 
 # What the page adds to a term, of which the glossary knows nothing.
 _ROUNDED = " Rounded to the safe side."
@@ -13,6 +13,8 @@ _EXPOSURE = (
     "their etas, in the mean over the attributes on the log scale and without a tenth of people at either end."
 )
 _SEVERAL = " Of several values, such as those of an image, it is the error per value in mean square."
+
+_MOST_COEFFICIENTS = 12
 
 
 def meanings(document: Document) -> list[tuple[str, str]]:
@@ -67,6 +69,14 @@ def handling(document: Document) -> str:
             "values in all: no attacker tells these from the truth better than promised."
         )
     return " ".join(said)
+
+
+def told_coefficients(found: Utility) -> tuple[Coefficient, ...]:
+    """Return the coefficients that a page has room for: of many, those with the most noise for their standard error."""
+    every = found.coefficients
+    if len(every) <= _MOST_COEFFICIENTS:
+        return every
+    return tuple(sorted(every, key=lambda each: -each.noise.value)[:_MOST_COEFFICIENTS])
 
 
 def utility_sentence(found: Utility) -> str:

@@ -10,7 +10,14 @@ from seepage.report._document import Document, Exposures, Grouping, NumberAttrib
 from seepage.report.write._amounts import about, floor, times
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._json import to_text
-from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings, utility_sentence
+from seepage.report.write._meaning import (
+    assumption_sentences,
+    facts,
+    handling,
+    meanings,
+    told_coefficients,
+    utility_sentence,
+)
 from seepage.report.write._svg import left_over, ridges
 from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
 
@@ -181,13 +188,13 @@ def _utility(document: Document) -> Html | None:
         return None
     rows = [
         [_name(each.name), _value(each.value), _value(each.standard_error), f"{_value(each.noise)} times"]
-        for each in found.coefficients[:_MOST_ROWS]
+        for each in told_coefficients(found)
     ]
     heads = ["coefficient", "value", "standard error", "noise, of it"]
     return together(
         paragraph(utility_sentence(found)),
         table("Coefficients, in the units of the model's features", heads, rows) if rows else None,
-        _more(found.coefficients, "coefficients"),
+        _rest(len(found.coefficients) - len(rows), "coefficients, with less noise for their standard error"),
     )
 
 
@@ -211,8 +218,11 @@ def _value(value: Number | None) -> str:
 
 
 def _more(entries: Sequence[object], what: str) -> Html | None:
-    count = len(entries)
-    return paragraph(f"… and {count - _MOST_ROWS:,} more {what}, in the JSON.") if count > _MOST_ROWS else None
+    return _rest(len(entries) - _MOST_ROWS, what)
+
+
+def _rest(count: int, what: str) -> Html | None:
+    return paragraph(f"… and {count:,} more {what}, in the JSON.") if count > 0 else None
 
 
 def _figure(picture: Html | None) -> Html | None:
