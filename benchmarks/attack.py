@@ -75,14 +75,14 @@ def _diabetes() -> Setting:
 def _iwpc() -> Setting:
     found = load_iwpc()
     X, y = found.data, found.target
-    model = make_pipeline(iwpc_features(X, dropped="first"), Ridge(alpha=1e-2 * len(y), fit_intercept=False))
+    model = make_pipeline(iwpc_features(X, dropped="first"), Ridge(alpha=1e-2 * len(y)))
     return Setting(model.fit(X, y), X, y, {"age": 1.0, "height": 1.0}, ("race",))
 
 
 def _adult() -> Setting:
     found = load_adult()
     X, y = complete_adult(found.data, found.target)
-    logistic = LogisticRegression(C=1 / (1e-3 * len(y)), fit_intercept=False, tol=1e-6, max_iter=1000)
+    logistic = LogisticRegression(C=1 / (1e-3 * len(y)), tol=1e-6, max_iter=1000)
     model = make_pipeline(adult_features(X, dropped="first"), logistic).fit(X, y)
     numbers = ["age", "education-num", "hours-per-week"]
     return Setting(model, X.astype(dict.fromkeys(numbers, float)), y, {"age": 20.0, "hours-per-week": 20.0}, ("sex",))

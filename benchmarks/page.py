@@ -19,7 +19,7 @@ def adult() -> tuple[seepage.Leakage, pd.DataFrame]:
     """Return the logistic model of Adult, measured, and its rows."""
     found = load_adult()
     X, y = complete_adult(found.data, found.target)
-    penalty = LogisticRegression(C=1 / (1e-3 * len(y)), fit_intercept=False, tol=1e-6, max_iter=1000)
+    penalty = LogisticRegression(C=1 / (1e-3 * len(y)), tol=1e-6, max_iter=1000)
     model = make_pipeline(adult_features(X, dropped="first"), penalty).fit(X, y)
     return seepage.measure(model, X, y, noise_scale=NOISE), X
 
