@@ -4,10 +4,9 @@ from collections.abc import Hashable, Iterator, Mapping
 
 import narwhals as nw
 
-from seepage._errors import InputError
 from seepage._tables import Column, column_name
 from seepage.leakage._distribution import Distribution
-from seepage.leakage._information import Information
+from seepage.leakage._information import GatheredInformation, Information
 from seepage.leakage.types import By
 
 
@@ -25,23 +24,18 @@ def groupings(information: Information, groups: object) -> Iterator[tuple[str, M
         yield name, information.groups(by)
 
 
-def labels_by_group(information: Information, groups: object) -> Iterator[tuple[str, Column]]:
+def labels_by_group(information: GatheredInformation, groups: object) -> Iterator[tuple[str, Column]]:
     """Yield the name of each way of grouping people, with the group of each person.
 
     Parameters
     ----------
-    information : Information
+    information : GatheredInformation
         What was measured.
     groups : object
         As `groupings` takes them.
     """
     for name, by in _columns(information, groups):
-        labels = information.people.labels(by)
-        if labels.shape != (information.count,):
-            raise InputError(
-                f"by_group needs a group label for each of the {information.count} people, not shape {labels.shape}."
-            )
-        yield name, labels
+        yield name, information.labels(by)
 
 
 def _columns(information: Information, groups: object) -> Iterator[tuple[str, By]]:

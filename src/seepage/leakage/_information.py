@@ -200,12 +200,17 @@ class GatheredInformation(Information):
     def distribution_at(self, kind: Kind, name: str, factor: float) -> Distribution:
         return Values.of(_answered(self.column_at(kind, name, factor)))
 
-    def groups(self, by: By) -> Mapping[Hashable, Distribution]:
-        labels, eta = self.people.labels(by), self.examples()["eta"]
-        if labels.shape != eta.shape:
+    def labels(self, by: By) -> Column:
+        """Return the group of each person."""
+        found = self.people.labels(by)
+        if found.shape != (self.count,):
             raise InputError(
-                f"by_group needs a group label for each of the {len(eta)} people, not shape {labels.shape}."
+                f"by_group needs a group label for each of the {self.count} people, not shape {found.shape}."
             )
+        return found
+
+    def groups(self, by: By) -> Mapping[Hashable, Distribution]:
+        labels, eta = self.labels(by), self.examples()["eta"]
         known = ~np.isnan(eta)
         return split(eta[known], labels[known])
 

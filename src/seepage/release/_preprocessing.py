@@ -19,9 +19,9 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from seepage._errors import InputError, UnsupportedError
+from seepage._errors import UnsupportedError
 from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
-from seepage.linear.columns import Affine, positions, through
+from seepage.linear.columns import Affine, is_called, positions, through
 
 
 class Constants(Enum):
@@ -165,7 +165,6 @@ class Rules:
     def read(self, preprocess: Model) -> Preprocessing:
         """Return what the steps have stored; refuse what is neither given, nor public, nor part of the fit."""
         steps = list(walk(preprocess, Affine.raw(len(self.table.names)), lambda: self.table.native))
-        self._check_names(steps)
         found = Preprocessing()
         for step in steps:
             stored = _stored(step.step, step, self, self._is_public(step))
@@ -180,17 +179,9 @@ class Rules:
             )
         return found
 
-    def _check_names(self, steps: Sequence[Step]) -> None:
-        if isinstance(self.public, str):
-            raise InputError(f"public_preprocessing must be a list of steps; write [{self.public!r}].")
-        for name in self.public:
-            if not any(_leads_to(name, step) for step in steps):
-                known = [step.name for step in steps]
-                raise InputError(f"public_preprocessing names {name!r}, which is no step of the model: {known}.")
-
     def _is_public(self, step: Step) -> bool:
         touched = {coordinate.column for coordinate in step.incoming.coordinates}
-        return any(_leads_to(name, step) for name in self.public) or not touched & self.private
+        return any(is_called(step.step, step.name, name) for name in self.public) or not touched & self.private
 
     def lacks_values(self, step: Step) -> bool:
         """Return whether a cell that reaches an imputer is missing in the training rows."""
@@ -198,11 +189,6 @@ class Rules:
         marker = step.step.missing_values
         markers = () if is_missing(marker) else (marker,)
         return any(missing_in(reached.column_at(i), markers).any() for i in range(len(reached.names)))
-
-
-def _leads_to(name: str, step: Step) -> bool:
-    """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
-    return name in (step.name, *step.path, type(step.step).__name__.lower())
 
 
 @singledispatch

@@ -13,6 +13,7 @@ from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
+from seepage.linear.columns._steps import is_called as is_called
 from seepage.linear.columns._steps import learns as learns
 from seepage.linear.columns._steps import positions as positions
 from seepage.linear.columns._steps import single_steps as single_steps

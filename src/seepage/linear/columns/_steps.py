@@ -71,6 +71,11 @@ def single_steps(step: object, path: str = "") -> dict[str, object]:
     return found
 
 
+def is_called(step: object, path: str, name: str) -> bool:
+    """Return whether a name is that of a step: all that lead to it, one of them, or its class in small letters."""
+    return name in (path, *path.split("."), type(step).__name__.lower())
+
+
 def learns(step: object) -> bool:
     """Return whether a step learned something from rows that could be told."""
     if isinstance(step, SimpleImputer):

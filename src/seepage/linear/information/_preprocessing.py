@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._noise import GaussianNoise
 from seepage._tables import Model
-from seepage.linear.columns import Affine, Claim, learns, single_steps
+from seepage.linear.columns import Affine, Claim, is_called, learns, single_steps
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import Additive, Minimizer, Problem, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
@@ -236,7 +236,7 @@ def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
         raise InputError(f"public_preprocessing must be a list of steps; write public_preprocessing=[{public!r}].")
     found = set()
     for name in public:
-        called = {path for path, step in steps.items() if name in (path, type(step).__name__.lower(), *path.split("."))}
+        called = {path for path, step in steps.items() if is_called(step, path, name)}
         if not called:
             raise InputError(
                 f"public_preprocessing names {name!r}, which is no step before the model: {sorted(steps)} are."
