@@ -83,7 +83,12 @@ def _adult() -> Setting:
     found = load_adult()
     X, y = complete_adult(found.data, found.target)
     logistic = LogisticRegression(C=1 / (1e-3 * len(y)), tol=1e-6, max_iter=1000)
-    model = make_pipeline(adult_features(X, dropped="first"), logistic).fit(X, y)
+    features = adult_features(X, dropped="first").fit(X)
+    scaler = features.named_transformers_["numbers"]
+    scaler.mean_, scaler.scale_ = (
+        np.array([float(f"{each:.2g}") for each in constants]) for constants in (scaler.mean_, scaler.scale_)
+    )
+    model = Pipeline([("features", features), ("model", logistic.fit(features.transform(X), y))])
     numbers = ["age", "education-num", "hours-per-week"]
     return Setting(model, X.astype(dict.fromkeys(numbers, float)), y, {"age": 20.0, "hours-per-week": 20.0}, ("sex",))
 
@@ -94,7 +99,7 @@ SETTINGS: dict[str, Callable[[], Setting]] = {"diabetes": _diabetes, "iwpc": _iw
 def published(setting: Setting, X: pd.DataFrame, scale: float) -> Published:
     """Return what would be published about some rows, from nothing but them.
 
-    Preprocessing is public, so that it stays as it is.
+    Preprocessing is public and stays as it is: an encoder with given levels, a scaler with constants of two digits.
     """
     model = setting.model
     if isinstance(model, Pipeline):
@@ -124,12 +129,14 @@ def scale_of(setting: Setting) -> float:
 
 
 def people_of(setting: Setting, count: int) -> list[int]:
-    """Return the people to attack: half of them those with the largest leverage, the others by chance."""
+    """Return the people to attack: those most exposed through what is promised, or at all; then others by chance."""
     leak = seepage.measure(setting.model, setting.X, setting.y, noise_scale=1.0)
-    exposed = np.argsort(-np.asarray(leak.examples["eta"]), kind="stable")
-    others = np.random.default_rng(0).permutation(len(setting.X))
-    half = (count + 1) // 2
-    return list(dict.fromkeys([*exposed[:half].tolist(), *others.tolist()]))[:count]
+    promised = np.max([np.asarray(leak.attributes[name]) * floor for name, floor in setting.floors.items()], axis=0)
+    exposed = np.argsort(-promised, kind="stable").tolist()
+    influential = np.argsort(-np.asarray(leak.examples["eta"]), kind="stable").tolist()
+    others = np.random.default_rng(0).permutation(len(setting.X)).tolist()
+    quarter = max(count // 4, 1)
+    return list(dict.fromkeys([*exposed[:quarter], *influential[:quarter], *others]))[:count]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ explicit Jacobians; what a repetition draws is who is visited when, and in which
 """
 
 import argparse
+import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -111,8 +113,15 @@ def study(name: str, seeds: int) -> Study:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks coverage")
     parser.add_argument("--seeds", type=int, default=1000)
-    seeds = parser.parse_args(sys.argv[2:]).seeds
-    print(f"{'':40}{'bias':>10}{'coverage':>12}{'of dfil':>12}   at nominal 95%, {seeds} repetitions")
+    parser.add_argument("--state", type=Path, help="a file of what was found, so that nothing is done again")
+    options = parser.parse_args(sys.argv[2:])
+    known = json.loads(options.state.read_text()) if options.state and options.state.exists() else {}
+    print(f"{'':40}{'bias':>10}{'coverage':>12}{'of dfil':>12}   at nominal 95%, {options.seeds} repetitions")
     for name in SETTINGS:
-        found = study(name, seeds)
+        key = f"{name}, {options.seeds}"
+        if key not in known:
+            known[key] = asdict(study(name, options.seeds))
+            if options.state:
+                options.state.write_text(json.dumps(known))
+        found = Study(**known[key])
         print(f"{name:40}{found.bias:>+10.1%}{found.coverage:>12.1%}{found.coverage_dfil:>12.1%}", flush=True)

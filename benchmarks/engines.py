@@ -21,7 +21,7 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks._people import FEATURES, people
 from seepage.engines import Engine
-from seepage.engines.storage import Files, Unit, read
+from seepage.engines.storage import Files, Store, Unit
 from seepage.linear.information import in_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -45,12 +45,12 @@ def _matrix(batch: pa.RecordBatch) -> np.ndarray:
 class BareSum:
     """Reads, and does B^T B."""
 
-    filesystem: Any
+    store: Store
 
     def __call__(self, run: Sequence[Unit]) -> np.ndarray:
         total = np.zeros((FEATURES, FEATURES))
         for unit in run:
-            for batch in read(self.filesystem, unit, SUMMED, BATCH):
+            for batch in self.store.read(unit, SUMMED, BATCH):
                 X = _matrix(batch)
                 total += X.T @ X
         return total
@@ -60,13 +60,13 @@ class BareSum:
 class BareScores:
     """Reads, does X @ Q and writes one column."""
 
-    filesystem: Any
+    store: Store
     square: np.ndarray
     folder: Path
 
     def __call__(self, run: Sequence[Unit]) -> int:
         for unit in run:
-            columns = [(_matrix(batch) @ self.square)[:, 0] for batch in read(self.filesystem, unit, SCORED, BATCH)]
+            columns = [(_matrix(batch) @ self.square)[:, 0] for batch in self.store.read(unit, SCORED, BATCH)]
             pq.write_table(pa.table({"score": np.concatenate(columns)}), self.folder / f"{unit.index}.parquet")
         return len(run)
 
@@ -76,8 +76,8 @@ def bare(engine: Engine, folder: Path) -> None:
     output.mkdir()
     files = Files.of(folder / "data")
     runs = in_runs(files.units, engine.workers)
-    total = engine.total(BareSum(files.filesystem), runs)
-    engine.total(BareScores(files.filesystem, total / np.abs(total).max(), output), runs)
+    total = engine.total(BareSum(files.store), runs)
+    engine.total(BareScores(files.store, total / np.abs(total).max(), output), runs)
     shutil.rmtree(output)
 
 
@@ -105,12 +105,15 @@ def fitted(folder: Path) -> Ridge:
 
 
 def in_memory(folder: Path, model: Ridge) -> tuple[np.ndarray, float]:
-    table = pq.read_table(folder / "data", columns=[*NAMES, "outcome"])
-    X = np.empty((len(NAMES), table.num_rows))
-    for i, name in enumerate(NAMES):
-        X[i] = table.column(name).to_numpy()
-    y = table.column("outcome").to_numpy()
-    del table
+    # File by file: all rows twice are too many.
+    files = sorted((folder / "data").rglob("*.parquet"))
+    counts = [pq.read_metadata(file).num_rows for file in files]
+    X, y = np.empty((len(NAMES), sum(counts))), np.empty(sum(counts))
+    for file, start, count in zip(files, np.cumsum([0, *counts]), counts, strict=False):
+        table = pq.read_table(file, columns=[*NAMES, "outcome"])
+        for i, name in enumerate(NAMES):
+            X[i, start : start + count] = table.column(name).to_numpy()
+        y[start : start + count] = table.column("outcome").to_numpy()
     plain = Ridge(alpha=model.alpha)
     plain.coef_, plain.intercept_, plain.n_features_in_ = model.coef_, model.intercept_, len(NAMES)
     leak = seepage.measure(plain, X.T, y, noise_scale=0.1)

@@ -101,23 +101,22 @@ def _tokens(count: int) -> Tensor:
     return torch.randint(0, 1000, (count, 64))
 
 
-NETWORKS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor], int, list[str]]] = {
-    "MNIST network": (guo_network, lambda n: torch.rand(n, 1, 28, 28), 64, ["hooks", "ghost"]),
-    "transformer, 2 layers": (Transformer, _tokens, 16, ["hooks", "ghost"]),
-    "ResNet-18, group norm": (resnet, lambda n: torch.rand(n, 3, 32, 32), 4, ["hooks", "ghost"]),
+NETWORKS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor], tuple[int, int], list[str]]] = {
+    "MNIST network": (guo_network, lambda n: torch.rand(n, 1, 28, 28), (64, 256), ["hooks", "ghost"]),
+    "transformer, 2 layers": (Transformer, _tokens, (16, 64), ["hooks", "ghost"]),
+    "ResNet-18, group norm": (resnet, lambda n: torch.rand(n, 3, 32, 32), (4, 16), ["hooks", "ghost"]),
     # Opacus's ghost mode takes no layer that is used more than once.
-    "LSTM": (Recurrent, _tokens, 16, ["hooks"]),
+    "LSTM": (Recurrent, _tokens, (16, 64), ["hooks"]),
 }
-"""How to build it, its inputs, the people in a batch, and the modes that Opacus trains it in."""
+"""How to build it, its inputs, people in a small batch and in an ordinary one, and the modes that Opacus trains in."""
 
 
 class Training:
     """One training, an epoch at a time: others may take turns, and leave its random numbers alone."""
 
-    def __init__(self, name: str, mode: str, sweeps: int | None, epochs: int, batches: int, batch: int | None = None):
+    def __init__(self, name: str, mode: str, sweeps: int | None, epochs: int, batches: int, batch: int):
         torch.manual_seed(0)
-        build, inputs, usual, _ = NETWORKS[name]
-        batch = batch or usual
+        build, inputs, _, _ = NETWORKS[name]
         x, y = inputs(batch * batches), torch.randint(0, 4, (batch * batches,))
         self.model, self.loss, engine = build(), nn.CrossEntropyLoss(), PrivacyEngine()
         settings: dict[str, Any] = {
@@ -157,7 +156,7 @@ class Training:
         return torch.cat([p.detach().flatten() for p in self.model.parameters()])
 
 
-def compare(name: str, mode: str, epochs: int, batches: int, batch: int | None = None) -> tuple[float, bool]:
+def compare(name: str, mode: str, epochs: int, batches: int, batch: int) -> tuple[float, bool]:
     """Return how much longer training takes with visits than without, in turn; and whether weights are the same."""
     bare, accounted = (Training(name, mode, sweeps, epochs, batches, batch) for sweeps in (None, SWEEPS))
     for _ in range(epochs):
@@ -166,13 +165,13 @@ def compare(name: str, mode: str, epochs: int, batches: int, batch: int | None =
     return accounted.seconds / bare.seconds, torch.equal(bare.weights, accounted.weights)
 
 
-def _peak(name: str, mode: str, sweeps: int | None, queue: Any) -> None:
+def _peak(name: str, mode: str, sweeps: int | None, batch: int, queue: Any) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     # Forget the peak of starting up, which a child process may even have from its parent.
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
-    training = Training(name, mode, sweeps, 2, 2)
+    training = Training(name, mode, sweeps, 2, 2, batch)
     for _ in range(2):
         training.epoch()
     queue.put(_status("VmHWM") - before)
@@ -184,11 +183,11 @@ def _status(name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def peak(name: str, mode: str, sweeps: int | None) -> float:
+def peak(name: str, mode: str, sweeps: int | None, batch: int) -> float:
     """Return the memory that training adds to a fresh process, in MB."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    process = context.Process(target=_peak, args=(name, mode, sweeps, queue))
+    process = context.Process(target=_peak, args=(name, mode, sweeps, batch, queue))
     process.start()
     grown = queue.get()
     process.join()
@@ -203,6 +202,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=16, help="batches in an epoch")
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
+    parser.add_argument("--modes", nargs="+", default=["hooks", "ghost"])
+    parser.add_argument("--people", type=int, nargs="+", help="in a batch; by default a small one and an ordinary one")
     options = parser.parse_args(sys.argv[2:])
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -212,16 +213,19 @@ def main() -> None:
         "are the same in a longer training, whose ratio follows (~) unless it was run."
     )
     longer = f"{options.long} epochs"
-    print(f"{'':32}{f'{options.epochs} epochs':>12}{longer:>12}{'memory':>10}{'weights':>12}")
+    print(f"{'':32}{'people':>8}{f'{options.epochs} epochs':>12}{longer:>12}{'memory':>10}{'weights':>12}")
     for name in options.networks:
-        for mode in NETWORKS[name][3]:
-            compare(name, mode, 1, 1)
-            tried = [compare(name, mode, options.epochs, options.batches) for _ in range(options.repetitions)]
+        _, _, usual, modes = NETWORKS[name]
+        rows = [(mode, batch) for mode in modes if mode in options.modes for batch in options.people or usual]
+        for mode, batch in rows:
+            compare(name, mode, 1, 1, batch)
+            tried = [compare(name, mode, options.epochs, options.batches, batch) for _ in range(options.repetitions)]
             ratio, same = statistics.median(ratio for ratio, _ in tried), all(same for _, same in tried)
             cells = f"{ratio:12.2f}"
             if name in options.really:
-                cells += f"{compare(name, mode, options.long, options.batches)[0]:12.2f}"
+                cells += f"{compare(name, mode, options.long, options.batches, batch)[0]:12.2f}"
             else:
                 cells += f"{f'~{1 + (ratio - 1) * options.epochs / options.long:.2f}':>12}"
-            memory = peak(name, mode, SWEEPS) / peak(name, mode, None)
-            print(f"{f'{name}, {mode}':32}{cells}{memory:10.2f}{'identical' if same else 'differ':>12}", flush=True)
+            memory = peak(name, mode, SWEEPS, batch) / peak(name, mode, None, batch)
+            weights = "identical" if same else "differ"
+            print(f"{f'{name}, {mode}':32}{batch:8}{cells}{memory:10.2f}{weights:>12}", flush=True)

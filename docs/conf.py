@@ -1,5 +1,6 @@
 """How the documentation is built: `sphinx-build -W --keep-going -n docs OUTPUT`."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -17,6 +18,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
@@ -61,6 +63,35 @@ sphinx_gallery_conf = {
 }
 # The figures of the gallery are stored as files, never shown.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+# Names of other libraries are links where the network is reached: the build that is published sets the variable.
+if os.environ.get("SEEPAGE_DOCS_ONLINE"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "statsmodels": ("https://www.statsmodels.org/stable", None),
+        "torch": ("https://docs.pytorch.org/docs/stable", None),
+    }
+
+# What a link to a page looks like where somebody shares it.
+_HOME = "https://seepage-privacy.github.io/seepage"
+_SUMMARY = "Measure what a trained model gives away about each person in its training data, and decide what to publish."
+html_baseurl = f"{_HOME}/"
+html_extra_path = ["pictures/report_adult_internal.png"]
+myst_html_meta = {
+    "description": _SUMMARY,
+    "property=og:type": "website",
+    "property=og:site_name": "seepage",
+    "property=og:title": "seepage: what a model gives away, person by person",
+    "property=og:description": _SUMMARY,
+    "property=og:image": f"{_HOME}/report_adult_internal.png",
+    "property=og:image:alt": "The first page of a report: the verdict, what it means, and each attribute",
+    "name=twitter:card": "summary_large_image",
+}
 
 html_theme = "furo"
 html_title = "seepage"

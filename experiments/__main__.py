@@ -5,6 +5,8 @@ import importlib
 import time
 from pathlib import Path
 
+from experiments._work import Work
+
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 
 
@@ -14,14 +16,29 @@ def main() -> None:
     parser.add_argument("name", choices=[*NAMES, "all"], metavar="NAME", help=f"{', '.join(NAMES)}, or all")
     parser.add_argument("--quick", action="store_true", help="fewer people, draws and settings: minutes for all")
     parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR", help="where the figures go")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="where pieces are kept as they are done, so that a run that was stopped goes on (results/state; "
+        "nowhere with --quick)",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PIECE",
+        help="do only the pieces whose name begins so, and show what is kept of the others; may be repeated",
+    )
     given = parser.parse_args()
+    state = given.state or (None if given.quick else Path("results/state"))
     for name in NAMES if given.name == "all" else [given.name]:
         start = time.perf_counter()
-        result = importlib.import_module(f"experiments.{name}").run(quick=given.quick)
-        seconds = time.perf_counter() - start
-        result.numbers.update(quick=given.quick, seconds=round(seconds, 1))
+        work = Work(name, state, tuple(given.only))
+        result = importlib.import_module(f"experiments.{name}").run(quick=given.quick, work=work)
+        result.numbers.update(quick=given.quick)
         written = result.save(name, given.output)
-        print(f"{name} ({seconds:.0f} s): {', '.join(str(path) for path in written)}")
+        print(f"{name} ({time.perf_counter() - start:.0f} s): {', '.join(str(path) for path in written)}")
         for line in result.lines:
             print(f"  {line}")
 

@@ -6,106 +6,130 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments._networks import mnist
-from experiments._style import BLUE, ORANGE, SERIES
-from seepage.display import SusceptibilityDisplay
+from experiments._style import BLUE, GRAY, GREEN, ORANGE, PINK
+
+WAYS = {
+    "no credit": (ORANGE, "no credit for sampling"),
+    "kappa": (GREEN, "kappa of Guo et al."),
+    "exact": (BLUE, "exact for Poisson sampling"),
+    "renyi": (PINK, "Renyi bound, for everybody"),
+}
+SHAPES = {
+    ("code", 32.0): ("o", "C = 32"),
+    ("code", 8.0): ("s", "C = 8"),
+    ("printed", 32.0): ("^", "C = 32, network as printed"),
+    ("color", 1.0): ("o", "C = 1"),
+}
+LOWEST = 1e-8
+"""Bounds below are drawn here: they promise nothing, whatever they are."""
 
 
-def draw_guo(done: dict[str, Any]) -> dict[str, Figure]:
-    """Draw accuracy against floors, and the most and least exposed images."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
-    for norm, (color, marker) in zip((1.0, 4.0), SERIES, strict=False):
-        runs = sorted((r for r in done["runs"] if r["max_grad_norm"] == norm), key=lambda r: r["noise_multiplier"])
-        if not runs:
-            continue
-        accuracy = [100 * r["test_accuracy"] for r in runs]
-        median = [r["dfil_median"] ** -2 for r in runs]
-        high = [r["dfil_high"] ** -2 for r in runs]
-        left.plot(median, accuracy, marker + "-", color=color, label=f"median person, C = {norm:g}")
-        left.plot(high, accuracy, marker + "--", mfc="none", color=color, label=f"one in a thousand, C = {norm:g}")
-        for x, y, run in zip(median, accuracy, runs, strict=True):
-            left.annotate(
-                f"$\\sigma$={run['noise_multiplier']:g}", (x, y), textcoords="offset points", xytext=(6, 5), fontsize=8
-            )
-        noise = [r["noise_multiplier"] for r in runs]
-        right.plot(noise, median, marker + "-", color=color, label=f"exact sampling factor, C = {norm:g}")
-        guo = [1 / (r["kappa"] * r["unamplified_median"] ** 2) for r in runs]
-        right.plot(noise, guo, marker + ":", color=color, label=f"kappa of Guo et al., C = {norm:g}")
-    bounds = {r["noise_multiplier"]: r["renyi_floor"] for r in done["runs"]}
-    right.plot(sorted(bounds), [bounds[n] for n in sorted(bounds)], "k^-.", label="Renyi bound, for everybody")
-    left.set_xscale("log")
-    left.set_xlabel("floor: mean squared error per pixel of any unbiased guess")
-    left.set_ylabel("test accuracy (%)")
-    left.set_title("What a person keeps, and what the model learns")
-    left.legend()
-    # Beyond a quarter of the squared range no floor says anything: guessing gray does as well.
-    for axis, line in ((left, left.axvline), (right, right.axhline)):
-        line(0.25, color="gray", lw=0.8)
+def draw_guo(done: dict[str, Any], floors: Any, pictures: Any, value_range: float = 1.0) -> dict[str, Figure]:
+    """Draw the floors of the most exposed and of the median image over accuracy, and the images at both ends."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 4.4), sharey=True)
+    drawn = set()
+    for axis, which, title in zip(
+        axes, ("smallest", "median"), ("(a) most exposed image", "(b) median image"), strict=True
+    ):
+        for way, (color, _) in WAYS.items():
+            points = []
+            for each in done.values():
+                shape = (each["setting"]["network"], each["setting"]["norm"])
+                drawn.add(shape)
+                run = [
+                    (100 * r["test_accuracy"], r["renyi_floor"] if way == "renyi" else floors(r)[way][which])
+                    for r in each["readings"]
+                ]
+                points += run
+                accuracy, floor = zip(*run, strict=True)
+                # Where kappa is 1 its points are those without credit: larger ones, around them.
+                size = 6.0 if way == "no credit" else 3.5
+                face = "none" if way == "no credit" else color
+                axis.plot(
+                    accuracy, np.maximum(floor, LOWEST), SHAPES[shape][0], color=color, ms=size, mfc=face, mew=0.9
+                )
+            axis.step(*_best(points), where="pre", color=color, lw=0.9, ls="--")
+        axis.axhline(1.0, color=GRAY, lw=0.9)
+        axis.axhline(value_range**2 / 4, color=GRAY, lw=0.9, ls=":")
+        axis.set_yscale("log")
+        axis.set_title(title, loc="left")
+        axis.set_xlabel("test accuracy (%)")
         axis.grid(alpha=0.25)
-    right.set_xscale("log")
-    right.set_yscale("log")
-    right.set_xticks(sorted(bounds), [f"{n:g}" for n in sorted(bounds)])
-    right.minorticks_off()
-    right.set_xlabel(r"noise multiplier $\sigma$")
-    right.set_ylabel("floor of the median person")
-    right.set_title("Three ways of counting (gray line: guessing gray)")
-    right.legend()
-    return {"": figure, **({"images": _draw_extremes(done["shown"])} if done["shown"] else {})}
+    axes[0].set_ylabel("smallest mean squared error per pixel\nof an unbiased guess")
+    lines = [
+        *((plt.Line2D([], [], color=color, ls="--"), label) for color, label in WAYS.values()),
+        (plt.Line2D([], [], color=GRAY, lw=0.9), "perfect privacy in the paper"),
+        (plt.Line2D([], [], color=GRAY, lw=0.9, ls=":"), "guessing gray"),
+        *(
+            (plt.Line2D([], [], color=GRAY, ls="", marker=marker), label)
+            for shape, (marker, label) in SHAPES.items()
+            if shape in drawn
+        ),
+    ]
+    figure.legend(*zip(*lines, strict=True), loc="outside lower center", ncols=3)
+    return {"": figure, "images": _draw_extremes(done, pictures)}
 
 
-def _draw_extremes(shown: dict[str, Any]) -> Figure:
-    images, _ = mnist("train")
-    figure, axes = plt.subplots(2, 10, figsize=(9, 2.4))
-    for row, (key, title) in enumerate([("largest", "most exposed"), ("smallest", "least exposed")]):
-        for axis, (index, dfil) in zip(axes[row], shown[key], strict=False):
-            axis.imshow(images[index, 0], cmap="gray_r")
-            axis.set_title(f"{dfil:.2g}", fontsize=8)
-            axis.set_xticks([])
-            axis.set_yticks([])
-        axes[row, 0].set_ylabel(title)
-    figure.suptitle("Root information per pixel (dfil) of the ten images at each end", fontsize=9)
+def _best(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """Return the frontier: the largest floor among all runs that are at least so accurate."""
+    order = sorted(points)
+    best = np.maximum.accumulate([floor for _, floor in order[::-1]])[::-1]
+    return [accuracy for accuracy, _ in order], np.maximum(best, LOWEST).tolist()
+
+
+def _draw_extremes(done: dict[str, Any], pictures: Any) -> Figure:
+    """Draw the ten most and the ten least exposed images of the first run, at its first reading."""
+    reading = next(iter(done.values()))["readings"][0]
+    rows = {"most exposed": reading["most"], "least exposed": reading["least"]}
+    figure, axes = plt.subplots(2, 10, figsize=(7.2, 1.9), squeeze=False)
+    for line, (title, listed) in zip(axes, rows.items(), strict=True):
+        for axis in line:
+            axis.set_axis_off()
+        for axis, row in zip(line, listed, strict=False):
+            axis.imshow(np.moveaxis(np.asarray(pictures[int(row)]), 0, -1), cmap="gray_r")
+        line[0].set_axis_on()
+        line[0].set_xticks([])
+        line[0].set_yticks([])
+        line[0].spines[:].set_visible(False)
+        line[0].set_ylabel(title, fontsize=8)
     return figure
 
 
-def draw_regression(found: dict[str, Any]) -> Figure:
-    """Draw both measures of every column."""
-    figure, axis = plt.subplots(figsize=(5.2, 2.6))
-    place = np.arange(len(found["eta"]))
+def draw_regression(runs: list[dict[str, Any]], informative: int) -> Figure:
+    """Draw both measures of every column, means over seeds with their spread."""
+    figure, axis = plt.subplots(figsize=(6.5, 2.9))
+    place = np.arange(len(runs[0]["fil"]))
     for shift, key, label, color in (
-        (-0.2, "susceptibility", "susceptibility (root mean square)", BLUE),
-        (0.2, "eta", "eta accounted along training", ORANGE),
+        (-0.2, "susceptibility", "susceptibility", BLUE),
+        (0.2, "fil", "root information", ORANGE),
     ):
-        values = np.array(found[key])
-        axis.bar(place + shift, values / values.max(), 0.4, label=label, color=color)
-    axis.set_xticks(place, [f"x{j}" for j in place])
-    axis.set_ylabel("relative to the largest")
-    axis.set_title(f"Only x0 tells the target: correlation {found['correlation']:.3f}")
-    axis.legend()
+        values = np.array([np.array(run[key]) / run[key][informative] for run in runs])
+        axis.bar(place + shift, values.mean(0), 0.4, yerr=values.std(0), capsize=1.5, label=label, color=color)
+    axis.set_yscale("log")
+    axis.set_xticks(place)
+    axis.set_xlabel(f"column (only {informative} tells the target)")
+    axis.set_ylabel(f"relative to column {informative}")
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 
-def draw_maps(found: dict[str, Any]) -> Figure:
-    """Draw the images of the highest and of typical susceptibility with their maps, without and with privacy."""
-    figure = plt.figure(figsize=(9, 8.6))
-    for part, (key, title) in zip(
-        figure.subfigures(3, 1),
-        [
-            ("plain", "trained without privacy: gradient signal"),
-            ("before clipping", "trained with privacy: gradient signal, before clipping"),
-            ("published", "trained with privacy: privacy loss of what is published, clipped and with noise"),
-        ],
-        strict=True,
+def draw_maps(pair: dict[str, dict[str, Any]]) -> Figure:
+    """Draw the images of the lowest and the highest susceptibility with their maps, without and with privacy."""
+    shown = list(pair["plain"]["shown"])
+    figure, axes = plt.subplots(2, 2 * len(shown), figsize=(1.3 * 2 * len(shown), 3.2), squeeze=False)
+    for line, (kind, title) in zip(
+        axes, (("plain", "without privacy"), ("private", "with privacy (1, 1e-5)")), strict=True
     ):
-        maps = found[key]["maps"]
-        order = np.argsort(maps.norm())
-        typical = order[len(order) // 2 : len(order) // 2 + 4]
-        rows = [*order[::-1][:4], *typical]
-        labels = [int(found["labels"][i]) for i in rows]
-        ceiling = np.inf if maps.max_grad_norm is None else (maps.max_grad_norm / maps.noise_scale) ** 2
-        clipped = maps.privacy_loss > 0.999 * ceiling
-        norms = ["clipped" if clipped[i] else f"{maps.norm()[i]:.1e}" for i in rows]
-        titles = [f"label {label}\n{norm}" for norm, label in zip(norms, labels, strict=True)]
-        display = SusceptibilityDisplay.from_susceptibility(maps, found["images"], rows=rows, titles=titles)
-        display.plot(part.subplots())
-        part.suptitle(f"{title} (left four: most susceptible; right four: median)")
+        for place, which in enumerate(shown):
+            each = pair[kind]["shown"][which]
+            picture, heat = line[2 * place], line[2 * place + 1]
+            picture.imshow(each["image"], cmap="gray")
+            reach = np.abs(each["map"]).max() or 1.0
+            heat.imshow(each["map"], cmap="RdBu_r", vmin=-reach, vmax=reach)
+            picture.set_title(which, fontsize=8)
+            heat.set_title(f"norm {each['norm']:.1e}", fontsize=8)
+            for axis in (picture, heat):
+                axis.set_xticks([])
+                axis.set_yticks([])
+        line[0].set_ylabel(title, fontsize=8)
     return figure

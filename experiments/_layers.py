@@ -1,6 +1,5 @@
-"""Data, networks and properties of the experiments on which layer gives a client away."""
+"""Data, networks and properties of the experiments on which layer gives a client away (Mo, Borovykh et al. 2021)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,109 +9,144 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 from torch import nn
 
-from seepage.datasets import adult_features, complete_adult, load_adult, load_lfw, load_mnist
+from seepage.datasets import adult_features, complete_adult, load_adult, load_cifar10, load_lfw, load_mnist
 
 Tensor = torch.Tensor
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """One data set of Mo, Borovykh et al. (2021): a task, a property that is not the task, and a network."""
+class People:
+    """A task, and a property that is not the task."""
 
     title: str
     x: Tensor
     y: Tensor
     has: NDArray[np.int8]
-    """1 with the property, 0 without, -1 for neither (not in any batch)."""
-    network: nn.Module
-    first_connected: str
-    """The first fully connected layer after the convolutions; the first of all where there are none."""
+    """1 with the property, 0 without, -1 for neither (in no batch of the attack)."""
 
-    size: int
-    """Examples in a client's batch."""
-    share: float
-    """How many of them have the property, in a batch with the property; in one without it nobody has."""
 
-    def batches(self, count: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield batches without and with the property in turn, half of each batch from each class of the task.
+@dataclass(frozen=True, eq=False)
+class Client:
+    """Somebody's share of the people."""
 
-        Both kinds have the same classes in the same shares: the task does not tell the property.
+    people: People
+    rows: Rows
+    random: np.random.Generator
+
+    def batch(self, size: int) -> tuple[Tensor, Tensor]:
+        """Draw a batch of training."""
+        return self._of(self.random.choice(self.rows, size, replace=False))
+
+    def with_property(self, size: int, share: float) -> tuple[Tensor, Tensor]:
+        """Draw a batch of which so many have the property, half from each class of the task.
+
+        Batches with and without have the same classes in the same shares: the task does not tell the property.
         """
-        random = np.random.default_rng(seed)
-        pools = {(p, c): np.flatnonzero((self.has == p) & (self.y.numpy() == c)) for p in (0, 1) for c in (0, 1)}
-        for i in range(count):
-            with_it = round(self.share * self.size / 2) if i % 2 else 0
-            rows = [
-                random.choice(pools[p, c], number, replace=False)
-                for c in (0, 1)
-                for p, number in ((1, with_it), (0, self.size // 2 - with_it))
-            ]
-            chosen = np.concatenate(rows)
-            yield self.x[chosen], self.y[chosen]
+        with_it = round(share * size / 2)
+        chosen = [
+            self.random.choice(self._pool(has, label), number, replace=False)
+            for label in (0, 1)
+            for has, number in ((1, with_it), (0, size // 2 - with_it))
+        ]
+        return self._of(np.concatenate(chosen))
+
+    def _pool(self, has: int, label: int) -> Rows:
+        labels = self.people.y.numpy()[self.rows]
+        return self.rows[(self.people.has[self.rows] == has) & (labels == label)]
+
+    def _of(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        return self.people.x[rows], self.people.y[rows]
 
 
-def alexnet(height: int, width: int) -> nn.Module:
-    """Return a small network in the manner of AlexNet: five convolutions, three fully connected layers."""
-    channels = (1, 16, 32, 48, 32, 32)
-    layers: dict[str, nn.Module] = {}
-    for i in range(5):
-        layers[f"conv{i + 1}"] = nn.Conv2d(channels[i], channels[i + 1], 3, padding=1)
-        layers[f"relu{i + 1}"] = nn.ReLU()
-        if i in (0, 1, 4):
-            layers[f"pool{i + 1}"] = nn.MaxPool2d(2)
-            height, width = height // 2, width // 2
-    layers["flat"] = nn.Flatten()
-    sizes = (channels[-1] * height * width, 128, 64, 2)
-    for i in range(3):
-        layers[f"fc{i + 1}"] = nn.Linear(sizes[i], sizes[i + 1])
-        if i < 2:
-            layers[f"relu{i + 6}"] = nn.ReLU()
-    model = nn.Sequential()
-    for name, layer in layers.items():
-        model.add_module(name, layer)
-    return model
+def network(name: str, shape: tuple[int, ...], seed: int) -> nn.Sequential:
+    """Return one of the paper's three networks as printed, with ReLU, for inputs of a shape and two classes.
+
+    Convolutions are not padded, and weights start as Glorot's uniform: so in the code of the attack (Melis et al.
+    2019), which the paper follows; it says nothing of either itself.
+    """
+    if name == "FCNet":
+        found = _connected(int(np.prod(shape)), [32] * 8)
+    else:
+        filters, pooled = ((16, 32, 64), 3) if name == "AlexNet" else ((16, 16, 16, 16, 32, 32, 64, 64), 3)
+        found = _convolutions(shape, filters, pooled, [256] if name == "AlexNet" else [256, 128])
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for layer in found:
+            if isinstance(layer, nn.Conv2d | nn.Linear):
+                nn.init.xavier_uniform_(layer.weight, generator=random)
+                layer.bias.zero_()
+    # Channels side by side in memory: on a processor half of the time.
+    return found.to(memory_format=torch.channels_last)
 
 
-def connected(inputs: int) -> nn.Module:
-    """Return nine fully connected layers."""
-    model = nn.Sequential()
-    sizes = (inputs, *([64] * 8), 2)
-    for i in range(9):
-        model.add_module(f"fc{i + 1}", nn.Linear(sizes[i], sizes[i + 1]))
-        if i < 8:
-            # Nine layers of ReLU at PyTorch's own start hardly learn; tanh does.
-            model.add_module(f"tanh{i + 1}", nn.Tanh())
-    return model
+def _convolutions(shape: tuple[int, ...], filters: tuple[int, ...], pooled: int, hidden: list[int]) -> nn.Sequential:
+    """Convolutions of 3 x 3, the last `pooled` of them with max-pooling of 2 x 2, then fully connected layers."""
+    found = nn.Sequential()
+    channels = shape[0]
+    for i, number in enumerate(filters, 1):
+        found.add_module(f"conv{i}", nn.Conv2d(channels, number, 3))
+        # The largest of four, then ReLU, is ReLU of each, then the largest: the same, with less to do.
+        if i > len(filters) - pooled:
+            found.add_module(f"pool{i}", nn.MaxPool2d(2))
+        found.add_module(f"relu{i}", nn.ReLU())
+        channels = number
+    with torch.no_grad():
+        inputs = found(torch.zeros(1, *shape)).numel()
+    for name, layer in _connected(inputs, hidden).named_children():
+        found.add_module(name, layer)
+    return found
 
 
-def setting(name: str, people: int) -> Setting:
-    """Return faces, digits or the census, at most so many rows of it."""
-    random = np.random.default_rng(0)
+def _connected(inputs: int, hidden: list[int]) -> nn.Sequential:
+    found = nn.Sequential()
+    found.add_module("flat", nn.Flatten())
+    for i, units in enumerate([*hidden, 2], 1):
+        found.add_module(f"fc{i}", nn.Linear(inputs, units))
+        if i <= len(hidden):
+            found.add_module(f"relu_fc{i}", nn.ReLU())
+        inputs = units
+    return found
+
+
+def people(name: str, most: int | None = None) -> People:
+    """Return faces, digits, planes and cars, or the census; at most so many."""
+    some = np.random.default_rng(0).permutation
     if name == "lfw":
-        found = load_lfw()
-        rows = random.permutation(np.flatnonzero(found.target >= 0))[:people]
-        pictures = found.images[rows].astype(np.float32) / 255
-        x, y = torch.tensor(pictures).unsqueeze(1), torch.tensor(found.target[rows])
-        has = _terciles(pictures.mean(axis=(1, 2)))
-        return Setting(
-            "LFW: gender; bright or dark photograph", x - 0.5, y, has, alexnet(*pictures.shape[1:]), "fc1", 16, 0.25
-        )
+        faces = load_lfw()
+        rows = some(np.flatnonzero(faces.target >= 0))[:most]
+        pictures = faces.images[rows].astype(np.float32)[:, None]
+        return _pictures("LFW: gender; bright or dark photograph", pictures, faces.target[rows], _brightness(pictures))
     if name == "mnist":
         digits = load_mnist()
-        rows = random.permutation(len(digits.target))[:people]
-        pictures = digits.images[rows]
-        x, y = torch.tensor(pictures.astype(np.float32) / 255).unsqueeze(1), torch.tensor(digits.target[rows] % 2)
-        has = _terciles(np.array([_thickness(picture) for picture in pictures]))
-        return Setting("MNIST: parity; thick or thin strokes", x - 0.13, y, has, alexnet(28, 28), "fc1", 16, 0.25)
+        rows = some(len(digits.target))[:most]
+        thick = np.array([_thickness(picture) for picture in digits.images[rows]])
+        pictures = digits.images[rows].astype(np.float32)[:, None]
+        return _pictures("MNIST: parity; thick or thin strokes", pictures, digits.target[rows] % 2, thick)
+    if name == "cifar":
+        found = load_cifar10()
+        rows = some(len(found.target))[:most]
+        pictures = found.images[rows].astype(np.float32).transpose(0, 3, 1, 2)
+        title = "CIFAR-10: plane or car; bright or dark photograph"
+        return _pictures(title, pictures, found.target[rows], _brightness(pictures))
     raw = load_adult()
     table, income = complete_adult(raw.data, raw.target)
-    rows = random.permutation(len(income))[:people]
+    rows = some(len(income))[:most]
     sex = (table["sex"].to_numpy()[rows] == "Female").astype(np.int8)
     # Sex is what the attacker is after: the network does not see it.
     seen = table.drop(columns=["sex"])
     encoded = np.asarray(adult_features(seen, dropped="last").fit_transform(seen))[rows]
     x, y = torch.tensor(encoded, dtype=torch.float32), torch.tensor(income[rows], dtype=torch.int64)
-    return Setting("Adult: income; sex", x, y, sex, connected(x.shape[1]), "fc1", 32, 0.5)
+    return People("Adult: income; sex", x, y, sex)
+
+
+def _pictures(title: str, pictures: NDArray[np.float32], labels: Any, score: NDArray[Any]) -> People:
+    x = torch.tensor((pictures - pictures.mean()) / pictures.std())
+    return People(title, x, torch.tensor(np.asarray(labels), dtype=torch.int64), _terciles(score))
+
+
+def _brightness(pictures: NDArray[np.float32]) -> NDArray[Any]:
+    return np.asarray(pictures.mean(axis=(1, 2, 3)))
 
 
 def _terciles(values: NDArray[Any]) -> NDArray[np.int8]:

@@ -27,18 +27,26 @@ class Result:
         """Write NAME.json and a PNG for each figure."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{name}.json"]
-        paths[0].write_text(json.dumps(_rounded(self.numbers), indent=1) + "\n")
+        paths[0].write_text(json.dumps(_rounded(plain(self.numbers)), indent=1) + "\n")
         for part, figure in self.figures.items():
             paths.append(folder / (f"{name}_{part}.png" if part else f"{name}.png"))
             figure.savefig(paths[-1], dpi=_DOTS_OF_IMAGES if part == "images" else _DOTS, pil_kwargs={"optimize": True})
         return paths
 
 
-def _rounded(value: Any) -> Any:
-    """Return plain numbers of six digits: more are noise in a diff."""
+def plain(value: Any) -> Any:
+    """Return the same in dictionaries with text as keys, lists and numbers, which JSON knows."""
     if isinstance(value, dict):
-        return {str(key): _rounded(each) for key, each in value.items()}
-    if isinstance(value, list | tuple) or hasattr(value, "tolist"):
-        listed = value.tolist() if hasattr(value, "tolist") else value
-        return [_rounded(each) for each in listed] if isinstance(listed, list | tuple) else _rounded(listed)
+        return {str(key): plain(each) for key, each in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _rounded(value: Any) -> Any:
+    """Return numbers of six digits: more are noise in a diff."""
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

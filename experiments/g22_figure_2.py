@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import seepage
 from experiments._result import Result
 from experiments._style import BLUE, GRAY, ORANGE, RED
+from experiments._work import Work
 from seepage import meaning
 from seepage.datasets import load_mnist
 
@@ -14,9 +15,9 @@ _PENALTY = _SCALE = 1e-2
 _DRAWS = 10
 
 
-def run(*, quick: bool) -> Result:
+def run(*, quick: bool, work: Work) -> Result:
     """Measure one model on all 784 pixels, the label public; it is quick as it is."""
-    del quick
+    del quick, work
     train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
     n = len(train.target)
     model = LogisticRegression(C=1 / (_PENALTY * n), fit_intercept=False, tol=1e-6, max_iter=1000)
@@ -52,18 +53,18 @@ def run(*, quick: bool) -> Result:
         f"Renyi floor {numbers['renyi_floor_true_inputs']:.1g} with their norm of up to "
         f"{numbers['largest_input_norm']:.1f}",
     ]
-    figure, panel = plt.subplots(figsize=(5.2, 2.9))
+    figure, panel = plt.subplots(figsize=(6.0, 3.1))
     bins = np.logspace(np.log10(floor.min()), np.log10(floor.max()), 100)
     panel.hist(floor, bins=bins, color=BLUE, alpha=0.75)
     panel.set_xscale("log")
     panel.set_xlim(left=0.01)
     for at, color, style, words in (
-        (numbers["renyi_floor_unit_inputs"], RED, "--", "Rényi bound\n(inputs of norm 1)"),
-        (numbers["blind_guess"], ORANGE, "-", "guessing the\nmean image"),
-        (1.0, GRAY, ":", "pixels' whole\nrange: 1"),
+        (numbers["renyi_floor_unit_inputs"], RED, "--", "Rényi bound (inputs of norm 1)"),
+        (numbers["blind_guess"], ORANGE, "-", "guessing the mean image"),
+        (1.0, GRAY, ":", "whole range of a pixel"),
     ):
         panel.axvline(at, color=color, linestyle=style, linewidth=1.3, label=words)
     panel.set_xlabel(r"floor on the mean squared error of a pixel, $1 / \mathrm{dFIL}^2$")
     panel.set_ylabel("images")
-    panel.legend(loc="upper right")
+    figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return Result({"": figure}, numbers, lines)

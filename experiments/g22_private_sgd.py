@@ -1,121 +1,232 @@
-"""Private SGD on MNIST (Guo et al. 2022, section 7.3): accuracy against what it gives away about each person."""
+"""Private SGD on MNIST (Guo et al. 2022, figure 5): accuracy against what it gives away about each image."""
 
-import json
 import time
 import warnings
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
 import seepage.network
 from experiments._figures import draw_guo
-from experiments._networks import guo_network, mnist
+from experiments._networks import (
+    COLOR_DEVIATIONS,
+    guo_color_network,
+    guo_network,
+    guo_printed_network,
+    mnist,
+    planes_and_cars,
+)
+from experiments._private import PrivateSGD, glorot
 from experiments._result import Result
+from experiments._work import Work
 
-NOISE = (0.5, 1.0, 2.0, 5.0)
-CLIPPING = (1.0, 4.0)
-BATCH, STEPS, SWEEPS = 600, 1000, 4
-SHOWN = (1.0, 1.0)
-"""The setting whose most and least exposed images are shown: everybody is visited twice as often."""
-PARTIAL = Path("results/g22_private_sgd.partial.json")
-"""Where the settings that are done are kept until all are."""
+NETWORKS = {"code": guo_network, "printed": guo_printed_network, "color": guo_color_network}
+"""Windows of 8 and 4, as in the authors' code; windows of 3, as in their table 1; that of table 2, for CIFAR-10."""
+IMAGES = {"code": mnist, "printed": mnist, "color": planes_and_cars}
+RANGE = {"code": 1.0, "printed": 1.0, "color": 1 / max(COLOR_DEVIATIONS)}
+"""How far the values of a pixel can be apart; of three channels, the one with the least."""
+EVERY = 50
+"""Steps between the weights that are kept, at which the most exposed are visited once more."""
+CHECKPOINT = 250
+MINUTES = 5
+"""A checkpoint is taken after so many steps, and after so much time."""
 
 
-def train(noise: float, norm: float, *, people: int, steps: int, sweeps: int) -> tuple[dict[str, Any], np.ndarray]:
-    """Train once; return the figures of the run, and dfil of every person."""
-    torch.manual_seed(0)
-    x, y = (values[:people] for values in mnist("train"))
-    model, loss = guo_network(), nn.CrossEntropyLoss()
-    # Clipping to C and stepping by 1/C is the same step for gradients that are all clipped.
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.4 / norm, momentum=0.5)
-    rate = min(1.0, BATCH / people)
-    sampler = seepage.network.PoissonSampler(people, sample_rate=rate, steps=steps)
-    loader: Any = DataLoader(TensorDataset(x, y), batch_sampler=sampler)
-    accountant = seepage.network.FisherAccountant(model, loss, ids=range(people), label="public", sweeps=sweeps, seed=0)
-    module, optimizer, loader = accountant.attach(
-        PrivacyEngine(),
-        model=model,
-        optimizer=optimizer,
-        data_loader=loader,
-        epochs=1,
-        noise_multiplier=noise,
-        max_grad_norm=norm,
+@dataclass(frozen=True)
+class Setting:
+    """One configuration of table 3."""
+
+    noise: float
+    step_size: float
+    norm: float
+    network: str = "code"
+    seed: int = 0
+    readings: tuple[int, ...] = (1000,)
+    """The steps after which accuracy and information are read."""
+    people: int = 60_000
+    batch: int = 600
+    stretch: int = 500
+    """Everybody is visited once in so many steps."""
+    most: int = 60
+    """How many of the most exposed are visited once more."""
+    probes: int = 4
+
+    @property
+    def run(self) -> str:
+        """The name of the training run, wherever it is read."""
+        return f"{self.network}-sigma{self.noise:g}-step{self.step_size:g}-c{self.norm:g}-seed{self.seed}"
+
+    @property
+    def key(self) -> str:
+        """The name of the piece."""
+        return f"{self.run}-{self.readings[-1]}"
+
+
+NOISE = (0.5, 1.0, 2.0, 0.2, 5.0)
+LONGER = ((1000, 2000), (1000, 2000, 3000, 5000))
+GRID = [
+    *(Setting(noise, 0.1, 32.0) for noise in NOISE),
+    *(Setting(noise, 0.1, 32.0, readings=LONGER[0]) for noise in NOISE),
+    *(Setting(noise, 0.1, 8.0) for noise in NOISE),
+    *(Setting(noise, 0.1, 8.0, readings=LONGER[0]) for noise in NOISE),
+    *(Setting(noise, 0.1, 32.0, "printed") for noise in NOISE),
+    *(Setting(noise, 0.1, norm, readings=LONGER[1]) for norm in (32.0, 8.0) for noise in NOISE),
+    *(Setting(noise, 0.1, 32.0, seed=seed) for seed in (1, 2) for noise in NOISE[:3]),
+]
+QUICK = [Setting(1.0, 0.1, 32.0, readings=(8, 16), people=1200, stretch=8, most=5, probes=1)]
+
+
+def train(setting: Setting, work: Work) -> dict[str, Any]:
+    """Train once; return what is read at each of the times."""
+    torch.set_num_threads(1)
+    load, rate = IMAGES[setting.network], min(1.0, setting.batch / setting.people)
+    (x, y), test = (values[: setting.people] for values in load("train")), load("test")
+    model = glorot(NETWORKS[setting.network](), setting.seed)
+    training = PrivateSGD(
+        model, x, y, rate=rate, noise=setting.noise, norm=setting.norm, step_size=setting.step_size, seed=setting.seed
     )
-    start = time.perf_counter()
-    for inputs, labels in loader:
-        optimizer.zero_grad()
-        loss(module(inputs), labels).backward()
-        optimizer.step()
-    examples = accountant.information().examples()
-    dfil, plain = examples["dfil"], examples["dfil_unamplified"]
+    options = {"ids": range(setting.people), "label": "public", "clipping": "smooth"}
+    loss, data = nn.CrossEntropyLoss(), TensorDataset(x, y)
+    sweeps = 2000 // setting.stretch if setting.readings[-1] >= 1000 else 2
+    accountant = seepage.network.FisherAccountant(model, loss, **options, sweeps=sweeps, seed=setting.seed)
+    kept: dict[str, Any] = {"weights": [], "readings": [], "most": []}
+    saved = work.load(setting.run)
+    if saved is not None:
+        training.restore(saved["training"])
+    # What is read early does not depend on how long training goes on: stretches are of one length.
+    accountant.watch(data, steps=sweeps * setting.stretch, batch_size=setting.batch)
+    if saved is not None:
+        accountant.load_state_dict(saved["accountant"])
+        kept = saved["kept"]
+    every = min(EVERY, setting.readings[0] // 2)
+    step = {"noise_multiplier": setting.noise, "max_grad_norm": setting.norm, "sample_rate": rate}
+    last = time.monotonic()
+    while training.step < setting.readings[-1]:
+        if training.step % every == every // 2:
+            kept["weights"].append({name: value.clone() for name, value in model.state_dict().items()})
+        training.advance()
+        accountant.step(**step)
+        if training.step in setting.readings:
+            reading, most = read(accountant, model, test, setting, training.step)
+            kept["readings"].append(reading)
+            kept["most"] = np.union1d(kept["most"], most)
+        if training.step % CHECKPOINT == 0 or time.monotonic() - last > 60 * MINUTES:
+            last = time.monotonic()
+            state = {"training": training.state(), "accountant": accountant.state_dict(), "kept": kept}
+            work.save(setting.run, state)
+            work.say(f"{setting.key}: step {training.step} of {setting.readings[-1]}")
+    # Whoever seems most exposed after a few visits is so in part by chance: visit them again, independently.
+    again = seepage.network.FisherAccountant(
+        model,
+        loss,
+        **options,
+        sweeps=len(kept["weights"]),
+        probes=setting.probes,
+        people=kept["most"].astype(int),
+        seed=setting.seed + 1,
+    )
+    model.load_state_dict(kept["weights"][0])
+    again.watch(data, steps=len(kept["weights"]), batch_size=setting.batch)
+    at = {reading["steps"] // every: reading for reading in kept["readings"]}
+    for moment, weights in enumerate([*kept["weights"][1:], kept["weights"][-1]], 1):
+        model.load_state_dict(weights)
+        again.step(**step)
+        if moment in at:
+            at[moment].update(largest(again.information(), every))
+    return {"setting": setting.__dict__, "readings": kept["readings"]}
+
+
+def read(
+    accountant: seepage.network.FisherAccountant,
+    model: nn.Module,
+    test: tuple[torch.Tensor, torch.Tensor],
+    setting: Setting,
+    steps: int,
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Return what is known after so many steps, and who seems most exposed."""
+    information = accountant.information()
+    examples = information.examples()
     with torch.no_grad():
-        images, digits = mnist("test")
-        accuracy = (model.eval()(images).argmax(1) == digits).float().mean().item()
-    kappa = seepage.network.guo_factor(rate, noise, 1 / (people * steps))
-    figures = {
-        "noise_multiplier": noise,
-        "max_grad_norm": norm,
-        "sweeps": sweeps,
+        accuracy = (model(test[0]).argmax(1) == test[1]).float().mean().item()
+    squared, plain = examples["dfil"] ** 2, examples["dfil_unamplified"] ** 2
+    error = np.median(examples["dfil_standard_error"] / np.maximum(examples["dfil"], 1e-300))
+    order = np.argsort(squared)
+    found = {
+        "steps": steps,
         "test_accuracy": accuracy,
-        "dfil_median": float(np.median(dfil)),
-        # The largest of many noisy numbers is too large; a high quantile is not.
-        "dfil_high": float(np.quantile(dfil, 0.999)),
-        "dfil_largest": float(dfil.max()),
-        "relative_error_median": float(np.median(examples["dfil_standard_error"] / np.maximum(dfil, 1e-300))),
-        "unamplified_median": float(np.median(plain)),
-        "unamplified_high": float(np.quantile(plain, 0.999)),
-        "kappa": kappa,
-        "renyi_epsilon": accountant.renyi_epsilon(),
-        "renyi_floor": accountant.renyi_floor(value_range=1.0),
-        "minutes": (time.perf_counter() - start) / 60,
+        "kappa": seepage.network.guo_factor(
+            min(1.0, setting.batch / setting.people), setting.noise, 1 / (setting.people * steps)
+        ),
+        "renyi_epsilon": information.renyi,
+        "renyi_floor": accountant.renyi_floor(value_range=RANGE[setting.network]),
+        # dfil^2 and not dfil: what the floors are one over, and what runs are averaged over.
+        "exact": {"median": np.median(squared), "high": np.quantile(squared, 0.999)},
+        "plain": {"median": np.median(plain), "high": np.quantile(plain, 0.999)},
+        "relative_error_of_dfil": error,
+        "least": order[:10],
     }
-    return figures, dfil
+    return found, np.union1d(order[-setting.most :], np.argsort(plain)[-setting.most :])
 
 
-def table(runs: list[dict[str, Any]]) -> str:
+def largest(information: seepage.network.NetworkInformation, every: int) -> dict[str, Any]:
+    """Return the largest dfil^2 of all, of visits at weights that stand for `every` steps each."""
+    examples, ids = information.examples(), np.asarray(information.people.ids)
+    squared, plain = every * examples["dfil"] ** 2, every * examples["dfil_unamplified"] ** 2
+    order = np.argsort(-squared)
+    error = examples["dfil_standard_error"][order[0]] / examples["dfil"][order[0]]
+    return {
+        "exact_largest": squared.max(),
+        "exact_largest_relative_error": 2 * error,
+        "plain_largest": plain.max(),
+        "most": ids[order[:10]],
+        "most_squared": squared[order[:10]],
+    }
+
+
+def floors(reading: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the floors of the median and of the most exposed image, in the three ways of counting."""
+    return {
+        way: {
+            "median": 1 / (factor * reading[source]["median"]),
+            "smallest": 1 / (factor * reading[f"{source}_largest"]),
+        }
+        for way, source, factor in (
+            ("no credit", "plain", 1.0),
+            ("kappa", "plain", reading["kappa"]),
+            ("exact", "exact", 1.0),
+        )
+    }
+
+
+def table(done: dict[str, Any]) -> list[str]:
     """Return the runs as a table in Markdown: floors are mean squared errors per pixel of an unbiased guess."""
     lines = [
-        "| noise multiplier | C | test accuracy | floor, median person | floor, one in a thousand "
-        "| median with Guo's kappa | Renyi bound | error of dfil |",
-        "|---|---|---|---|---|---|---|---|",
+        "| network | noise multiplier | step | C | seed | T | test accuracy | smallest floor: no credit, kappa, exact "
+        "| median floor: no credit, kappa, exact | Renyi bound |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for run in sorted(runs, key=lambda r: (r["max_grad_norm"], r["noise_multiplier"])):
-        guo = 1 / (run["kappa"] * run["unamplified_median"] ** 2)
-        lines.append(
-            f"| {run['noise_multiplier']:g} | {run['max_grad_norm']:g} | {run['test_accuracy']:.1%} "
-            f"| {run['dfil_median'] ** -2:.3g} | {run['dfil_high'] ** -2:.3g} | {guo:.3g} | {run['renyi_floor']:.2g} "
-            f"| {run['relative_error_median']:.0%} |"
-        )
-    return "\n".join(lines)
+    for each in done.values():
+        setting = each["setting"]
+        for reading in each["readings"]:
+            found = floors(reading)
+            cells = (f"{', '.join(f'{found[way][which]:.2g}' for way in found)}" for which in ("smallest", "median"))
+            lines.append(
+                f"| {setting['network']} | {setting['noise']:g} | {setting['step_size']:g} | {setting['norm']:g} "
+                f"| {setting['seed']} | {reading['steps']:,} | {reading['test_accuracy']:.1%} | {' | '.join(cells)} "
+                f"| {reading['renyi_floor']:.2g} |"
+            )
+    return lines
 
 
-def run(*, quick: bool) -> Result:
-    """Train over the grid; a run that was stopped goes on where it was."""
-    torch.set_num_threads(1)
+def run(*, quick: bool, work: Work) -> Result:
+    """Train over a part of the paper's grid."""
     warnings.simplefilter("ignore")
-    people, steps = (6000, 20) if quick else (60000, STEPS)
-    done: dict[str, Any] = {"steps": steps, "people": people, "runs": [], "shown": None}
-    if not quick and PARTIAL.exists():
-        done = json.loads(PARTIAL.read_text())
-    for norm in CLIPPING:
-        for noise in NOISE[1:2] if quick else NOISE:
-            if any((each["noise_multiplier"], each["max_grad_norm"]) == (noise, norm) for each in done["runs"]):
-                continue
-            shown = (noise, norm) == SHOWN
-            figures, dfil = train(noise, norm, people=people, steps=steps, sweeps=8 if shown else SWEEPS)
-            done["runs"].append(figures)
-            if shown:
-                order = np.argsort(dfil)
-                done["shown"] = {
-                    "largest": [(int(i), float(dfil[i])) for i in order[::-1][:20]],
-                    "smallest": [(int(i), float(dfil[i])) for i in order[:20]],
-                }
-            if not quick:
-                PARTIAL.parent.mkdir(parents=True, exist_ok=True)
-                PARTIAL.write_text(json.dumps(done))
-    return Result(draw_guo(done), done, table(done["runs"]).splitlines())
+    every = work.pieces({each.key: partial(train, each, work) for each in (QUICK if quick else GRID)})
+    # Of a run that went on, the longest.
+    done = {key.rpartition("-")[0]: each for key, each in every.items()}
+    return Result(draw_guo(done, floors, mnist("train")[0]), {"runs": done}, table(done))

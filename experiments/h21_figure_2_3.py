@@ -7,12 +7,13 @@ import seepage
 from experiments._prepared import CLASSES, images
 from experiments._result import Result
 from experiments._style import BLUE, ORANGE, letter
+from experiments._work import Work
 
 _SHOWN = 8
 _TITLE = {"mnist": "MNIST", "cifar": "CIFAR-10"}
 
 
-def run(*, quick: bool) -> Result:
+def run(*, quick: bool, work: Work) -> Result:
     """Measure four models; `quick` leaves out CIFAR-10."""
     found = {}
     for name in ("mnist",) if quick else ("mnist", "cifar"):
@@ -21,6 +22,7 @@ def run(*, quick: bool) -> Result:
             model = data.model(kind).fit(data.train, data.labels(kind))
             leak = seepage.measure(model, data.train, data.labels(kind), noise_scale=1.0)
             found[name, kind] = leak.information.examples()["eta"]
+            work.say(f"{name} {kind} is measured")
     numbers = {}
     for (name, kind), eta in found.items():
         data, order = images(name), np.argsort(eta)
@@ -34,9 +36,12 @@ def run(*, quick: bool) -> Result:
         }
     lines = []
     for name in dict.fromkeys(name for name, _ in found):
-        top = [set(np.argsort(found[name, kind])[-500:].tolist()) for kind in ("linear", "logistic")]
-        numbers[f"{name} shared among the 500 largest"] = len(top[0] & top[1])
-        lines.append(f"{name}: {len(top[0] & top[1])} of the 500 largest eta are the same people in both models")
+        for count in (100, 500):
+            top = [set(np.argsort(found[name, kind])[-count:].tolist()) for kind in ("linear", "logistic")]
+            numbers[f"{name} shared among the {count} largest"] = len(top[0] & top[1])
+            lines.append(
+                f"{name}: {len(top[0] & top[1])} of the {count} largest eta are the same images in both models"
+            )
     lines += [
         f"{row}: mean eta by class " + ", ".join(f"{c} {m:.4f}" for c, m in values["mean_by_class"].items())
         for row, values in numbers.items()

@@ -8,13 +8,14 @@ import seepage
 from experiments._prepared import images
 from experiments._result import Result
 from experiments._style import BLUE, ORANGE, letter
+from experiments._work import Work
 
 _SHOWN = 2_000
 
 
-def run(*, quick: bool) -> Result:
+def run(*, quick: bool, work: Work) -> Result:
     """Measure one model; it is quick as it is."""
-    del quick
+    del quick, work
     data = images("mnist")
     labels = data.labels("linear")
     model = data.model("linear").fit(data.train, labels)
@@ -28,7 +29,18 @@ def run(*, quick: bool) -> Result:
         name: {"pearson": np.corrcoef(values, eta)[0, 1], "spearman": spearmanr(values, eta).statistic}
         for name, values in others.items()
     }
-    figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.7), sharey=True)
+    low, high = eta <= np.quantile(eta, 0.1), eta >= np.quantile(eta, 0.9)
+    for name, values in others.items():
+        # Whether a low eta implies a low score, and whether a high one leaves the score open.
+        numbers[name]["rank_of_score"] = {
+            "median": np.median(values),
+            "largest among the tenth with the lowest eta": (values < values[low].max()).mean(),
+            "smallest and largest among the tenth with the highest": [
+                (values < values[high].min()).mean(),
+                (values <= values[high].max()).mean(),
+            ],
+        }
+    figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.9), sharey=True)
     sample = np.random.default_rng(0).permutation(len(eta))[:_SHOWN]
     labeled = {"loss": r"loss $\ell(\theta \cdot x, y)$", "gradient norm": r"gradient norm $|\nabla_\theta \ell|$"}
     for mark, panel, (name, values) in zip("ab", axes, others.items(), strict=True):
@@ -40,6 +52,9 @@ def run(*, quick: bool) -> Result:
         panel.set_xlabel(labeled[name])
         letter(panel, mark, f"rank correlation {numbers[name]['spearman']:.2f}")
     axes[0].set_ylabel(r"$\eta$")
-    axes[1].legend(markerscale=2)
-    lines = [f"{name}: rank correlation with eta {found['spearman']:.3f}" for name, found in numbers.items()]
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, markerscale=2)
+    lines = [
+        f"{name}: rank correlation with eta {found['spearman']:.3f}; ranks {found['rank_of_score']}"
+        for name, found in numbers.items()
+    ]
     return Result({"": figure}, numbers, lines)

@@ -1,8 +1,10 @@
-"""H21 figure 7: equalizing flattens the attack over deciles of leakage (IWPC and Adult, squared loss).
+"""H21 figure 7: equalizing an attribute's leakage flattens the attack over deciles (IWPC and Adult, squared loss).
 
 H21 equalizes the linearized eta of the one-hot columns, which depends on the level that the encoding drops; beside it
 stands the exact distance to the nearest other value, which does not.
 """
+
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,41 +13,50 @@ import seepage
 from experiments._prepared import people
 from experiments._result import Result
 from experiments._style import SERIES, letter
+from experiments._work import Work
 
 _PENALTY = {"iwpc": 1e-2, "adult": 1e-3}
 _SCALE = 1e-3
 _ITERATIONS = (0, 2, 10)
 _TITLE = {"iwpc": "IWPC", "adult": "Adult"}
+_WAYS = [
+    (name, target, dropped)
+    for name in ("iwpc", "adult")
+    for target in ("linearized", "exact")
+    for dropped in ("first", "last")
+]
 
 
-def run(*, quick: bool) -> Result:
+def run(*, quick: bool, work: Work) -> Result:
     """Equalize two data sets in four ways and attack with 100 draws; `quick` takes 20 draws and a part of Adult."""
-    curves, numbers, lines = {}, {}, []
-    for name in ("iwpc", "adult"):
-        data, scale = people(name), _SCALE
-        if quick and name == "adult":
-            # Fewer people leak more each: noise in proportion keeps the attack where it is.
-            scale *= len(data.labels) / 2_000
-            data = data.first(2_000)
-        for target in ("linearized", "exact"):
-            for dropped in ("first", "last"):
-                found = _equalized(data, target, dropped, scale, trials=20 if quick else 100)
-                curves[name, target, dropped] = found["accuracy_by_decile"]
-                ranges = {step: max(by) - min(by) for step, by in found["accuracy_by_decile"].items()}
-                row = f"{name}, {target}, {dropped} level dropped"
-                numbers[row] = {**found, "range_over_deciles": ranges}
-                lines.append(
-                    f"{row}: range over deciles {ranges[0]:.2f} -> {ranges[10]:.2f}, mean accuracy "
-                    f"{found['accuracy'][0]:.3f} -> {found['accuracy'][10]:.3f}, test error "
-                    f"{found['test_error'][0]:.3f} -> {found['test_error'][10]:.3f}"
-                )
-    return Result({"": _draw(curves)}, numbers, lines)
+    todo = {
+        f"{name}, {target}, {dropped} level dropped{', quick' * quick}": partial(equalize, name, target, dropped, quick)
+        for name, target, dropped in _WAYS
+    }
+    numbers, lines = {}, []
+    for key, found in work.pieces(todo).items():
+        row = key.removesuffix(", quick")
+        ranges = {step: max(by) - min(by) for step, by in found["accuracy_by_decile"].items()}
+        numbers[row] = {**found, "range_over_deciles": ranges}
+        lines.append(
+            f"{row}: range over deciles "
+            + " -> ".join(f"{ranges[str(step)]:.2f}" for step in _ITERATIONS)
+            + f", mean accuracy {found['accuracy']['0']:.3f} -> {found['accuracy']['10']:.3f}, spread of the leakage "
+            + " -> ".join(f"{found['spread'][step]:.3f}" for step in _ITERATIONS)
+            + f", test error {found['test_error']['0']:.3f} -> {found['test_error']['10']:.3f}"
+        )
+    return Result({"": _draw(numbers)}, numbers, lines)
 
 
-def _equalized(data, target, dropped, scale, trials):
+def equalize(name, target, dropped, quick):
     """Run H21's algorithm 1 for ten iterations, and attack some of them."""
+    data, scale, trials = people(name), _SCALE, 20 if quick else 100
+    if quick and name == "adult":
+        # Fewer people leak more each: noise in proportion keeps the attack where it is.
+        scale *= len(data.labels) / 2_000
+        data = data.first(2_000)
     weights = np.ones(len(data.labels))
-    kept = {"accuracy_by_decile": {}, "accuracy": {}, "test_error": {}, "spread": {}}
+    kept = {"accuracy_by_decile": {}, "deviation_by_decile": {}, "accuracy": {}, "test_error": {}, "spread": []}
     deciles = None
     for step in range(max(_ITERATIONS) + 1):
         model = data.model(_PENALTY[data.name], dropped)
@@ -55,16 +66,19 @@ def _equalized(data, target, dropped, scale, trials):
             exposure = leak.information.attributes()[data.attribute]
         else:
             exposure = leak.information.distances(data.attribute, None).nearest()
+        kept["spread"].append(exposure.std() / exposure.mean())
         if deciles is None:
             # People stay in the decile that they are in before any reweighting.
             deciles = np.argsort(np.argsort(exposure)) * 10 // len(exposure)
         if step in _ITERATIONS:
             attack = seepage.attacks.AttributeInversion(data.attribute).fit(leak)
-            success = np.asarray(attack.evaluate(trials=trials)["success"])
-            kept["accuracy_by_decile"][step] = [float(success[deciles == d].mean()) for d in range(10)]
-            kept["accuracy"][step] = float(success.mean())
+            guesses = np.concatenate([guess for _, guess, _ in attack.draws(trials=trials, seed=0)])
+            right = guesses == attack.truth_[:, None]
+            by_trial = np.array([right[deciles == d].mean(axis=0) for d in range(10)])
+            kept["accuracy_by_decile"][step] = by_trial.mean(axis=1)
+            kept["deviation_by_decile"][step] = by_trial.std(axis=1)
+            kept["accuracy"][step] = right.mean()
             kept["test_error"][step] = _test_error(model, data)
-            kept["spread"][step] = float(exposure.std() / exposure.mean())
         weights = weights / exposure
         weights *= len(weights) / weights.sum()
     return kept
@@ -77,16 +91,45 @@ def _test_error(model, data):
     return float(np.mean((predicted > 0) != (data.test_labels > 0)))
 
 
-def _draw(curves):
-    figure, axes = plt.subplots(2, 4, figsize=(6.8, 3.7), sharex=True, sharey="row")
-    for mark, panel, ((name, target, dropped), by_step) in zip("abcdefgh", axes.flat, curves.items(), strict=True):
-        for (step, accuracy), (color, marker) in zip(by_step.items(), SERIES, strict=False):
-            panel.plot(np.arange(1, 11), accuracy, color=color, marker=marker, label=f"iteration {step}")
-        what = r"linearized $\eta$" if target == "linearized" else "exact distance"
-        letter(panel, mark, f"{what}\n({dropped} level dropped)" if name == "iwpc" else "")
-        panel.set_xticks([1, 4, 7, 10])
-    for panel, name in zip(axes[:, 0], _TITLE.values(), strict=True):
-        panel.set_ylabel(f"{name}\nshare guessed right")
-    figure.supxlabel("decile of the leakage before equalizing", fontsize=9)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+def _draw(numbers):
+    figure, axes = plt.subplots(2, 5, figsize=(7.6, 4.6))
+    for line, name in enumerate(_TITLE):
+        spread = axes[line, 0]
+        rows = [(target, dropped) for each, target, dropped in _WAYS if each == name]
+        every = [
+            value
+            for target, dropped in rows
+            for by in numbers[f"{name}, {target}, {dropped} level dropped"]["accuracy_by_decile"].values()
+            for value in by
+        ]
+        low, high = min(every), max(every)
+        for place, (target, dropped) in enumerate(rows):
+            found = numbers[f"{name}, {target}, {dropped} level dropped"]
+            color, marker = SERIES[place]
+            label = f"{target}, {dropped} level dropped"
+            spread.semilogy(range(len(found["spread"])), found["spread"], color=color, marker=marker, label=label)
+            panel = axes[line, place + 1]
+            for step, (color, marker) in zip(_ITERATIONS, SERIES, strict=False):
+                panel.errorbar(
+                    np.arange(1, 11),
+                    found["accuracy_by_decile"][str(step)],
+                    yerr=found["deviation_by_decile"][str(step)],
+                    color=color,
+                    marker=marker,
+                    capsize=1.5,
+                    elinewidth=0.7,
+                    label=f"iteration {step}",
+                )
+            panel.set_xticks([1, 4, 7, 10])
+            panel.set_ylim(low - 0.05, high + 0.05)
+            if place:
+                panel.tick_params(labelleft=False)
+            letter(panel, "bcdeghij"[4 * line + place], f"{target},\n{dropped} dropped" if line == 0 else "")
+        letter(spread, "af"[line], "spread of\nthe leakage" if line == 0 else "")
+        spread.set_ylabel(f"{_TITLE[name]}\nsd / mean")
+        axes[line, 1].set_ylabel("share guessed right")
+    axes[1, 0].set_xlabel("iteration")
+    axes[1, 2].set_xlabel("decile of the leakage before equalizing", x=1)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, title="a, f")
+    figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside upper center", ncols=3, title="b to e, g to j")
     return figure

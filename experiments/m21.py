@@ -1,149 +1,261 @@
-"""Which layer gives a client's property away (Mo, Borovykh et al. 2021): faces, digits and the census."""
+"""Which layer gives a client's property away (Mo, Borovykh et al. 2021): faces, digits, pictures and the census."""
 
-import tempfile
 import warnings
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib.figure import Figure
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from experiments import _style  # noqa: F401
-from experiments._layers import Setting, setting
+from experiments._draw_layers import draw_layers
+from experiments._layers import Client, network, people
 from experiments._result import Result
+from experiments._work import Work
 from seepage.attacks import PropertyInference
-from seepage.display import LayerDisplay
-from seepage.network import Gradients, collect_gradients, layer_sensitivity, usable_information
+from seepage.network import Gradients, layer_sensitivity, usable_information
 
 LOSS = nn.CrossEntropyLoss()
-NAMES = ("lfw", "mnist", "adult")
-# What the paper's sensitivity can mean; the first is the one that is drawn.
-READINGS = (("label", "fro"), ("label", "l1"), ("label", "max"), ("output", "fro"), ("input", "fro"))
-# Numbers that the attack sees of a layer: a narrow sketch would hold wide layers back.
-WIDE, NARROW = 4096, 512
+BATCH, STEP_SIZE, WARM_UP = 32, 0.01, 100
+SHARE = 0.125
+"""How many of a batch have the property, in a batch with it: with all of them every layer tells, and none the most."""
+FEATURES = ("maxima", "entries", "sketch")
+WIDTH = 2048
+READINGS = [(wrt, norm) for wrt in ("label", "output") for norm in ("fro", "l1", "max")]
+FIRST = {"AlexNet": "fc1", "VGG11Net": "fc1", "FCNet": "fc1"}
+PAPER = {"AlexNet": ("fc1",), "VGG11Net": ("fc1", "fc2"), "FCNet": ("fc1",)}
+"""The layers that figure 1 of the paper finds highest."""
 
 
-def train(found: Setting, steps: int, seed: int) -> tuple[nn.Module, float]:
-    """Train on the task for a while, as the rounds before the attacked one; return the accuracy on held-out rows."""
-    random = torch.Generator().manual_seed(seed)
-    cut = len(found.x) * 4 // 5
-    model = found.network
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(steps):
-        rows = torch.randint(0, cut, (64,), generator=random)
+@dataclass(frozen=True)
+class Setting:
+    """One run: people, network, seed."""
+
+    data: str
+    network: str
+    seed: int
+    rounds: int = 3000
+    every: int = 20
+    """Rounds between those in which gradients are collected."""
+    final: int = 200
+    """Batches whose gradients are collected at the last weights."""
+    most: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of the piece."""
+        return f"{self.data}-{self.network}-{self.rounds}-seed{self.seed}"
+
+
+GRID = [
+    *(Setting("lfw", "AlexNet", seed) for seed in range(3)),
+    *(Setting("lfw", "FCNet", seed) for seed in range(3)),
+    *(Setting(name, "AlexNet", seed) for name in ("mnist", "cifar") for seed in range(3)),
+    *(Setting("adult", "FCNet", seed) for seed in range(3)),
+    *(Setting("lfw", "VGG11Net", seed) for seed in range(3)),
+    *(Setting("lfw", name, seed) for name in ("AlexNet", "FCNet") for seed in range(3, 10)),
+]
+QUICK = [
+    Setting(data, network, 0, rounds=140, every=4, final=16, most=1500)
+    for data, network in (("lfw", "AlexNet"), ("adult", "FCNet"))
+]
+
+
+def measure(setting: Setting, work: Work) -> dict[str, Any]:
+    """Train with two clients, collect gradients over the rounds, and measure each layer in three ways."""
+    torch.set_num_threads(1)
+    found = people(setting.data, setting.most)
+    random = np.random.default_rng(setting.seed)
+    order = random.permutation(len(found.x))
+    test, *shares = np.split(order, [len(order) // 5, len(order) * 3 // 5])
+    attacker, victim = (Client(found, rows, random) for rows in shares)
+    model = network(setting.network, tuple(found.x.shape[1:]), setting.seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=STEP_SIZE)
+    collected: dict[str, list[Any]] = {"attacker": [], "victim": []}
+    for turn in range(setting.rounds):
+        if turn >= WARM_UP and turn % setting.every == 0:
+            for share in (0.0, SHARE):
+                collected["attacker"].append(gradient(model, *attacker.with_property(BATCH, share)))
+                collected["victim"].append(gradient(model, *victim.with_property(BATCH, share)))
+        # One batch is one update, of the clients in turn.
+        x, y = (attacker, victim)[turn % 2].batch(BATCH)
         optimizer.zero_grad()
-        LOSS(model(found.x[rows]), found.y[rows]).backward()
+        LOSS(model(x), y).backward()
         optimizer.step()
-    with torch.no_grad():
-        test = slice(cut, cut + 2000)
-        accuracy = float((model(found.x[test]).argmax(1) == found.y[test]).float().mean())
-    return model.eval(), accuracy
-
-
-def measure(name: str, found: Setting, *, steps: int, count: int, folds: int, folder: Path) -> dict[str, Any]:
-    """Measure each layer in three ways."""
-    torch.manual_seed(0)
-    model, accuracy = train(found, steps, 0)
-    gradients = collect_gradients(model, LOSS, found.batches(count, 1), output=folder / name)
-    has = np.arange(count) % 2
-    attack = PropertyInference("forest", folds=folds, width=WIDE).fit(gradients, has).evaluate()
-    information = usable_information(gradients, has, folds=folds)
-    rows = np.random.default_rng(2).choice(np.flatnonzero(found.has >= 0), min(256, count), replace=False)
+        if turn % 1000 == 999:
+            work.say(
+                f"{setting.key}: round {turn + 1} of {setting.rounds}, accuracy {accuracy(model, found, test):.3f}"
+            )
+    final = [
+        gradient(model, *victim.with_property(BATCH, share))
+        for _ in range(setting.final // 2)
+        for share in (0.0, SHARE)
+    ]
+    layers = list(final[0]["maxima"])
+    has = {name: np.arange(len(rows)) % 2 for name, rows in {**collected, "final": final}.items()}
+    attacks = {}
+    for kind in FEATURES:
+        trained, sent = (stacked(collected[who], kind) for who in ("attacker", "victim"))
+        attack = PropertyInference(features="entries", width=2 * WIDTH).fit(trained, has["attacker"])
+        attacks[kind] = {str(row["name"]): row["auc"] for _, row in attack.evaluate(sent, has["victim"]).iterrows()}
+    rows = random.choice(np.concatenate(shares), 64 if setting.most is None else 16, replace=False)
+    x, y = found.x[rows], found.y[rows]
     sensitivity = {
-        (wrt, norm): layer_sensitivity(model, LOSS, found.x[rows], found.y[rows], wrt=wrt, norm=norm, directions=8)
+        f"{wrt}, {norm}": layer_sensitivity(model, LOSS, x, y, wrt=wrt, norm=norm)["sensitivity"].to_numpy()
         for wrt, norm in READINGS
     }
-    auc, bits = attack["auc"].to_numpy()[:-1], information["usable_information"].to_numpy()
-    pairs = {"AUC and usable information": (auc, bits)}
-    for (wrt, norm), each in sensitivity.items():
-        moved = each["sensitivity"].to_numpy()
-        pairs[f"AUC and sensitivity to the {wrt}, {norm}"] = (auc, moved)
-        pairs[f"usable information and sensitivity to the {wrt}, {norm}"] = (bits, moved)
     return {
-        "accuracy": accuracy,
-        "attack": attack,
-        "information": information,
-        "sensitivity": sensitivity[READINGS[0]],
-        "correlations": {key: float(np.corrcoef(a, b)[0, 1]) for key, (a, b) in pairs.items()},
-        "narrower": narrower(found, gradients, has, folds),
+        "setting": setting.__dict__,
+        "title": found.title,
+        "test_accuracy": accuracy(model, found, test),
+        "majority": float(max(found.y.float().mean(), 1 - found.y.float().mean())),
+        "layers": layers,
+        "rows": len(has["victim"]),
+        "auc": attacks,
+        "information": information(stacked(final, "maxima"), has["final"], folds=5 if setting.most is None else 2),
+        "sensitivity": {**sensitivity, "label, fro, neurons": by_neurons(model, x, sensitivity["label, fro"])},
     }
 
 
-def narrower(found: Setting, gradients: Gradients, has: np.ndarray, folds: int) -> dict[str, float]:
-    """Attack the layers on both sides of the paper's boundary through a sketch that is an eighth as wide."""
-    place = gradients.names.index(found.first_connected)
-    layers = gradients.names[max(place - 1, 0) : place + 1]
-    rows = {layer: gradients.sketch(layer, NARROW, 0).values for layer in layers}
-    attack = PropertyInference("forest", folds=folds, width=NARROW).fit(rows, has).evaluate()
-    return {str(name): float(auc) for name, auc in zip(attack["name"], attack["auc"], strict=True) if name in layers}
+def gradient(model: nn.Sequential, x: torch.Tensor, y: torch.Tensor) -> dict[str, dict[str, np.ndarray]]:
+    """Return what an attacker sees of a batch's gradient, weights layer by layer, in three ways."""
+    layers = {name: layer for name, layer in model.named_children() if hasattr(layer, "weight")}
+    found = torch.autograd.grad(LOSS(model(x), y), [layer.weight for layer in layers.values()])
+    sent = Gradients.of({name: each[None].numpy() for name, each in zip(layers, found, strict=True)})
+    return {
+        kind: {name: sent.features(name, kind, width=WIDTH, seed=0).values[0].astype(np.float32) for name in layers}
+        for kind in FEATURES
+    }
 
 
-def draw(settings: dict[str, Setting], found: dict[str, Any]) -> Figure:
-    """Draw the three measures over the layers of each network."""
-    heights = [len(done["sensitivity"]) + 3.0 for done in found.values()]
-    figure = plt.figure(figsize=(8.0, 0.24 * sum(heights)))
-    for part, (name, done) in zip(
-        figure.subfigures(len(found), 1, height_ratios=heights, squeeze=False)[:, 0], found.items(), strict=True
+def stacked(rows: list[dict[str, dict[str, np.ndarray]]], kind: str) -> dict[str, np.ndarray]:
+    """Return one array a layer, a batch a row."""
+    return {name: np.stack([row[kind][name] for row in rows]) for name in rows[0][kind]}
+
+
+def information(rows: dict[str, np.ndarray], has: np.ndarray, folds: int) -> dict[str, list[float]]:
+    """Return usable information in nats, of two families, of batches that were held out and of those fitted on."""
+    found = {
+        f"{family}, held out": np.log(2)
+        * usable_information(rows, has, family=family, features="entries", folds=folds)["usable_information"].to_numpy()
+        for family in ("forest", "logistic")
+    }
+    for family, fitted in (
+        ("forest", RandomForestClassifier(100, min_samples_leaf=5, random_state=0)),
+        # No penalty to speak of: the infimum over the family.
+        ("logistic", make_pipeline(StandardScaler(), LogisticRegression(C=1e4, max_iter=300))),
     ):
-        display = LayerDisplay.from_frames(
-            sensitivity=done["sensitivity"], usable_information=done["information"], attack=done["attack"]
+        found[f"{family}, in sample"] = np.array(
+            [np.log(2) - log_loss(has, fitted.fit(values, has).predict_proba(values)) for values in rows.values()]
         )
-        display.plot(part.subplots())
-        part.suptitle(settings[name].title, fontsize=9)
-    return figure
+    return {key: values.tolist() for key, values in found.items()}
 
 
-def run(*, quick: bool) -> Result:
-    """Run the three data sets."""
-    torch.set_num_threads(1)
+def by_neurons(model: nn.Sequential, x: torch.Tensor, sensitivity: np.ndarray) -> np.ndarray:
+    """Return the sensitivity with psi counted by neurons: outputs times inputs of the layer, not its weights."""
+    found = []
+    for layer in model:
+        before = x
+        x = layer(x)
+        if hasattr(layer, "weight"):
+            found.append(layer.weight.numel() / (before[0].numel() * x[0].numel()))
+    return sensitivity * np.sqrt(found)
+
+
+def accuracy(model: nn.Module, found: Any, rows: np.ndarray) -> float:
+    """Return the share of these people whose class is found."""
+    with torch.no_grad():
+        right = [(model(found.x[part]).argmax(1) == found.y[part]).float().sum() for part in np.array_split(rows, 20)]
+    return float(torch.stack(right).sum()) / len(rows)
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the mean over seeds, and half of its 95% interval (Student); nan for one seed."""
+    from scipy.stats import t
+
+    count = len(values)
+    half = t.ppf(0.975, count - 1) * values.std(ddof=1) / np.sqrt(count) if count > 1 else float("nan")
+    return float(values.mean()), float(half)
+
+
+def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return means over seeds with 95% intervals, who leads, and correlations over layers."""
+    layers, name = runs[0]["layers"], runs[0]["setting"]["network"]
+
+    def over(values: list[list[float]]) -> dict[str, Any]:
+        table = np.array(values)
+        each = [interval(table[:, i]) for i in range(len(layers))]
+        leads = [layers[int(i)] for i in table.argmax(1)]
+        return {
+            "mean": [mean for mean, _ in each],
+            "half_width": [half for _, half in each],
+            "leads": leads,
+            "leads_as_printed": sum(layer in PAPER[name] for layer in leads),
+        }
+
+    auc = {kind: [[run["auc"][kind][layer] for layer in layers] for run in runs] for kind in FEATURES}
+    others = {
+        **{f"information: {key}": [run["information"][key] for run in runs] for key in runs[0]["information"]},
+        **{f"sensitivity: {key}": [run["sensitivity"][key] for run in runs] for key in runs[0]["sensitivity"]},
+    }
+    correlations = {}
+    for key, values in others.items():
+        each = np.array([_correlation(a, b) for a, b in zip(auc["maxima"], values, strict=True)])
+        correlations[key] = dict(zip(("mean", "half_width"), interval(each), strict=True))
+    return {
+        "title": runs[0]["title"],
+        "network": name,
+        "seeds": len(runs),
+        "rounds": runs[0]["setting"]["rounds"],
+        "test_accuracy": dict(
+            zip(("mean", "half_width"), interval(np.array([r["test_accuracy"] for r in runs])), strict=True)
+        ),
+        "majority": runs[0]["majority"],
+        "layers": layers,
+        "auc": {kind: over(values) for kind, values in auc.items()},
+        "auc_all_layers": {kind: interval(np.array([r["auc"][kind]["all layers"] for r in runs])) for kind in FEATURES},
+        **{key: over(values) for key, values in others.items()},
+        # Seeds differ in scale by far more than layers do: what is compared over layers is the share of the largest.
+        **{
+            f"relative {key}": over([(np.array(each) / max(each)).tolist() for each in values])
+            for key, values in others.items()
+            if key.startswith("sensitivity")
+        },
+        "correlation_with_auc": correlations,
+    }
+
+
+def _correlation(a: list[float], b: list[float]) -> float:
+    return float(np.corrcoef(a, b)[0, 1]) if np.std(a) > 0 and np.std(b) > 0 else float("nan")
+
+
+def run(*, quick: bool, work: Work) -> Result:
+    """Run the seeds of each setting."""
     warnings.simplefilter("ignore")
-    steps, count, folds, people = (20, 24, 2, 1500) if quick else (250, 360, 5, 8000)
-    torch.manual_seed(0)
-    settings = {name: setting(name, people) for name in NAMES}
-    with tempfile.TemporaryDirectory() as folder:
-        found = {
-            name: measure(name, each, steps=steps, count=count, folds=folds, folder=Path(folder))
-            for name, each in settings.items()
-        }
-    numbers: dict[str, Any] = {}
-    lines = ["The paper: the first fully connected layer after the convolutions leaks most."]
-    for name, done in found.items():
-        layers = done["sensitivity"]["name"].tolist()
-        bits = done["information"]
-        numbers[name] = {
-            "test_accuracy": done["accuracy"],
-            "layers": {
-                layer: {
-                    "parameters": int(done["sensitivity"]["parameters"][i]),
-                    "sensitivity": float(done["sensitivity"]["sensitivity"][i]),
-                    "usable_information": float(bits["usable_information"][i]),
-                    "usable_information_error": float(bits["standard_error"][i]),
-                    "sketch_distortion": float(bits["distortion"][i]),
-                    "auc": float(done["attack"]["auc"][i]),
-                    "auc_interval": [float(done["attack"][end][i]) for end in ("low", "high")],
-                }
-                for i, layer in enumerate(layers)
-            },
-            "auc_of_all_layers": float(done["attack"]["auc"].iloc[-1]),
-            "correlations": done["correlations"],
-            "auc_with_a_narrower_sketch": done["narrower"],
-            "first_connected": settings[name].first_connected,
-        }
-        ranked = {
-            "attack": done["attack"]["auc"][:-1],
-            "usable information": bits["usable_information"],
-            "sensitivity": done["sensitivity"]["sensitivity"],
-        }
-        numbers[name]["most"] = {key: layers[int(np.argmax(values))] for key, values in ranked.items()}
-        lines.append(f"{settings[name].title}: test accuracy {done['accuracy']:.3f}; most by {numbers[name]['most']}")
-        lines += [f"  correlation of {key}: {value:.2f}" for key, value in done["correlations"].items()]
-        lines.append(f"  AUC with a sketch of {NARROW} instead of {WIDE}: {done['narrower']}")
-        for layer, each in numbers[name]["layers"].items():
-            lines.append(
-                f"  {layer}: AUC {each['auc']:.3f}, {each['usable_information']:.3f} bits (error "
-                f"{each['usable_information_error']:.3f}), sensitivity {each['sensitivity']:.4f}"
+    done = work.pieces({each.key: partial(measure, each, work) for each in (QUICK if quick else GRID)})
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for each in done.values():
+        groups.setdefault(f"{each['setting']['data']} {each['setting']['network']}", []).append(each)
+    numbers = {name: summarize(runs) for name, runs in groups.items()}
+    lines = []
+    for name, found in numbers.items():
+        lines.append(
+            f"{name}: {found['seeds']} seeds, {found['rounds']} rounds, test accuracy "
+            f"{found['test_accuracy']['mean']:.3f} (majority {found['majority']:.3f})"
+        )
+        for kind in FEATURES:
+            cells = (
+                f"{layer} {mean:.3f}" for layer, mean in zip(found["layers"], found["auc"][kind]["mean"], strict=True)
             )
-    return Result({"": draw(settings, found)}, numbers, lines)
+            lines.append(f"  AUC, {kind}: {', '.join(cells)}; leads: {found['auc'][kind]['leads']}")
+        lines += [
+            f"  correlation of the AUC with {key}: {value['mean']:.2f} +- {value['half_width']:.2f}"
+            for key, value in found["correlation_with_auc"].items()
+        ]
+    return Result({"": draw_layers(numbers)}, numbers, lines)

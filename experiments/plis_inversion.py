@@ -1,6 +1,7 @@
 """Susceptibility and gradient inversion (Mueller et al. 2022, table 1 and figure 3) on chest X-rays."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,105 +12,141 @@ from scipy.stats import spearmanr
 from torch import nn
 
 import seepage.network
-from experiments._networks import guo_network, pneumonia
+from experiments._networks import pneumonia
 from experiments._result import Result
-from experiments._style import SERIES
-from experiments.plis import train
+from experiments._style import BLUE, ORANGE
+from experiments._together import Standardized, invert
+from experiments._work import Work
+from experiments.plis import Images, trained
 from seepage.attacks import GradientInversion
+from seepage.attacks._similarity import haar_similarity, structural_similarity
 from seepage.network import Update
 
 LOSS = nn.CrossEntropyLoss()
-NOISE, NORM = 1.0, 1.0
-WEIGHTS = (0.002, 0.02, 0.2)
-"""Of total variation: how smooth the attacker takes images to be."""
-
-
-class Standardized(nn.Module):
-    """A network behind the standardization of its pixels, so that the attacked inputs lie between 0 and 1."""
-
-    def __init__(self, network: nn.Module, mean: float, deviation: float) -> None:
-        super().__init__()
-        self.network, self.mean, self.deviation = network, mean, deviation
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.network((x - self.mean) / self.deviation)
+NOISE, NORM, WEIGHT = 1.0, 1.0, 0.02
+COUNT = 24
+PAPER = {"low": (0.8536, 0.7323), "high": (0.9912, 0.7779)}
+"""SSIM and HaarPSI of two images, as printed."""
 
 
 def chosen(norms: np.ndarray, count: int) -> np.ndarray:
-    """Return images at evenly spaced ranks of susceptibility, the least first."""
+    """Return images at evenly spaced ranks of susceptibility: the ends first, then between, so that a part is even."""
     order = np.argsort(norms)
-    return order[np.linspace(0, len(order) - 1, count).round().astype(int)]
+    places = [
+        0.0,
+        1.0,
+        *(sum(int(bit) / 2 ** (k + 1) for k, bit in enumerate(f"{i:b}"[::-1])) for i in range(1, count)),
+    ]
+    return order[[round(place * (len(order) - 1)) for place in places[:count]]]
 
 
-def draw(images: Any, rows: np.ndarray, norms: np.ndarray, found: dict[tuple[str, float], Any]) -> Figure:
-    """Draw SSIM over susceptibility, and the two ends with their reconstructions."""
-    figure = plt.figure(figsize=(8.6, 3.4))
-    left, right = figure.subfigures(1, 2, width_ratios=(1.2, 1))
-    axis = left.subplots()
-    for weight, (color, marker) in zip(WEIGHTS, SERIES, strict=False):
-        axis.plot(norms, found["bare", weight].frame["ssim"], marker, color=color, label=f"smoothness {weight:g}")
-        axis.plot(norms, found["private", weight].frame["ssim"], marker, color=color, mfc="none")
-    axis.set_xscale("log")
-    axis.set_ylim(-0.1, 1.25)
-    axis.set_yticks(np.arange(0, 1.1, 0.25))
-    axis.set_xlabel("susceptibility of the image")
-    axis.set_ylabel("SSIM of its reconstruction")
-    axis.set_title("filled: from the gradient; open: clipped, with noise")
-    axis.legend(loc="upper left", ncol=3, columnspacing=0.8, handletextpad=0.1)
-    bare, private = (found[key, WEIGHTS[1]] for key in ("bare", "private"))
-    axes = right.subplots(2, 3)
+def attacked(setting: Images, kind: str, attack: GradientInversion, count: int, work: Work) -> list[dict[str, Any]]:
+    """Train without protection; attack images at even ranks of susceptibility, each alone."""
+    torch.set_num_threads(1)
+    x, y = (part[: setting.people] for part in pneumonia("train"))
+    model = Standardized(trained(setting)[0].requires_grad_(False), float(x.mean()), float(x.std()))
+    whole = model.module().requires_grad_(True)
+    norms = seepage.network.susceptibility(whole, LOSS, x, y, noise_scale=None, max_grad_norm=None).norm(spectral=True)
+    rows = chosen(norms, count)
+    images, labels = x[rows], y[rows]
+    update = Update() if kind == "bare" else Update(max_grad_norm=NORM, noise_multiplier=NOISE)
+    sent = []
+    for place in range(count):
+        one, noise = slice(place, place + 1), torch.Generator().manual_seed(place)
+        published = update.of(whole, LOSS, images[one], labels[one], generator=noise)
+        sent.append(torch.cat([value.flatten() for value in published.values()]))
+    whole.requires_grad_(False)
+    key = f"{kind}-{attack.steps}-{attack.restarts}-{count}"
+    guesses, similarity = invert(model, attack, torch.stack(sent), labels, list(range(count)), work, key)
+    found = []
+    for place, row in enumerate(rows):
+        truth, guess = (each[place].double().numpy() for each in (images, guesses))
+        found.append(
+            {
+                "row": int(row),
+                "label": int(y[row]),
+                "norm": float(norms[row]),
+                "rank": float((norms < norms[row]).mean()),
+                "ssim": structural_similarity(truth, guess, 1.0),
+                "haarpsi": haar_similarity(truth, guess, 1.0),
+                "similarity": float(similarity[place]),
+                "image": truth[0],
+                "guess": guess[0],
+            }
+        )
+    return found
+
+
+def interval(a: np.ndarray, b: np.ndarray) -> list[float]:
+    """Return a 95% interval of the rank correlation, by drawing images anew."""
+    random = np.random.default_rng(0)
+    draws = random.integers(0, len(a), (2000, len(a)))
+    return np.nanquantile([spearmanr(a[rows], b[rows]).statistic for rows in draws], [0.025, 0.975]).tolist()
+
+
+def run(*, quick: bool, work: Work) -> Result:
+    """Attack images at even ranks of susceptibility; some of them clipped and with noise as well."""
+    warnings.simplefilter("ignore")
+    training, count, steps, restarts = (12, 3, 60, 1) if quick else (300, COUNT, 3000, 2)
+    setting = Images("pneumonia", False, training, 60 if quick else 300, people=300 if quick else None)
+    attack = GradientInversion(steps=steps, restarts=restarts, total_variation=WEIGHT)
+    todo = {
+        f"{kind}-{steps}-{restarts}-{number}": partial(attacked, setting, kind, attack, number, work)
+        for kind, number in (("private", min(count, 8)), ("bare", count))
+    }
+    done = work.pieces(todo)
+    numbers: dict[str, Any] = {"steps": steps, "restarts": restarts, "total_variation": WEIGHT, "paper": PAPER}
+    lines, groups = [], {}
+    for kind in ("bare", "private"):
+        runs = [each for key, found in done.items() if key.startswith(kind) for each in found]
+        runs.sort(key=lambda each: each["norm"])
+        if not runs:
+            continue
+        groups[kind] = runs
+        norms = np.array([each["norm"] for each in runs])
+        numbers[kind] = {"images": len(runs), "susceptibility": norms}
+        for score in ("ssim", "haarpsi"):
+            values = np.array([each[score] for each in runs])
+            enough = len(runs) > 2
+            numbers[kind][score] = {
+                "each": values,
+                "least_susceptible": values[0],
+                "most_susceptible": values[-1],
+                "mean": values.mean(),
+                "rank_correlation": spearmanr(norms, values).statistic if enough else None,
+                "interval": interval(norms, values) if enough else None,
+            }
+        lines.append(f"{kind}: {numbers[kind]}")
+    return Result({"": draw(groups)} if "bare" in groups else {}, numbers, lines)
+
+
+def draw(groups: dict[str, list[dict[str, Any]]]) -> Figure:
+    """Draw both scores over susceptibility, and the two ends with their reconstructions."""
+    figure = plt.figure(figsize=(8.0, 3.4))
+    left, right = figure.subfigures(1, 2, width_ratios=(1.5, 1))
+    for axis, score, title in zip(
+        left.subplots(1, 2, sharey=True), ("ssim", "haarpsi"), ("SSIM", "HaarPSI"), strict=True
+    ):
+        for kind, color, marker, label in (
+            ("bare", BLUE, "o", "from the gradient"),
+            ("private", ORANGE, "s", "clipped, with noise"),
+        ):
+            runs = groups.get(kind, [])
+            axis.plot([e["norm"] for e in runs], [e[score] for e in runs], marker, color=color, label=label)
+        axis.set_xscale("log")
+        axis.set_ylim(-0.1, 1.05)
+        axis.set_xlabel("susceptibility of the image")
+        axis.set_title(f"{title} of its reconstruction")
+        axis.grid(alpha=0.25)
+    left.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    axes = right.subplots(2, 2)
     for line, (at, name) in enumerate(((0, "least susceptible"), (-1, "most susceptible"))):
-        shown = (images[rows[at], 0], bare.guesses[at, 0], private.guesses[at, 0])
-        # Adding zero turns a rounded -0.0 into 0.0.
-        titles = ["image", *(f"SSIM {round(each.frame['ssim'].iloc[at], 2) + 0.0:.2f}" for each in (bare, private))]
-        for axis, picture, title in zip(axes[line], shown, titles, strict=True):
+        each = groups["bare"][at]
+        titles = ("image", f"SSIM {each['ssim']:.2f}, HaarPSI {each['haarpsi']:.2f}")
+        for axis, picture, title in zip(axes[line], (each["image"], each["guess"]), titles, strict=True):
             axis.imshow(picture, cmap="gray", vmin=0, vmax=1)
             axis.set_title(title, fontsize=8)
             axis.set_xticks([])
             axis.set_yticks([])
         axes[line, 0].set_ylabel(name, fontsize=8)
-    axes[1, 1].set_xlabel("from the gradient", fontsize=8)
-    axes[1, 2].set_xlabel("clipped, with noise", fontsize=8)
     return figure
-
-
-def run(*, quick: bool) -> Result:
-    """Train, measure susceptibility, invert, and compare."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    training, people, count, steps = (20, 300, 4, 30) if quick else (200, 3000, 24, 250)
-    images, labels = (part[:people] for part in pneumonia("train"))
-    mean, deviation = float(images.mean()), float(images.std())
-    torch.manual_seed(0)
-    network = train((images - mean) / deviation, labels, guo_network(), private=False, steps=training)
-    model = Standardized(network, mean, deviation)
-    susceptibility = seepage.network.susceptibility(model, LOSS, images, labels, noise_scale=None, max_grad_norm=None)
-    norms = susceptibility.norm()
-    rows = chosen(norms, count)
-    updates = {"bare": Update(), "private": Update(max_grad_norm=NORM, noise_multiplier=NOISE)}
-    found = {
-        (key, weight): GradientInversion(steps=steps, total_variation=weight)
-        .fit(model, LOSS, update=update)
-        .evaluate(images[rows], labels[rows])
-        for key, update in updates.items()
-        for weight in WEIGHTS
-    }
-    numbers: dict[str, Any] = {"images": count, "susceptibility": norms[rows], "weights": WEIGHTS}
-    lines = []
-    for (key, weight), each in found.items():
-        ssim = each.frame["ssim"].to_numpy()
-        rank = spearmanr(norms[rows], ssim)
-        numbers.setdefault(key, {})[f"{weight:g}"] = {
-            **{column: each.frame[column].to_numpy() for column in ("ssim", "psnr", "mse", "similarity")},
-            "ssim_least": float(ssim[0]),
-            "ssim_most": float(ssim[-1]),
-            "ssim_mean": float(ssim.mean()),
-            "rank_correlation": float(rank.statistic),
-            "p_value": float(rank.pvalue),
-        }
-        lines.append(
-            f"{key}, total variation {weight:g}: SSIM {ssim[0]:.3f} (least susceptible), {ssim[-1]:.3f} (most), "
-            f"{ssim.mean():.3f} on average; rank correlation with susceptibility {rank.statistic:.2f} "
-            f"(p = {rank.pvalue:.1g})"
-        )
-    return Result({"": draw(images, rows, norms[rows], found)}, numbers, lines)

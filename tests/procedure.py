@@ -73,11 +73,14 @@ class Procedure:
     intercept_penalty: float = 0.0
     penalties: np.ndarray | None = None
     """One for each coefficient, in place of `penalty`."""
+    bend: Callable[[np.ndarray], np.ndarray] = field(default=lambda rows: rows)
+    """An analytic function of each row, before anything else: `scaled` are then columns of what it makes."""
     noise: np.ndarray = field(default_factory=lambda: np.eye(1))
     """Covariance in the pipeline's units, over coefficients then intercept, output by output; or 1 x 1 for all."""
 
     def release(self, rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the parameters in raw units, output by output, and the covariance of their noise."""
+        rows = self.bend(rows)
         filled = rows.copy()
         for column in range(rows.shape[1]):
             missing = np.isnan(rows[:, column].real)

@@ -18,7 +18,7 @@ FLOORS = (
     ("cli",),
     ("report",),
     ("release", "attacks"),
-    ("display",),
+    ("display", "ledger"),
     ("federated",),
     ("linear", "network"),
     ("leakage",),
@@ -28,7 +28,15 @@ FLOORS = (
 )
 # Inside a room the same holds, from the top down; what is not named here stands on all the rest.
 STAIRS = {
-    "linear": (("",), ("files",), ("information",), ("objective",), ("rows",), ("columns",)),
+    "linear": (
+        ("",),
+        ("written",),
+        ("files", "survival", "results"),
+        ("information",),
+        ("objective",),
+        ("rows",),
+        ("columns",),
+    ),
     "report": (("",), ("write", "build"), ("count",), ("_edition",), ("_document",)),
     "cli": (("",), ("commands",), ("input",), ("terminal",)),
 }

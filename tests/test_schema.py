@@ -63,6 +63,13 @@ def _places(document, path=()):
             yield from _places(document[name], (*path, name))
 
 
+def _shortened(document):
+    """Return a document whose lists have three entries at most: the others hold nothing of another kind."""
+    if isinstance(document, dict):
+        return {name: _shortened(value) for name, value in document.items()}
+    return [_shortened(value) for value in document[:3]] if isinstance(document, list) else document
+
+
 def _mutated(document, draw):
     document = copy.deepcopy(document)
     path = draw.choice([place for place in _places(document) if place])
@@ -85,7 +92,7 @@ def _mutated(document, draw):
 def test_two_ways_of_holding_a_document_against_its_schema_agree(documents, name):
     schema = json.loads((CERTIFICATE if name == "certificate" else REPORT).read_text())
     reference = jsonschema.Draft202012Validator(schema)
-    document, draw, refused = json.loads(documents[name]), random.Random(3), 0
+    document, draw, refused = _shortened(json.loads(documents[name])), random.Random(3), 0
     assert list(faults(document, schema)) == []
     for _ in range(1500):
         mutated = _mutated(document, draw)

@@ -2,7 +2,8 @@
 Before and after equalizing
 ===========================
 
-Noise is chosen for the most exposed person. When rows are reweighted until all leak the same, less of it is enough.
+Noise is chosen for the most exposed person. When rows are reweighted until everyone is equally exposed, less
+of it is enough.
 """
 
 import matplotlib.pyplot as plt
@@ -49,4 +50,4 @@ for name, leak in (
     ("equal eta", equal.leakage_),
     ("equal floors of bmi", by_bmi.leakage_),
 ):
-    print(f"noise for bmi +- 2, {name}: {seepage.calibrate(leak, error_floor={'bmi': 2.0}, exact=True):.1f}")
+    print(f"noise for bmi ± 2, {name}: {seepage.calibrate(leak, error_floor={'bmi': 2.0}, exact=True):.1f}")

@@ -8,6 +8,7 @@ import argparse
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,12 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot
 import numpy as np
+import pandas as pd
+from lifelines import CoxPHFitter
+from lifelines.datasets import load_rossi
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 import seepage
@@ -32,9 +38,11 @@ from seepage.datasets import (
 from seepage.display import (
     AttackDisplay,
     AttributeDisplay,
+    BalanceDisplay,
     DistributionDisplay,
     EqualizedDisplay,
     FloorDisplay,
+    FrontierDisplay,
     GalleryDisplay,
     GroupDisplay,
     WorstDisplay,
@@ -149,6 +157,149 @@ def _frontier() -> Any:
     )
 
 
+SHAPES = {"isotropic": "the same noise everywhere", "hessian": "inverse Hessian", "best": "best shape"}
+
+
+class Shapes:
+    """Accuracy against the floor of everybody, for noise of several shapes, on two data sets."""
+
+    figure_: Any
+
+    def plot(self) -> "Shapes":
+        """Draw both."""
+        data = {
+            "Diabetes, ridge regression": (load_diabetes(return_X_y=True, scaled=False), Ridge(alpha=1.0)),
+            "Breast cancer, logistic regression": (
+                load_breast_cancer(return_X_y=True),
+                LogisticRegression(tol=1e-10, max_iter=10_000),
+            ),
+        }
+        self.figure_, axes = matplotlib.pyplot.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")
+        for ax, (title, ((X, y), model)) in zip(axes, data.items(), strict=True):
+            frame = _scores(X, y, model)
+            metric = "r2" if isinstance(model, Ridge) else "accuracy"
+            FrontierDisplay.from_frame(frame, attribute=None, metric=metric).plot(ax)
+            ax.set_title(title, fontsize=9)
+            ax.set_xlabel("Nobody's value of any column can be guessed better\nthan this, in its standard deviations")
+        # There is room in one of them.
+        axes[0].get_legend().remove()
+        axes[1].get_legend().set_loc("lower left")
+        axes[1].set_ylim(0.4, 1.02)
+        return self
+
+
+def _scores(X: Any, y: Any, model: Any) -> pd.DataFrame:
+    """Return scores on a third of the people of noisy models that were fitted on the others."""
+    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, random_state=0)
+    names = [f"column {i}" for i in range(X.shape[1])]
+    # Constants that are not of these rows: rounded, as if they had been chosen.
+    center, spread = np.array([[float(f"{each:.1g}") for each in row] for row in (X.mean(axis=0), X.std(axis=0))])
+    train = pd.DataFrame((X - center) / spread, columns=names)
+    test = pd.DataFrame((X_test - center) / spread, columns=names)
+    model.fit(train, y)
+    leak = seepage.measure(model, train, y, noise_scale=1.0, numbers=names)
+    exact = np.append(model.coef_.ravel(), model.intercept_)
+    rows = []
+    for floor in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0):
+        for shape, called in SHAPES.items():
+            floors = dict(zip(names, floor * train.std().to_numpy(), strict=True))
+            try:
+                noise = seepage.calibrate(leak, error_floor=floors, shape=shape, exact=True)
+            except seepage.PolicyError:
+                # What the shape alone tells is too much.
+                continue
+            generator, scores = np.random.default_rng(0), []
+            for _ in range(200):
+                drawn = exact + noise.colored(generator.normal(size=len(exact)))
+                model.coef_ = drawn[:-1].reshape(model.coef_.shape)
+                model.intercept_ = drawn[-1] if np.ndim(model.intercept_) == 0 else drawn[-1:]
+                scores.append(model.score(test, y_test))
+            model.coef_ = exact[:-1].reshape(model.coef_.shape)
+            model.intercept_ = np.reshape(exact[-1], np.shape(model.intercept_))
+            low, high = np.quantile(scores, [0.025, 0.975])
+            rows.append(
+                {
+                    "penalty": 1.0,
+                    "shape": called,
+                    "noise_scale": floor,
+                    "error_floor": floor,
+                    "score": np.mean(scores),
+                    "score_low": low,
+                    "score_high": high,
+                    "exact_score": model.score(test, y_test),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _balances() -> BalanceDisplay:
+    """Three teams of one hospital, and the fourth release, which is refused."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    few, patients = X[["age", "sex", "bmi"]], [f"patient {i}" for i in range(len(X))]
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = seepage.Ledger.create(f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, store="sqlite")
+        for model, rows, labels, noise in (
+            (Ridge(), X, y, 1.0),
+            (LinearRegression(), few, X["bp"], 0.5),
+            (LinearRegression(), few, X["s6"], 0.2),
+        ):
+            leak = seepage.measure(model.fit(rows, labels), rows, labels, noise_scale=noise, ids=patients)
+            ledger.post(leak, title="")
+        again = leak.error_floor()["age"].to_numpy()
+        floors = ledger.history(patients)["age"]
+    return BalanceDisplay.from_history(
+        floors,
+        releases=["risk score", "blood pressure", "blood sugar", "blood sugar again"],
+        attribute="age",
+        promise=10.0,
+        refused=(floors[-1] ** -2 + again**-2) ** -0.5,
+    )
+
+
+class Hazards:
+    """Hazard ratios of a Cox model with their confidence intervals, and those of the noise that protects its people."""
+
+    figure_: Any
+
+    def plot(self) -> "Hazards":
+        """Draw them."""
+        people = load_rossi()
+        steps = {"age": 10.0, "prio": 5.0}
+        with warnings.catch_warnings():
+            # Of pandas, about how lifelines calls it.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            fitted = CoxPHFitter(penalizer=0.01).fit(people, "week", "arrest")
+        leak = seepage.measure(fitted, people, noise_scale=0.05)
+        floors, rates = {"age": 5.0, "prio": 3.0}, {"arrest": 0.75, "mar": 0.75}
+        noise = seepage.calibrate(leak, error_floor=floors, success_rate=rates, shape=steps)
+        names = list(fitted.params_.index)
+        step = np.array([steps.get(name, 1.0) for name in names])
+        middle = step * fitted.params_.to_numpy()
+        self.figure_, ax = matplotlib.pyplot.subplots(figsize=(6.4, 3.2), layout="constrained")
+        spreads = {
+            "95% confidence": (step * fitted.standard_errors_.to_numpy(), "C0", 0.12),
+            "95% of the noise": (step * np.sqrt(np.diag(noise.known())), "C1", -0.12),
+        }
+        for called, (spread, color, shift) in spreads.items():
+            at = np.arange(len(names)) - shift
+            ax.hlines(
+                at, *np.exp(middle + 1.96 * np.outer([-1, 1], spread)), color=color, lw=4, alpha=0.6, label=called
+            )
+            ax.plot(np.exp(middle), at, "o", color=color, ms=4)
+        called = [f"{name} (+{steps[name]:g})" if name in steps else name for name in names]
+        ax.set_yticks(np.arange(len(names)), called)
+        ax.invert_yaxis()
+        ax.axvline(1.0, color="0.7", lw=1, zorder=0)
+        ax.set_xscale("log")
+        ax.set_xticks([0.25, 0.5, 1.0, 2.0], ["0.25", "0.5", "1", "2"])
+        ax.minorticks_off()
+        ax.set_xlabel("hazard ratio of arrest, for a step of each column")
+        ax.legend(frameon=False, fontsize=8, loc="upper right")
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        return self
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     "distribution_adult": _distribution,
     "worst_adult": _worst,
@@ -161,6 +312,9 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "gallery_mnist": _gallery,
     "attack_iwpc": _attack,
     "frontier_iwpc": _frontier,
+    "shapes": Shapes,
+    "balances": _balances,
+    "hazards_rossi": Hazards,
 }
 
 
@@ -190,7 +344,7 @@ REPORTS: dict[str, Callable[[], Any]] = {
     for edition in ("internal", "publishable")
 }
 
-KEPT = ("distribution_adult", "attributes_iwpc", "report_adult_internal")
+KEPT = ("distribution_adult", "attributes_iwpc", "shapes", "balances", "hazards_rossi", "report_adult_internal")
 
 
 def screenshot(page: Path, picture: Path, *, width: int = 820, height: int = 5200, scale: float = 1.0) -> None:

@@ -10,6 +10,7 @@ from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
 from seepage._errors import PolicyError as PolicyError
 from seepage._errors import SeepageError as SeepageError
+from seepage._errors import StorageError as StorageError
 from seepage._errors import UnansweredError as UnansweredError
 from seepage._errors import UnreadableError as UnreadableError
 from seepage._errors import UnsupportedError as UnsupportedError
@@ -22,6 +23,7 @@ if _TYPE_CHECKING:
     from seepage import engines as engines
     from seepage import federated as federated
     from seepage import leakage as leakage
+    from seepage import ledger as ledger
     from seepage import linear as linear
     from seepage import meaning as meaning
     from seepage import network as network
@@ -30,7 +32,13 @@ if _TYPE_CHECKING:
     from seepage._noise import GaussianNoise as GaussianNoise
     from seepage.attacks import verify as verify
     from seepage.engines import Job as Job
+    from seepage.engines import Snapshot as Snapshot
     from seepage.leakage import Leakage as Leakage
+    from seepage.ledger import Ledger as Ledger
+    from seepage.linear import GLM as GLM
+    from seepage.linear import Cox as Cox
+    from seepage.linear import ModelTable as ModelTable
+    from seepage.linear import SurvivalAt as SurvivalAt
     from seepage.linear import fit as fit
     from seepage.linear import measure as measure
     from seepage.linear import plan as plan
@@ -46,7 +54,50 @@ if _TYPE_CHECKING:
     from seepage.release import compose as compose
     from seepage.release import frontier as frontier
     from seepage.release import publish as publish
+    from seepage.release import suggest as suggest
     from seepage.report import Report as Report
+
+__all__ = [
+    "Certificate",
+    "Certification",
+    "Cox",
+    "DatasetError",
+    "Decision",
+    "EngineError",
+    "EqualizedLeakage",
+    "Frontier",
+    "GLM",
+    "GaussianNoise",
+    "InputError",
+    "Job",
+    "Leakage",
+    "Ledger",
+    "MinimizerError",
+    "MissingExtraError",
+    "Policy",
+    "PolicyError",
+    "Publication",
+    "Report",
+    "SeepageError",
+    "Snapshot",
+    "StorageError",
+    "UnansweredError",
+    "UnreadableError",
+    "UnsupportedError",
+    "__version__",
+    "calibrate",
+    "certify",
+    "compose",
+    "fit",
+    "frontier",
+    "measure",
+    "plan",
+    "publish",
+    "suggest",
+    "verify",
+    "ModelTable",
+    "SurvivalAt",
+]
 
 # What needs NumPy or scikit-learn is imported when it is first used: `import seepage` stays fast.
 _SHOWN = (
@@ -54,14 +105,15 @@ _SHOWN = (
     ("attacks", ("verify",)),
     ("datasets", ()),
     ("display", ()),
-    ("engines", ("Job",)),
+    ("engines", ("Job", "Snapshot")),
     ("federated", ()),
     ("leakage", ("Leakage",)),
-    ("linear", ("fit", "measure", "plan")),
+    ("ledger", ("Ledger",)),
+    ("linear", ("GLM", "Cox", "ModelTable", "SurvivalAt", "fit", "measure", "plan")),
     ("meaning", ()),
     ("network", ()),
     ("release", ("Certificate", "Certification", "Decision", "EqualizedLeakage", "Frontier", "Policy", "Publication")),
-    ("release", ("calibrate", "certify", "compose", "frontier", "publish")),
+    ("release", ("calibrate", "certify", "compose", "frontier", "publish", "suggest")),
     ("report", ("Report",)),
 )
 _LATER = {name: f"seepage.{room}" for room, names in _SHOWN for name in names}

@@ -14,7 +14,17 @@ class UnsupportedError(SeepageError, TypeError):
 
 
 class MinimizerError(SeepageError, ValueError):
-    """The model is not the minimizer of its objective on this data, or there is no single one."""
+    """The model is not the minimizer of its objective on this data, or there is no single one.
+
+    Attributes
+    ----------
+    distance : float
+        How far the model is from the minimizer, in standard errors; NaN where there is no single one.
+    """
+
+    def __init__(self, message: str, distance: float = float("nan")) -> None:
+        super().__init__(message)
+        self.distance = distance
 
 
 class UnansweredError(SeepageError, LookupError):
@@ -69,3 +79,31 @@ class UnreadableError(InputError):
 
 class EngineError(SeepageError, RuntimeError):
     """The engine could not finish the work: its workers die, or a unit failed in a way nobody foresaw."""
+
+
+class StorageError(SeepageError, RuntimeError):
+    """A store of files failed, or kept silent, however often it was asked.
+
+    Attributes
+    ----------
+    path : str
+        What it was asked for.
+    attempts : int
+        How often it was asked.
+    seconds : float
+        For how long.
+    reason : str
+        What it said last.
+    """
+
+    def __init__(self, path: str, attempts: int, seconds: float, reason: str) -> None:
+        # All are arguments of the exception, so that it can travel from one process to another.
+        super().__init__(path, attempts, seconds, reason)
+        self.path, self.attempts, self.seconds, self.reason = path, attempts, seconds, reason
+
+    def __str__(self) -> str:
+        return (
+            f"The store of {self.path} was asked {self.attempts} times in {self.seconds:.0f} s; at last {self.reason}. "
+            "Nothing is known to be wrong with the file: see whether the store is reachable, then run the job again, "
+            "with resume=True if it has an output."
+        )

@@ -1,14 +1,19 @@
 """Gradients of many batches, layer by layer: in memory, or in one Parquet file a layer.
 
-A layer with many parameters is read a few batches at a time and reduced by a seeded sketch: each entry is added, with a
-random sign, to one of a few numbers. Squared distances between batches are kept on average; how far off they are is
-measured beside.
+A layer with many parameters is read a few batches at a time, and reduced in one of three ways. Maxima are the features
+of Melis et al. (2019): absolute values without biases, the largest entry of each convolution's window, the largest
+entry of each input of a large matrix, the row scaled to norm 1. Entries are as they are, a part of them drawn where
+there are many. A sketch adds each entry, with a random sign, to one of a few numbers: squared distances between
+batches are kept on average (how far off they are is measured beside), but single entries are not, and predictors that
+look at one number after the other, as trees do, lose what they said.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +28,15 @@ COLUMN = "gradient"
 NOTE = "gradients.json"
 # Numbers that are read at once.
 _SCRATCH = 2**22
+# Entries of a matrix from which on only the largest of each input counts (Melis et al. 2019).
+_LARGE = 5000
+
+Features = Literal["maxima", "entries", "sketch"]
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Sketched:
+class Reduced:
     """The gradients of one layer, reduced if they are long."""
 
     values: Array
@@ -34,12 +44,13 @@ class Sketched:
     size: int
     """How long they were."""
     distortion: float
-    """The root mean square relative error of squared distances between batches; 0 where nothing was reduced."""
+    """The root mean square relative error of squared distances between batches; 0 where nothing was reduced, and nan
+    where distances are not what is kept."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gradients:
-    """The gradients of many batches, one row a batch, by layer.
+    """The gradients of many batches, one row per batch, by layer.
 
     Attributes
     ----------
@@ -49,6 +60,8 @@ class Gradients:
         How many parameters each has.
     count : int
         How many batches there are.
+    shapes : tuple of tuple of shapes
+        For each layer the shapes of its parameters, one after the other.
 
     Examples
     --------
@@ -61,6 +74,7 @@ class Gradients:
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     count: int
+    shapes: tuple[tuple[Shape, ...], ...]
     _sources: tuple[NDArray[np.floating] | Path, ...]
     """An array for each layer, or the path of its file."""
 
@@ -74,15 +88,17 @@ class Gradients:
         if not isinstance(given, Mapping) or not given:
             raise InputError(
                 "gradients must be what collect_gradients returned, the folder it wrote to, or a mapping from the name "
-                f"of each layer to an array with one row a batch, not {type(given).__name__}."
+                f"of each layer to an array with one row per batch, not {type(given).__name__}."
             )
         arrays = {str(name): np.asarray(value) for name, value in given.items()}
         flat = {name: value.reshape(len(value), -1) for name, value in arrays.items() if value.ndim > 0}
         counts = {len(value) for value in flat.values()}
         if len(flat) < len(arrays) or len(counts) > 1:
-            shapes = {name: value.shape for name, value in arrays.items()}
-            raise InputError(f"Every layer needs one row for each batch; the layers have shapes {shapes}.")
-        return cls(tuple(flat), tuple(value.shape[1] for value in flat.values()), counts.pop(), tuple(flat.values()))
+            had = {name: value.shape for name, value in arrays.items()}
+            raise InputError(f"Every layer needs one row for each batch; the layers have shapes {had}.")
+        sizes = tuple(value.shape[1] for value in flat.values())
+        shapes = tuple((value.shape[1:],) for value in arrays.values())
+        return cls(tuple(flat), sizes, counts.pop(), shapes, tuple(flat.values()))
 
     @classmethod
     def _in_folder(cls, folder: Path) -> "Gradients":
@@ -92,9 +108,9 @@ class Gradients:
             raise InputError(f"There are no collected gradients in {str(folder)!r}: it has no {NOTE}.") from None
         layers = note["layers"]
         paths = tuple(folder / layer["file"] for layer in layers)
-        return cls(
-            tuple(layer["name"] for layer in layers), tuple(layer["size"] for layer in layers), note["count"], paths
-        )
+        shapes = tuple(tuple(tuple(shape) for shape in layer["shapes"]) for layer in layers)
+        sizes = tuple(sum(math.prod(shape) for shape in each) for each in shapes)
+        return cls(tuple(layer["name"] for layer in layers), sizes, note["count"], shapes, paths)
 
     def __repr__(self) -> str:
         return f"Gradients({self.count} batches of {len(self.names)} layers, {sum(self.sizes):,} parameters)"
@@ -119,26 +135,70 @@ class Gradients:
             for batch in file.iter_batches(step, columns=[COLUMN], use_threads=False):
                 yield batch.column(0).flatten().to_numpy().reshape(len(batch), -1)
 
-    def sketch(self, name: str, width: int, seed: int) -> Sketched:
-        """Return the gradients of one layer, reduced to `width` numbers a batch if they have more.
+    def features(self, name: str, kind: Features, *, width: int, seed: int) -> Reduced:
+        """Return what a predictor is shown of one layer: at most `width` numbers a batch.
 
         Parameters
         ----------
         name : str
             The layer.
+        kind : {"maxima", "entries", "sketch"}
+            Largest absolute values, row by row of norm 1; entries as they are; or sums of entries with random signs.
         width, seed : int
-            Of the sketch.
+            How many numbers at most, and the seed of which are drawn, or of the sketch.
         """
-        size = self.sizes[self.names.index(name)]
-        if size <= width:
-            return Sketched(np.concatenate([part.astype(np.float64) for part in self.rows(name)]), size, 0.0)
-        reduce = _count_sketch(size, width, seed)
-        found, errors = [], []
-        for part in self.rows(name):
-            whole = part.astype(np.float64)
-            found.append(whole @ reduce)
-            errors.append(_squared_distance_errors(whole, found[-1]))
-        return Sketched(np.concatenate(found), size, float(np.sqrt(np.mean(np.concatenate(errors) ** 2))))
+        parts = self.rows(name)
+        size, shapes = self.sizes[self.names.index(name)], self.shapes[self.names.index(name)]
+        if kind == "sketch":
+            return _sketched(parts, size, width, seed)
+        # Of rows without a shape nothing is known that could be taken together.
+        if kind == "maxima" and any(len(shape) > 1 for shape in shapes):
+            wide = np.concatenate([_maxima(part, shapes) for part in parts])
+            values = wide[:, _drawn(wide.shape[1], width, seed)]
+            lengths = np.linalg.norm(values, axis=1, keepdims=True)
+            return Reduced(np.divide(values, lengths, out=values, where=lengths > 0), size, float("nan"))
+        columns = _drawn(size, width, seed)
+        values = np.concatenate([part[:, columns].astype(np.float64) for part in parts])
+        return Reduced(values, size, 0.0 if size <= width else float("nan"))
+
+
+def check_features(kind: str, width: int) -> None:
+    """Refuse features that nobody knows."""
+    if kind not in ("maxima", "entries", "sketch"):
+        raise InputError(f'features must be "maxima", "entries" or "sketch", not {kind!r}.')
+    if not (isinstance(width, int) and width >= 1):
+        raise InputError(f"width must be a positive whole number, not {width!r}.")
+
+
+def _maxima(rows: NDArray[np.floating], shapes: Sequence[Shape]) -> Array:
+    """Return absolute values without biases, large ones reduced to maxima, shape (batches, features)."""
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    found = []
+    for part, shape in zip(np.split(np.abs(rows), ends[:-1], axis=1), shapes, strict=True):
+        if len(shape) > 2:
+            # One number for each filter and channel.
+            found.append(part.reshape(len(part), shape[0] * shape[1], -1).max(axis=2))
+        elif len(shape) == 2:
+            # One number for each input of the layer.
+            found.append(part.reshape(-1, *shape).max(axis=1) if math.prod(shape) > _LARGE else part)
+    return np.concatenate(found, axis=1).astype(np.float64)
+
+
+def _drawn(size: int, width: int, seed: int) -> NDArray[np.int64] | slice:
+    """Return which columns are kept: all, or as many as there may be, drawn at random."""
+    return slice(None) if size <= width else np.sort(np.random.default_rng(seed).choice(size, width, replace=False))
+
+
+def _sketched(parts: Iterator[NDArray[np.floating]], size: int, width: int, seed: int) -> Reduced:
+    if size <= width:
+        return Reduced(np.concatenate([part.astype(np.float64) for part in parts]), size, 0.0)
+    reduce = _count_sketch(size, width, seed)
+    found, errors = [], []
+    for part in parts:
+        whole = part.astype(np.float64)
+        found.append(whole @ reduce)
+        errors.append(_squared_distance_errors(whole, found[-1]))
+    return Reduced(np.concatenate(found), size, float(np.sqrt(np.mean(np.concatenate(errors) ** 2))))
 
 
 def _count_sketch(size: int, width: int, seed: int) -> sparse.csr_array:
@@ -159,13 +219,14 @@ def _squared_distance_errors(whole: Array, reduced: Array) -> Array:
 class GradientWriter:
     """Writes one Parquet file a layer, a batch at a time."""
 
-    def __init__(self, folder: Path, names: Sequence[str], sizes: Sequence[int]) -> None:
+    def __init__(self, folder: Path, names: Sequence[str], shapes: Sequence[Sequence[Shape]]) -> None:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"output={str(folder)!r} is not an empty folder. Name one that is, or a new one.")
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.names, self.sizes = folder, list(names), list(sizes)
+        self.folder, self.names, self.shapes = folder, list(names), list(shapes)
+        self.sizes = [sum(math.prod(shape) for shape in each) for each in shapes]
         self.files = [f"layer-{i:03d}.parquet" for i in range(len(names))]
-        self.schemas = [pa.schema([pa.field(COLUMN, pa.list_(pa.float32(), size))]) for size in sizes]
+        self.schemas = [pa.schema([pa.field(COLUMN, pa.list_(pa.float32(), size))]) for size in self.sizes]
         self.writers = [
             # Gradients hardly repeat: a dictionary of them, or squeezing them, is work for nothing.
             pq.ParquetWriter(folder / file, schema, use_dictionary=False, compression="none")
@@ -187,7 +248,9 @@ class GradientWriter:
         for place, writer in enumerate(self.writers):
             self._flush(place)
             writer.close()
-        layers = [{"name": n, "size": s, "file": f} for n, s, f in zip(self.names, self.sizes, self.files, strict=True)]
+        layers = [
+            {"name": n, "shapes": s, "file": f} for n, s, f in zip(self.names, self.shapes, self.files, strict=True)
+        ]
         (self.folder / NOTE).write_text(json.dumps({"count": self.count, "layers": layers}, indent=1) + "\n")
 
     def abandon(self) -> None:

@@ -1,11 +1,12 @@
 """The noise that is added to what is published."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seepage._errors import InputError
+from seepage._shapes import FromPublicRows, Shape, checked_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,13 @@ class GaussianNoise:
         Standard deviation of independent noise on every parameter.
     covariance : array-like of shape (m, m), optional
         Covariance over the m published parameters: for each output in turn its coefficients (in feature order), then
-        its intercept. Give either this or `scale`.
+        its intercept.
+    shape : Shape, optional
+        A rule by which the covariance is made from the model and its rows when they are measured, as
+        `seepage.calibrate` returns it; `covariance` is then what it came to. Give `scale`, `covariance` or this.
+    gap : float, optional
+        How many times the excess loss of the best of all shapes this noise may cost at most, as `seepage.calibrate`
+        found it: the gap to the dual of the program that makes the best shape.
 
     Examples
     --------
@@ -27,30 +34,52 @@ class GaussianNoise:
     GaussianNoise(scale=0.05)
     >>> seepage.GaussianNoise(covariance=[[0.01, 0.0], [0.0, 0.04]])
     GaussianNoise(covariance=<2 x 2>)
+    >>> seepage.GaussianNoise(shape=seepage.release.InverseHessian(scale=2.0))
+    GaussianNoise(shape=InverseHessian(scale=2.0))
     """
 
     scale: float | None = None
     covariance: ArrayLike | None = None
+    shape: Shape | None = None
+    gap: float | None = None
 
     def __post_init__(self) -> None:
-        if (self.scale is None) == (self.covariance is None):
-            raise InputError("GaussianNoise takes either scale= or covariance=, exactly one of them.")
+        if self.shape is not None:
+            if not isinstance(self.shape, Shape):
+                raise InputError(
+                    f"shape must be a rule of seepage.release with a scale, such as InverseHessian(scale=1.0), not "
+                    f"{self.shape!r}. By their names seepage.calibrate chooses them: calibrate(leak, ..., shape=...)."
+                )
+            if self.scale is not None:
+                raise InputError("GaussianNoise takes either scale= or shape=, which has a scale of its own.")
+            if self.covariance is None and isinstance(self.shape, FromPublicRows):
+                object.__setattr__(self, "covariance", _checked_covariance(self.shape.base) * self.shape.scale**2)
+        elif (self.scale is None) == (self.covariance is None):
+            raise InputError("GaussianNoise takes either scale= or covariance= (or shape=), exactly one of them.")
         if self.scale is not None:
-            object.__setattr__(self, "scale", _checked_scale(self.scale))
-        else:
+            object.__setattr__(self, "scale", checked_scale(self.scale))
+        elif self.covariance is not None:
             object.__setattr__(self, "covariance", _checked_covariance(self.covariance))
 
     def __repr__(self) -> str:
+        gap = "" if self.gap is None else f", gap={self.gap:.3g}"
         if self.scale is not None:
-            return f"GaussianNoise(scale={self.scale!r})"
+            return f"GaussianNoise(scale={self.scale!r}{gap})"
+        if self.shape is not None:
+            return f"GaussianNoise(shape={type(self.shape).__name__}(scale={self.shape.scale!r}){gap})"
         size = len(np.asarray(self.covariance))
         return f"GaussianNoise(covariance=<{size} x {size}>)"
+
+    @property
+    def follows_rows(self) -> bool:
+        """Whether the covariance is a function of the private rows."""
+        return self.shape is not None and self.shape.follows_rows
 
     def whiten(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Sigma^(-1/2) times `matrix`: the same release, in units of its noise."""
         if self.scale is not None:
             return matrix / self.scale
-        covariance = np.asarray(self.covariance)
+        covariance = np.asarray(self.known())
         if covariance.shape[0] != matrix.shape[0]:
             raise InputError(
                 f"The noise covariance is {covariance.shape[0]} x {covariance.shape[0]}, but the model publishes "
@@ -60,32 +89,42 @@ class GaussianNoise:
 
         return np.asarray(solve_triangular(cholesky(covariance, lower=True), matrix, lower=True))
 
-    def scaled(self, factor: float) -> "GaussianNoise":
-        """Return the same noise with every standard deviation multiplied by `factor`."""
+    def colored(self, white: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return independent numbers of deviation one as noise of this covariance, in the same shape."""
         if self.scale is not None:
-            return GaussianNoise(scale=self.scale * factor)
-        return GaussianNoise(covariance=np.asarray(self.covariance) * factor**2)
+            return np.asarray(self.scale * white)
+        return np.asarray((np.linalg.cholesky(self.known()) @ white.ravel()).reshape(white.shape))
+
+    def known(self) -> NDArray[np.float64]:
+        """Return the covariance, or say that it is yet to be made."""
+        if self.covariance is None:
+            raise InputError(
+                f"The covariance of {self!r} is made from a model and its rows: measure them with this noise, and read "
+                "that of the measurement (leak.information.noise)."
+            )
+        return np.asarray(self.covariance)
+
+    def scaled(self, factor: float) -> "GaussianNoise":
+        """Return the same noise with every standard deviation multiplied by `factor`.
+
+        How near it is to the best of all shapes was found for the scale that it had, and is not known of another.
+        """
+        if self.scale is not None:
+            return replace(self, scale=self.scale * factor, gap=None)
+        covariance = None if self.covariance is None else np.asarray(self.covariance) * factor**2
+        shape = None if self.shape is None else self.shape.at(self.shape.scale * factor)
+        return replace(self, covariance=covariance, shape=shape, gap=None)
 
 
-def as_noise(noise_scale: float | GaussianNoise) -> GaussianNoise:
+def as_noise(noise_scale: float | GaussianNoise | None) -> GaussianNoise:
     """Accept a standard deviation wherever a noise is expected."""
-    return noise_scale if isinstance(noise_scale, GaussianNoise) else GaussianNoise(scale=noise_scale)
-
-
-def _checked_scale(scale: object) -> float:
-    try:
-        value = float(scale)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"noise_scale must be a positive number or a GaussianNoise, not {scale!r}.") from None
-    if value == 0:
+    if noise_scale is None:
         raise InputError(
-            "noise_scale is 0: a release without noise carries infinite information about everyone in the data. "
-            "Give the standard deviation of the noise you will add to the published parameters."
+            "noise_scale is None: a release without noise carries infinite information about everyone in the data. "
+            "Give the standard deviation of the noise you will add to the published parameters; measured at any "
+            "noise, seepage.suggest(leak) proposes one to start with."
         )
-    # Beyond these bounds the square of the scale, which every number contains, leaves float64.
-    if not 1e-75 < value < 1e75:
-        raise InputError(f"noise_scale must be a positive finite number, not {scale!r}.")
-    return value
+    return noise_scale if isinstance(noise_scale, GaussianNoise) else GaussianNoise(scale=noise_scale)
 
 
 def _checked_covariance(covariance: ArrayLike | None) -> NDArray[np.float64]:
@@ -97,8 +136,13 @@ def _checked_covariance(covariance: ArrayLike | None) -> NDArray[np.float64]:
         raise InputError(f"The noise covariance must be a square matrix, not an array of shape {matrix.shape}.")
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0):
         raise InputError("The noise covariance must be symmetric and finite.")
-    eigenvalues = np.linalg.eigvalsh(matrix)
-    if eigenvalues[0] <= 1e-14 * eigenvalues[-1]:
+    deviations = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    # In units of its deviations: coefficients of columns in other units have noise of other sizes, and are not tied.
+    correlations = (
+        matrix / np.where(deviations > 0, deviations, 1.0) / np.where(deviations > 0, deviations, 1.0)[:, None]
+    )
+    eigenvalues = np.linalg.eigvalsh(correlations)
+    if not deviations.all() or eigenvalues[0] <= 1e-14 * eigenvalues[-1]:
         raise InputError(
             "The noise covariance is singular: some combination of the parameters would be published without noise, "
             "and so carry infinite information."

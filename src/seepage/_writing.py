@@ -92,7 +92,9 @@ def _beside(place: Path) -> Path:
 
 
 def _stage(waiting: Path, file: NewFile) -> None:
-    handle = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if file.private else 0o666)
+    # Windows would write other line ends otherwise.
+    binary = getattr(os, "O_BINARY", 0)
+    handle = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | binary, 0o600 if file.private else 0o666)
     with os.fdopen(handle, "wb") as opened:
         _fill(opened, file.content)
         opened.flush()

@@ -161,6 +161,7 @@ def test_without_noise_a_record_is_reconstructed_to_the_last_digits(kind, interc
     assert np.sort(error)[: 30 - twins].max() < 1e-15
 
 
+@pytest.mark.usefixtures("data_home")
 def test_reconstruction_of_digits_follows_the_floor():
     digits = load_mnist(digits=(0, 1))
     X, y = digits.data[:1500], digits.target[:1500]
@@ -209,6 +210,7 @@ def test_what_an_attack_cannot_do_is_said():
         MembershipScore().fit(_leak(seepage.GaussianNoise(covariance=np.eye(5))))
 
 
+@pytest.mark.usefixtures("data_home")
 def test_white_box_inversion_is_far_cheaper_than_retraining():
     patients = load_iwpc()
     X, y = patients.data, patients.target

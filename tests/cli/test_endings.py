@@ -97,11 +97,70 @@ def test_an_interrupt_at_any_moment_is_one_line(terminal: Terminal) -> None:
         # Python itself takes a moment until it can be asked politely.
         time.sleep(0.3 + 0.4 * turn + 0.4 * draw.random())
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
         if process.returncode == 2 and "not the minimizer" in " ".join(err.split()):
             # It was done before: the model was fitted on fewer rows.
             continue
         assert (process.returncode, out, err) == (130, "", "Stopped.\n")
+
+
+@pytest.mark.parametrize("becomes", ["raise ImportError('initialization failed')", "raise SystemExit(1)"])
+def test_an_interrupt_that_a_library_made_an_error_of_is_one_line(terminal: Terminal, becomes: str) -> None:
+    code = f"""
+import os, signal, sys, time, seepage.linear
+sys.argv = ['seepage', *sys.argv[1:]]
+# Whatever is started in the background ignores interrupts, and so would this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def measure(*_, **__):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+    {becomes}
+
+seepage.linear.measure = measure
+from seepage.cli import main
+main()
+"""
+    assert _stopped(terminal.folder, code) == (130, "", "Stopped.\n")
+
+
+@pytest.mark.parametrize("then", ["time.sleep(600)", "lock = threading.Lock(); lock.acquire(); lock.acquire()"])
+def test_an_interrupt_that_came_while_python_cleared_up_is_raised_later(terminal: Terminal, then: str) -> None:
+    code = f"""
+import os, signal, sys, threading, time, seepage.linear
+sys.argv = ['seepage', *sys.argv[1:]]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Cleared:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+def measure(*_, **__):
+    Cleared()
+    {then}
+
+seepage.linear.measure = measure
+from seepage.cli import main
+main()
+"""
+    assert _stopped(terminal.folder, code) == (130, "", "Stopped.\n")
+
+
+def _stopped(folder: Path, code: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *MEASURE],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=_environment(),
+        timeout=240,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 # Files that would take all memory.

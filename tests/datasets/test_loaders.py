@@ -7,6 +7,8 @@ from sklearn.decomposition import PCA
 import seepage
 from seepage import datasets
 
+pytestmark = pytest.mark.usefixtures("data_home")
+
 
 def test_mnist():
     train, test = datasets.load_mnist(), datasets.load_mnist(subset="test")

@@ -19,6 +19,7 @@ import seepage
 from seepage.display import (
     AttackDisplay,
     AttributeDisplay,
+    BalanceDisplay,
     DistributionDisplay,
     EqualizedDisplay,
     FloorDisplay,
@@ -84,6 +85,13 @@ DISPLAYS = {
     "frontier": _frontier,
     "frontier of penalties": lambda: _frontier(penalties=[1.0, 100.0]),
     "layers": _layers,
+    "balances": lambda: BalanceDisplay.from_history(
+        [[9.0, 3.0, np.inf], [5.0, 2.0, 8.0]],
+        releases=["a", "b", "c"],
+        attribute="age",
+        promise=1.5,
+        refused=[4.0, 1.0, 7.0],
+    ),
     "susceptibility": lambda: SusceptibilityDisplay.from_susceptibility(Maps(), Maps.values, rows=[1, 0]),
     "attack": lambda: AttackDisplay.from_verification(
         seepage.verify(LEAK, seepage.attacks.MembershipScore(), trials=50)
@@ -180,6 +188,23 @@ def test_the_distribution_counts_everyone_once():
         assert known.mean == pytest.approx(eta[name == SEX].mean())
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend[0].startswith("f (mean")
+
+
+def test_many_groups_are_drawn_below_each_other():
+    groups = np.array(["a", "b", "c", "d"])[np.arange(len(X)) % 4]
+    display = DistributionDisplay.from_leakage(LEAK, groups=groups).plot()
+    eta = LEAK.examples["eta"]
+    filled = [patch for patch in display.ax_.patches if patch.get_fill()]
+    assert display.ax_.get_legend() is None
+    for place, ((name, known), patch) in enumerate(zip(display.groups.items(), filled, strict=True)):
+        top, edges, baseline = patch.get_data()
+        assert np.all(baseline == place)
+        # None reaches the next, and heights are those of the counts.
+        assert (place - 1 < top).all() and (top <= place).all()  # noqa: PT018
+        counts = (place - top) * np.diff(np.log10(edges)) * known.count
+        expected, _ = np.histogram(eta[groups == name], edges)
+        assert np.corrcoef(counts, expected)[0, 1] > 0.98
+    assert [text.get_text()[0] for text in display.ax_.get_yticklabels()] == list(display.groups)
 
 
 def test_the_heat_map_shows_the_floors_of_the_most_exposed():
@@ -291,3 +316,22 @@ def test_names_are_drawn_as_they_are(tmp_path):
         FloorDisplay.from_leakage(leak, names[2], unit="$"),
     ):
         display.plot().figure_.savefig(tmp_path / "names.png")
+
+
+def test_balances_show_the_most_exposed_person_and_the_promise():
+    floors = np.array([[9.0, 3.0, 4.0], [5.0, 2.0, 8.0]])
+    shown = BalanceDisplay.from_history(floors, releases=["a", "b"], attribute="age", promise=1.5).plot().ax_
+    _, labels = shown.get_legend_handles_labels()
+    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in shown.get_lines()}
+    np.testing.assert_array_equal(lines["the most exposed person"], floors.min(axis=1))
+    np.testing.assert_array_equal(lines["the median person"], np.median(floors, axis=1))
+    np.testing.assert_array_equal(lines["promised to everybody"], [1.5, 1.5])
+    assert "refused" not in labels
+    # Nothing about age in the first release, and nothing about one of ten people in the second.
+    late = np.array([[np.inf] * 10, [np.inf, *range(2, 11)]])
+    shown = BalanceDisplay.from_history(late, releases=["a", "b"], attribute="age", promise=1.5).plot()
+    shown.figure_.canvas.draw()
+    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in shown.ax_.get_lines()}
+    np.testing.assert_array_equal(lines["the most exposed person"], [np.inf, 2.0])
+    with pytest.raises(seepage.InputError, match="2 releases are named, the last of them refused"):
+        BalanceDisplay.from_history(floors, releases=["a", "b"], attribute="age", promise=1.5, refused=[1.0, 1.0, 1.0])

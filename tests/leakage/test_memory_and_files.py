@@ -100,7 +100,7 @@ def test_the_summary(both):
     assert len(told) == len(ours)
     for one, other in zip(ours, told, strict=True):
         # How near the solver came is rounding here; medians are those of a sketch.
-        if not any(word in one for word in ("eta", "dfil", "+-", "model was", "standard errors")):
+        if not any(word in one for word in ("eta", "dfil", "±", "model was", "standard errors")):
             assert one == other
     assert next(line for line in ours if line.startswith("Most exposed")) in told
 

@@ -82,6 +82,15 @@ def test_files_give_the_fit_of_memory(name: str, people: People) -> None:
     assert "from it" in leak.assumptions[-1]
 
 
+def test_features_are_columns_and_not_the_target(people: People) -> None:
+    for features, said in (
+        ("x0", r"write features=\['x0'\]"),
+        (["x0", "outcome"], "the target and among the features"),
+    ):
+        with pytest.raises(seepage.InputError, match=said):
+            seepage.fit(Ridge(), people.folder, target="outcome", features=features, job=JOB)
+
+
 def test_fitted_preprocessing_is_kept(people: People) -> None:
     X, y = people.X, people.frame["outcome"]
     theirs = make_pipeline(StandardScaler(), Ridge(2.0)).fit(X, y)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge, SGDClassifier
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, MultiTaskLasso, Ridge, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -50,13 +50,56 @@ HARD = {
     "no rows": (RIDGE, A[:0], B[:0], {}, "no rows"),
     "an unfitted model": (Ridge(), A, B, {}, "not fitted"),
     "a tree model": (RandomForestRegressor(2).fit(A, B), A, B, {}, "RandomForestRegressor cannot be measured"),
-    "an L1 penalty": (Lasso().fit(A, B), A, B, {}, "Lasso cannot be measured"),
-    "an L1 ratio": (
-        LogisticRegression(l1_ratio=0.5, solver="saga", max_iter=5000).fit(A, BINARY),
+    "an L1 penalty of single steps": (
+        SGDClassifier(loss="log_loss", penalty="l1").fit(A, BINARY),
         A,
         BINARY,
         {},
-        "not plain L2",
+        "not plain L2.*LogisticRegression with an l1_ratio",
+    ),
+    "an L1 penalty and positive coefficients": (Lasso(positive=True).fit(A, B), A, B, {}, "positive=False"),
+    "an L1 penalty on several targets": (
+        Lasso().fit(A, np.column_stack([B, -B])),
+        A,
+        np.column_stack([B, -B]),
+        {},
+        "several targets.*one model for each",
+    ),
+    "an L1 penalty on tasks": (
+        MultiTaskLasso().fit(A, np.column_stack([B, -B])),
+        A,
+        np.column_stack([B, -B]),
+        {},
+        "MultiTaskLasso cannot be measured.*one model for each target",
+    ),
+    "an L1 penalty and three classes": (
+        LogisticRegression(l1_ratio=0.5, C=1e-3, solver="saga", tol=0.1).fit(A, BINARY + (B > 250)),
+        A,
+        BINARY + (B > 250),
+        {},
+        "more than two classes.*l1_ratio=0",
+    ),
+    "an L1 penalty that leaves nothing": (
+        Lasso(alpha=1e9, fit_intercept=False).fit(A, B),
+        A,
+        B,
+        {},
+        "All coefficients of this Lasso are zero",
+    ),
+    "a lasso of other rows": (Lasso(alpha=3.0).fit(A[:380], B[:380]), A, B, {}, "not the minimizer"),
+    "a lasso at a kink": (
+        Lasso(alpha=1.0, fit_intercept=False, tol=1e-12).fit(np.eye(4), [8.0, 4.0, 1.0, -7.0]),
+        np.eye(4),
+        np.array([8.0, 4.0, 1.0, -7.0]),
+        {},
+        "'x1'.*no derivative",
+    ),
+    "a lasso of two equal columns": (
+        Lasso(alpha=1.0, selection="random", random_state=0).fit(A[:, [2, 2]], B),
+        A[:, [2, 2]],
+        B,
+        {},
+        "not unique",
     ),
     "a hinge loss": (SGDClassifier().fit(A, BINARY), A, BINARY, {}, "hinge.*second derivative"),
     "positive coefficients": (LinearRegression(positive=True).fit(A, B), A, B, {}, "positive=False"),

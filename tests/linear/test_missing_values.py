@@ -123,7 +123,7 @@ def test_summaries_floors_ranks_and_noise_pass_over_who_lacks_a_value():
     has = X["age"].notna().to_numpy()
     eta = leak.attributes["age"][has]
     assert not re.search(r"\bnan\b", leak.summary())
-    assert f"+-{1 / eta.max():.4g}" in leak.summary()
+    assert f"±{1 / eta.max():.4g}" in leak.summary()
     np.testing.assert_array_equal(leak.error_floor()["age"].isna(), ~has)
     assert leak.information.variances()["age"] == pytest.approx(X["age"].var(ddof=0))
     assert leak.most_exposed(1)["eta"].iloc[0] == leak.examples["eta"].max()

@@ -1,5 +1,6 @@
 """What a job will take is known before it starts."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -58,6 +59,8 @@ def test_progress_says_how_much_is_left(people: People, tmp_path: Path, capsys: 
     told = capsys.readouterr().err
     assert "adding up, 5 of 5 units, 0:00 left" in told
     assert "scoring examples, 5 units in" in told
+    # The pass that is measured says how long the next will take.
+    assert re.search(r"adding up, 5 of 5 units, 0:00 left, then about \d+:\d\d", told)
     assert not sys.stderr.isatty()
     seepage.measure(ridge, people.pattern, job=seepage.Job(Local(workers=2)), **arguments)
     assert capsys.readouterr().err == ""

@@ -13,7 +13,7 @@ def _eta(model, X, y):
 
 
 @pytest.fixture(scope="module")
-def digits():
+def digits(data_home):
     train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
     return *unit_ball_components(train.data, test.data), train.target, test.target
 
@@ -36,6 +36,7 @@ def test_logistic_regression_on_mnist(digits):
     assert eta.std() == pytest.approx(0.0124, abs=1e-3)
 
 
+@pytest.mark.usefixtures("data_home")
 def test_linear_regression_on_cifar():
     cars, others = load_cifar10(), load_cifar10(subset="test")
     (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
@@ -46,6 +47,7 @@ def test_linear_regression_on_cifar():
     assert np.mean((model.predict(test) > 0) == z) == pytest.approx(0.798, abs=1e-3)
 
 
+@pytest.mark.usefixtures("data_home")
 def test_the_preprocessing_in_a_pipeline_gives_the_original_pixels_their_own_information():
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline

@@ -4,6 +4,7 @@ import warnings
 
 import numba
 import pandas as pd
+import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
@@ -11,6 +12,7 @@ import seepage
 from seepage.datasets import adult_features, complete_adult, load_adult
 
 
+@pytest.mark.usefixtures("data_home")
 def test_preprocessing_in_threads_neither_warns_nor_changes_the_filters_of_warnings():
     raw = load_adult()
     X, y = complete_adult(raw.data, raw.target)

@@ -178,6 +178,35 @@ def _folded(model, X, y, scale, given):
     return whole @ theta.ravel(), whole @ noise @ whole.T
 
 
+@pytest.mark.parametrize("scaled", [True, False], ids=["levels scaled", "levels beside the scaler"])
+@pytest.mark.parametrize("name", ["ridge", "two outputs", "logistic", "softmax", "poisson"])
+def test_categories_and_labels_are_those_of_the_whole_procedure(name, scaled):
+    random = np.random.default_rng([scaled, 7])
+    frame = pd.DataFrame(_rows(random, columns=2), columns=["age", "dose"])
+    frame["ward"] = random.choice(["east", "north", "south", "west"], ROWS)
+    frame.loc[:3, "ward"] = ["east", "north", "south", "west"]
+    estimator, y, labels, known = _setting(random, name)
+    numbers = StandardScaler() if not scaled else "passthrough"
+    encoder = make_column_transformer(
+        (OneHotEncoder(drop="first"), ["ward"]), (numbers, ["age", "dose"]), sparse_threshold=0
+    )
+    model = make_pipeline(encoder, *[StandardScaler()] * scaled, estimator).fit(frame, y)
+    leak = seepage.measure(model, frame, y, noise_scale=0.3, public_label=name == "softmax")
+    levels = pd.get_dummies(frame["ward"], drop_first=True, dtype=float)
+    rows = np.hstack([levels.to_numpy(), frame[["age", "dose"]].to_numpy()])
+    columns = tuple(range(5)) if scaled else (3, 4)
+    procedure = Procedure(rows, labels, scaled=columns, noise=np.full((1, 1), 0.09), **known)
+    for person in (0, 1, 5):
+        expected = procedure.information(person, label=name != "softmax")
+        of_ward = np.linalg.eigvalsh(expected[:3, :3])[-1]
+        assert leak.attributes["ward"][person] == pytest.approx(np.sqrt(of_ward), rel=1e-8)
+        for i, attribute in enumerate(["age", "dose"]):
+            assert leak.attributes[attribute][person] == pytest.approx(np.sqrt(expected[3 + i, 3 + i]), rel=1e-8)
+        if name != "softmax":
+            of_label = np.linalg.eigvalsh(expected[5:, 5:])[-1]
+            assert leak.attributes["label"][person] == pytest.approx(np.sqrt(of_label), rel=1e-8)
+
+
 @pytest.mark.parametrize("covariance", [False, True], ids=["white", "covariance"])
 @pytest.mark.parametrize("name", ["ridge", "two outputs", "logistic", "softmax", "poisson"])
 @pytest.mark.parametrize("encoded", [True, False], ids=["category", "number"])

@@ -49,6 +49,7 @@ def test_replacing_a_record_never_moves_the_parameters_further_than_the_sensitiv
         assert np.linalg.norm(model.fit(other, labels).coef_ - base) <= sensitivity
 
 
+@pytest.mark.usefixtures("data_home")
 def test_guo_2022_section_7_on_mnist():
     train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
     X, y = train.data, train.target

@@ -33,6 +33,20 @@ def test_everybody_is_visited_once_in_a_stretch_at_a_step_drawn_uniformly():
     assert np.abs(counts - 300).max() < 6 * np.sqrt(300)
 
 
+def test_whoever_is_named_twice_is_visited_twice_and_still_at_steps_drawn_uniformly():
+    stretches, random = Stretches(10, 1), np.random.default_rng(0)
+    counts, seen = np.zeros(10), np.zeros(3)
+    for _ in range(3000):
+        visits = stretches.visits(0, np.array([0, 1, 2, 3, 4, 5, 6, 2]), 3, random)
+        found = [step for step, parts in visits.items() for rows in parts if 2 in rows]
+        assert all(len(np.unique(rows)) == len(rows) for parts in visits.values() for rows in parts)
+        counts[found] += 1
+        seen[len(found)] += 1
+    assert seen[0] == 0
+    assert seen[2] > 0.8 * 3000
+    assert np.abs(counts - counts.mean()).max() < 6 * np.sqrt(counts.mean())
+
+
 @pytest.mark.parametrize("name", coverage.SETTINGS)
 def test_estimates_are_unbiased_and_intervals_cover(name):
     """In a hundred repetitions; `python -m benchmarks coverage` takes a thousand."""

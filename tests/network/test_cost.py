@@ -8,6 +8,7 @@ from benchmarks.network import NETWORKS, compare
 BATCH = {"MNIST network": 8, "transformer, 2 layers": 4, "ResNet-18, group norm": 2, "LSTM": 4}
 
 
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
 @pytest.mark.parametrize(("name", "mode"), [(name, mode) for name in NETWORKS for mode in NETWORKS[name][3]])
 def test_the_weights_are_the_same_to_the_last_bit(name, mode):
     _, same = compare(name, mode, 1, 2, BATCH[name])

@@ -335,6 +335,53 @@ def test_virtual_steps(mode, clipping):
     run.check(CROSS_ENTROPY)
 
 
+def in_parts(run, epochs=1, enough=lambda: False):
+    """Train on batches in parts, and leave after the part with which there were enough."""
+    with BatchMemoryManager(data_loader=run.loader, max_physical_batch_size=3, optimizer=run.optimizer) as loader:
+        for _ in range(epochs):
+            for batch in loader:
+                Watched._ordinary(run, batch)
+                if enough():
+                    return
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_loaders_left_early_with_batches_in_parts(mode):
+    """A look at the first batch, or a loader left where a batch ends, is no part of any later step."""
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=3)
+    next(iter(run.loader))
+    in_parts(run)
+    for _ in range(2):
+        next(iter(run.loader))
+    in_parts(run, enough=lambda: run.accountant.steps == 3)
+    in_parts(run)
+    assert run.accountant.steps == 5
+    run.check(CROSS_ENTROPY)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+@pytest.mark.parametrize("drawn", [False, True])
+def test_parts_of_a_batch_that_enter_the_step_of_the_next_are_refused(drawn, mode):
+    """Left in the middle, Opacus keeps the sum; left with a part in hand, it takes the next part for that one."""
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, batch_size=12)
+    with BatchMemoryManager(data_loader=run.loader, max_physical_batch_size=3, optimizer=run.optimizer) as loader:
+        parts = iter(loader)
+        Watched._ordinary(run, next(parts))
+        if drawn:
+            next(parts)
+    with pytest.raises(seepage.UnsupportedError, match="leave its loader only where a batch ends"):
+        in_parts(run, epochs=2)
+
+
+def test_loaders_that_run_ahead_with_batches_in_parts():
+    run = Watched(Perceptron, DATA, LOSS, epochs=2)
+    for _ in range(2):
+        with BatchMemoryManager(data_loader=run.loader, max_physical_batch_size=3, optimizer=run.optimizer) as loader:
+            for batch in look_ahead(loader):
+                Watched._ordinary(run, batch)
+    run.check(CROSS_ENTROPY)
+
+
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_batches_that_are_often_empty(mode):
     run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2, batch_size=1)
@@ -456,6 +503,7 @@ def moved_tokens(model, values, record):
     return F.cross_entropy(model.c(torch.tanh(table + values[0] - table.detach()).mean(1)), record[1])
 
 
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
 @pytest.mark.parametrize("frozen", [False, True])
 def test_keyword_calls_and_embeddings(frozen):
     def forward(model, batch):
@@ -499,6 +547,7 @@ class Table(nn.Module):
         return self.c(torch.tanh(torch.cat([e(t[:, i]) for i, e in enumerate(self.e)] + [self.n(x)], 1)))
 
 
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
 def test_a_table_of_numbers_and_categories():
     run = Watched(Table, TensorDataset(TOKENS, X, Y), LOSS, epochs=2).train()
     assert run.accountant.information().sizes[0].sum() == 6 + 3 * 4

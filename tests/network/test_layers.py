@@ -12,12 +12,19 @@ from zoo import ZOO, build
 
 import seepage
 from seepage.network import layer_sensitivity
+from seepage.network._composites import Composites
 
 NORMS = {
-    "fro": lambda j: j.square().sum().sqrt() / len(j) ** 0.5,
-    "l1": lambda j: j.abs().sum() / len(j),
-    "max": lambda j: j.abs().max(),
+    "fro": lambda j, weights: j.square().sum().sqrt() / weights**0.5,
+    "l1": lambda j, weights: j.abs().sum() / weights,
+    "max": lambda j, weights: j.abs().max(),
 }
+
+
+def weights_of(model, layer):
+    """How many weights a layer has, biases not counted, as Mo and Borovykh print psi; all where it has vectors only."""
+    own = [p for name, p in model.named_parameters() if p.requires_grad and name.rpartition(".")[0] == layer]
+    return sum(p.numel() for p in own if p.ndim >= 2) or sum(p.numel() for p in own)
 
 
 def jacobians(model, x, y, wrt):
@@ -53,7 +60,8 @@ def test_sensitivity_is_that_of_the_explicit_jacobian(name, wrt):
         expected: dict[str, list[float]] = {}
         for example in examples:
             for layer, (gradient, jacobian) in example.items():
-                value = measure(jacobian) / (gradient.max() - gradient.min())
+                weights = weights_of(model, layer)
+                value = measure(jacobian, weights) / (gradient.max() - gradient.min())
                 expected.setdefault(layer, []).append(float(value))
         assert found["name"].tolist() == list(expected)
         np.testing.assert_allclose(found["sensitivity"], [np.mean(v) for v in expected.values()], rtol=1e-8, atol=1e-8)
@@ -169,3 +177,23 @@ def test_kinks_are_warned_of_only_where_the_input_moves():
     layer_sensitivity(model, nn.CrossEntropyLoss(), x, y)
     with pytest.warns(UserWarning, match="kinks"):
         layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, wrt="input")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 3, lambda x: 0.5 * x, lambda x: x / -1.7, lambda x: torch.mul(input=x, other=2),
+        lambda x: x.div(other=4), lambda x: x * x / (x + 9), lambda x: torch.div(x, 2, rounding_mode="floor") * x,
+        lambda x: torch.arange(5) * 2.5 * x,
+    ],
+)  # fmt: skip
+def test_products_with_numbers_and_their_derivatives_are_pytorch_s(function):
+    x = torch.linspace(-2, 2, 5, dtype=torch.float64, requires_grad=True)
+
+    def stood_in(x):
+        with Composites():
+            return function(x)
+
+    torch.testing.assert_close(stood_in(x), function(x))
+    assert torch.autograd.gradcheck(stood_in, x + 0.1, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(stood_in, x + 0.1)

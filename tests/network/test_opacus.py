@@ -1,5 +1,8 @@
 """Real training with Opacus, in every mode: untouched, and accounted for."""
 
+import copy
+import io
+
 import explicit
 import numpy as np
 import pytest
@@ -206,3 +209,64 @@ def test_the_renyi_bound_is_that_of_replacing_a_record():
     epsilon = 8 * seepage.network.replacement_divergence(0.25, 0.8)
     assert accountant.renyi_epsilon() == pytest.approx(epsilon, rel=1e-9)
     assert accountant.renyi_floor(value_range=2.0) == pytest.approx(1 / (np.exp(epsilon) - 1))
+
+
+def test_visits_come_before_the_batch_when_gradients_of_the_last_are_gone():
+    run = Run("hooks")
+    held, visit = [], run.accountant._probed
+
+    def noting(rows, batch):
+        held.append(any(getattr(p, "grad_sample", None) is not None for p in run.model.parameters()))
+        return visit(rows, batch)
+
+    run.accountant._probed = noting
+    run.train()
+    assert held
+    assert not any(held)
+
+
+def test_weights_that_change_before_the_step_are_visited_again():
+    def trained(elsewhere):
+        run = Run("hooks", sweeps=2, epochs=1, poisson_sampling=False, accountant={"batch_size": PEOPLE})
+        if elsewhere:
+            weights = run.weights
+            nn.utils.vector_to_parameters(3 * weights, run.model.parameters())
+            run.accountant._visit()
+            assert run.accountant._pending
+            nn.utils.vector_to_parameters(weights, run.model.parameters())
+        torch.manual_seed(3)
+        return run.train(1).accountant._visits.arrays()
+
+    plain, moved = trained(False), trained(True)
+    assert (plain["step"] == 0).any()
+    for name, values in plain.items():
+        np.testing.assert_array_equal(moved[name], values)
+
+
+def test_a_saved_or_copied_network_knows_nothing_of_visits():
+    run = Run("hooks").train(1)
+    file = io.BytesIO()
+    torch.save(run.model._forward_pre_hooks, file)
+    file.seek(0)
+    saved = torch.load(file, weights_only=False)
+    visited = run.accountant._visited_at
+    for hooks in (saved, copy.deepcopy(run.model)._forward_pre_hooks):
+        (hook,) = hooks.values()
+        hook(run.model, (IMAGES,))
+        assert run.accountant._visited_at == visited
+
+
+def test_only_a_network_that_is_being_trained_is_visited_early():
+    run = Run("hooks").train(1)
+    (hook,) = run.model._forward_pre_hooks.values()
+    visited = run.accountant._visited_at
+    with torch.no_grad():
+        hook(run.model, (IMAGES,))
+    hook(run.model.eval(), (IMAGES,))
+    run.model.train()
+    torch.func.vmap(lambda x: (hook(run.model, (x,)), x)[1])(IMAGES)
+    assert run.accountant._visited_at == visited
+    hook(run.model, (IMAGES,))
+    assert run.accountant._visited_at != visited
+    run.accountant.detach()
+    assert not run.model._forward_pre_hooks

@@ -150,6 +150,7 @@ def moved_bag(model, values, record):
     return F.cross_entropy(model.c(torch.tanh(values[0])), record[-1])
 
 
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_a_frozen_bag_of_embeddings(mode):
     run = Watched(Bag, TensorDataset(TOKENS, Y), LOSS, mode=mode).train()
@@ -313,3 +314,101 @@ def test_another_loss_than_training_s_is_refused_whatever_is_asked_for(settings)
     run = Watched(Perceptron, TensorDataset(X, target), LOSS, accountant=settings)
     with pytest.raises(seepage.InputError, match="not those of the loss"):
         run.train(stepping(lambda module, loss, b: F.cross_entropy(module(b[0]), b[1], label_smoothing=0.9).backward()))
+
+
+class Text(nn.Module):
+    def __init__(self, size, frozen):
+        super().__init__()
+        self.e, self.c = nn.Embedding(10, 4), nn.Linear(4, 3)
+        self.e.weight.data *= size
+        self.e.requires_grad_(not frozen)
+
+    def forward(self, tokens):
+        return self.c(torch.tanh(self.e(tokens)).mean(1))
+
+
+def token_distances(size, frozen):
+    """How far a gradient really moves with another token in the second place, over what the information says."""
+    torch.manual_seed(0)
+    model = Text(size, frozen).double()
+    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", seed=0)
+    accountant.watch(TensorDataset(TOKENS, Y), steps=2)
+    accountant.step(noise_multiplier=0.9, max_grad_norm=0.5, sample_rate=0.5)
+    others = TOKENS.clone()
+    others[:, 1] = (others[:, 1] + 1) % 10
+    between = (model.e(others) - model.e(TOKENS)).detach()
+    products = accountant._probe.products((TOKENS, Y), lambda name, held: between)
+    said = Mechanism("hard", 0.5, 0.9, None).information(products)[0]
+
+    def published(tokens, i):
+        return differences.clipped(differences.gradient(model, CROSS_ENTROPY, [tokens[i : i + 1]], [Y[i : i + 1]]), 0.5)
+
+    real = [float((published(others, i) - published(TOKENS, i)).norm()) / 0.45 for i in range(COUNT)]
+    return np.array(real) / np.sqrt(said), " ".join(accountant.leakage().assumptions)
+
+
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
+def test_another_token_moves_a_gradient_as_far_as_the_information_says_where_embeddings_are_frozen():
+    found, _ = token_distances(1e-3, frozen=True)
+    np.testing.assert_allclose(found, 1.0, rtol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
+def test_a_trained_embedding_shows_its_tokens_by_the_rows_that_move_and_the_result_says_so():
+    found, said = token_distances(1e-3, frozen=False)
+    assert found.min() > 10
+    assert "by which rows of it move: that is not in the numbers" in said
+
+
+@pytest.mark.parametrize("left_out", [1, 10, 30])
+def test_people_in_no_batch_are_known_to_have_given_nothing_away_and_all_else_is_answered(left_out, tmp_path):
+    torch.manual_seed(0)
+    x, y, people = torch.randn(40, 6), torch.randint(0, 3, (40,)), 40 - left_out
+    accountant = FisherAccountant(Perceptron(), LOSS, ids=range(40), label="public", seed=0)
+    accountant.watch(TensorDataset(x, y), steps=3)
+    for _ in range(3):
+        accountant.step(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=None, batch=range(people))
+    leak = accountant.leakage()
+    floors = np.asarray(leak.error_floor(), dtype=float)
+    assert np.isfinite(floors[:people]).all()
+    assert np.isinf(floors[people:]).all()
+    assert leak.examples["steps"].tolist() == [3.0] * people + [0.0] * left_out
+    assert str(leak.summary())
+    seepage.Report.of(leak, "internal").write_html(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 0
+
+
+def test_secret_batches_leave_nobody_without_information_however_few_were_drawn():
+    torch.manual_seed(0)
+    accountant = FisherAccountant(Perceptron().double(), LOSS, ids=range(COUNT), label="public", seed=0)
+    accountant.watch(DATA, steps=3)
+    for _ in range(3):
+        accountant.step(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.01)
+    leak = accountant.leakage()
+    assert (leak.examples["dfil"] > 0).all()
+    assert np.isfinite(np.asarray(leak.error_floor(), dtype=float)).all()
+
+
+def evaluating_layers(layers):
+    """Steps after the first with the network in evaluation mode, its layers in training mode or not."""
+
+    def step(run, batch):
+        if run.accountant.steps:
+            run.module.eval()
+            for layer in run.module._module:
+                layer.train(layers)
+        Watched._ordinary(run, batch)
+
+    return step
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_a_network_in_evaluation_mode_whose_layers_are_trained(mode):
+    run = Watched(Perceptron, DATA, LOSS, mode=mode, epochs=2).train(evaluating_layers(True))
+    assert run.accountant.steps == 2 * len(run.loader)
+    run.check(CROSS_ENTROPY)
+
+
+def test_opacus_refuses_layers_in_evaluation_mode():
+    with pytest.raises(IndexError, match="pop from empty list"):
+        Watched(Perceptron, DATA, LOSS).train(evaluating_layers(False))

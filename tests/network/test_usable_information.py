@@ -12,7 +12,7 @@ from zoo import build
 
 import seepage
 from seepage.display import LayerDisplay
-from seepage.network import Update, collect_gradients, layer_sensitivity, usable_information
+from seepage.network import Gradients, Update, collect_gradients, layer_sensitivity, usable_information
 
 
 def gaussian_information(distance, share=0.5):
@@ -71,11 +71,11 @@ def test_a_wide_layer_is_sketched_and_the_effect_reported():
     random = np.random.default_rng(0)
     has = np.repeat([0, 1], 150)
     rows = random.normal(size=(300, 20_000)) + 0.03 * has[:, None]
-    found = usable_information({"layer": rows}, has, width=256, seed=1)
+    found = usable_information({"layer": rows}, has, features="sketch", width=256, seed=1)
     assert found["width"][0] == 256
     # Squared lengths after a count sketch: variance 2 |x|^4 / width.
     assert found["distortion"][0] == pytest.approx(np.sqrt(2 / 256), rel=0.3)
-    again = usable_information({"layer": rows}, has, width=256, seed=1)
+    again = usable_information({"layer": rows}, has, features="sketch", width=256, seed=1)
     np.testing.assert_array_equal(found["usable_information"], again["usable_information"])
     whole = usable_information({"layer": rows[:, :50]}, has)
     assert (whole["width"][0], whole["distortion"][0]) == (50, 0.0)
@@ -193,3 +193,66 @@ def test_the_display_puts_layers_side_by_side():
         LayerDisplay.from_frames()
     with pytest.raises(seepage.InputError, match="same layers"):
         LayerDisplay.from_frames(sensitivity=sensitivity, attack=information.assign(name="x"))
+
+
+def written_out_maxima(layer_gradients):
+    """The features of Melis et al. (2019) of one batch, entry by entry: weights only, absolute, maxima, norm 1."""
+    found = []
+    for value in layer_gradients:
+        entries = value.abs().tolist()
+        if value.ndim == 4:
+            found += [max(entry for row in window for entry in row) for filters in entries for window in filters]
+        elif value.ndim == 2 and value.numel() > 5000:
+            found += [max(row[j] for row in entries) for j in range(value.shape[1])]
+        elif value.ndim == 2:
+            found += [entry for row in entries for entry in row]
+    length = sum(entry**2 for entry in found) ** 0.5
+    return [entry / length for entry in found]
+
+
+def test_features_are_the_maxima_that_the_attack_takes(tmp_path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(108, 50), nn.Tanh(), nn.Linear(50, 2))
+    x, y = torch.randn(6, 2, 8, 8), torch.randint(0, 2, (6,))
+    stored = collect_gradients(model, nn.CrossEntropyLoss(), [(x[:3], y[:3]), (x[3:], y[3:])], output=tmp_path / "g")
+    for row, some in enumerate((slice(0, 3), slice(3, 6))):
+        model.zero_grad()
+        nn.CrossEntropyLoss()(model(x[some]), y[some]).backward()
+        for name in stored.names:
+            expected = written_out_maxima([p.grad for p in model.get_submodule(name).parameters()])
+            found = stored.features(name, "maxima", width=4096, seed=0).values[row]
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+    # One number for each filter and channel, for each input of a large matrix, for each entry of a small one.
+    assert [stored.features(n, "maxima", width=4096, seed=0).values.shape[1] for n in stored.names] == [6, 108, 100]
+
+
+def test_entries_are_drawn_and_never_mixed():
+    rows = np.arange(60.0).reshape(2, 30)
+    stored = Gradients.of({"layer": rows})
+    some = stored.features("layer", "entries", width=7, seed=3).values
+    assert some.shape == (2, 7)
+    assert set(some[0]) <= set(rows[0])
+    np.testing.assert_array_equal(some[1] - some[0], 30.0)
+    # Rows without a shape are taken as they are.
+    np.testing.assert_array_equal(stored.features("layer", "maxima", width=30, seed=0).values, rows)
+
+
+def test_a_sketch_hides_from_trees_what_one_entry_says():
+    random = np.random.default_rng(0)
+    has = np.arange(300) % 2
+    rows = random.normal(size=(300, 6000))
+    rows[:, 17] += 4 * has
+    bits = {
+        kind: usable_information({"layer": rows}, has, family="forest", features=kind, width=width, folds=3)[
+            "usable_information"
+        ][0]
+        for kind, width in (("entries", 6000), ("sketch", 512))
+    }
+    assert bits["entries"] > bits["sketch"] + 0.02
+
+
+def test_features_that_nobody_knows_are_refused():
+    with pytest.raises(seepage.InputError, match="features must be"):
+        usable_information({"layer": np.zeros((4, 2))}, [0, 1, 0, 1], features="mean", folds=2)
+    with pytest.raises(seepage.InputError, match="width must be"):
+        seepage.attacks.PropertyInference(width=0)

@@ -133,6 +133,7 @@ class _Estimated:
         self.assurance, self.assumptions = assurance, (Assumption("estimate", "It was estimated."),)
         self.people, self.units = information.people, information.units
         self.private_values, self.stays = information.private_values, False
+        self.without_slope = frozenset()
         self.count, self.attribute_names = information.count, information.attribute_names
         self.categorical, self.attributes, self.noise = information.categorical, information.attributes, None
         self.units = information.units

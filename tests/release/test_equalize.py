@@ -37,7 +37,7 @@ def test_it_is_an_estimator_of_scikit_learn(estimator, check):
 
 
 @pytest.fixture(scope="module")
-def digits():
+def digits(data_home):
     train, test = load_mnist(digits=(0, 1)), load_mnist(digits=(0, 1), subset="test")
     return *unit_ball_components(train.data, test.data), train.target, test.target
 
@@ -61,6 +61,7 @@ def test_logistic_regression_on_mnist_becomes_equal(digits):
     assert model.n_iter_ <= 15
 
 
+@pytest.mark.usefixtures("data_home")
 def test_linear_regression_on_cifar_becomes_equal():
     cars, others = load_cifar10(), load_cifar10(subset="test")
     (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
@@ -73,7 +74,7 @@ def test_linear_regression_on_cifar_becomes_equal():
 
 
 @pytest.fixture(scope="module")
-def warfarin():
+def warfarin(data_home):
     patients = load_iwpc()
     return patients.data, patients.target
 

@@ -228,3 +228,26 @@ def test_a_hard_frontier_is_refused_with_its_reason(what):
     data = {"model": RIDGE, "X": TRAIN, "y": TRAIN_Y, "X_test": TEST, "y_test": TEST_Y, "noise_scales": SCALES}
     with pytest.raises(seepage.SeepageError, match=message):
         frontier(**{**data, **arguments})
+
+
+def test_shapes_are_compared_at_the_same_floors():
+    found = frontier(RIDGE, *DATA, noise_scales=[0.05, 0.2], shapes=["isotropic", "hessian", "best"], draws=20)
+    table = found.frame
+    assert table["shape"].tolist() == ["isotropic", "hessian", "best"] * 2
+    for _, rows in table.groupby("error_floor"):
+        assert len(rows) == 3
+        by_shape = rows.set_index("shape")
+        assert by_shape["score"]["best"] > by_shape["score"]["hessian"] > by_shape["score"]["isotropic"]
+    # The floor of a shape is that of a measurement with its noise, what the shape tells counted.
+    train, labels = DATA[0], DATA[1]
+    leak = seepage.measure(RIDGE, train, labels, noise_scale=1.0)
+    floor = float(table["error_floor"].iloc[0])
+    noise = seepage.calibrate(leak, eta=1 / floor, shape="hessian", exact=True)
+    assert noise.shape.scale == pytest.approx(table["noise_scale"].iloc[1], rel=1e-9)
+    again = seepage.measure(RIDGE, train, labels, noise_scale=noise)
+    assert 1 / again.examples["eta"].max() == pytest.approx(floor, rel=1e-6)
+    assert [line.get_label() for line in found.plot().ax_.get_lines() if "_" not in line.get_label()] == [
+        "isotropic",
+        "hessian",
+        "best",
+    ]

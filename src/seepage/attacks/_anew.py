@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import (
+    ElasticNet,
     GammaRegressor,
     LinearRegression,
     LogisticRegression,
@@ -81,7 +82,7 @@ class Anew:
         kept = np.arange(len(self.labels)) != person
         weights = None if self.weights is None else self.weights[kept]
         estimator = self.estimator
-        if isinstance(estimator, PoissonRegressor | GammaRegressor | TweedieRegressor):
+        if isinstance(estimator, PoissonRegressor | GammaRegressor | TweedieRegressor | ElasticNet):
             # Their objective is a mean over the weights.
             left = kept.mean() if self.weights is None or weights is None else weights.sum() / self.weights.sum()
             estimator = clone(estimator).set_params(alpha=estimator.alpha / left)
@@ -106,9 +107,12 @@ def _precise(estimator: BaseEstimator) -> BaseEstimator:
     """Return an estimator that minimizes the same, by a solver that comes to the last digits."""
     exact = clone(estimator)
     if isinstance(exact, LogisticRegression):
-        # Only liblinear penalizes the intercept.
-        solver = "liblinear" if exact.solver == "liblinear" else "newton-cholesky"
+        # Only liblinear penalizes the intercept, and only it and saga know an L1 penalty.
+        smooth = exact.solver not in ("liblinear", "saga") or not exact.l1_ratio
+        solver = "newton-cholesky" if smooth and exact.solver != "liblinear" else exact.solver
         return exact.set_params(solver=solver, tol=1e-13, max_iter=10_000, warm_start=False)
+    if isinstance(exact, ElasticNet):
+        return exact.set_params(tol=1e-13, max_iter=1_000_000, selection="cyclic", warm_start=False)
     if isinstance(exact, PoissonRegressor | GammaRegressor | TweedieRegressor):
         return exact.set_params(solver="newton-cholesky", tol=1e-13, max_iter=10_000, warm_start=False)
     if isinstance(exact, Ridge | RidgeClassifier):

@@ -8,7 +8,12 @@ from scipy.optimize import linear_sum_assignment
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array, Frame, default_library, frame
-from seepage.attacks._similarity import mean_squared_error, peak_signal_to_noise, structural_similarity
+from seepage.attacks._similarity import (
+    haar_similarity,
+    mean_squared_error,
+    peak_signal_to_noise,
+    structural_similarity,
+)
 from seepage.engines.storage import Progress
 
 if TYPE_CHECKING:
@@ -26,8 +31,8 @@ class Inversion:
     guesses : array
         The reconstructed inputs, of the shape of the true ones and in their order.
     frame : data frame
-        One row an input: `mse`, `psnr` in decibels, `ssim` (images only; 1 for the same image), and `similarity`, the
-        cosine between what was sent and what the guess would have sent.
+        One row an input: `mse`, `psnr` in decibels, `ssim` and `haarpsi` (images only; 1 for the same image), and
+        `similarity`, the cosine between what was sent and what the guess would have sent.
     """
 
     guesses: Array
@@ -202,6 +207,7 @@ class GradientInversion:
             "mse": [mean_squared_error(a, b) for a, b in pairs],
             "psnr": [peak_signal_to_noise(a, b, reach) for a, b in pairs],
             "ssim": [structural_similarity(a, b, reach) if a.ndim == 3 else float("nan") for a, b in pairs],
+            "haarpsi": [haar_similarity(a, b, reach) if a.ndim == 3 else float("nan") for a, b in pairs],
             "similarity": similarities,
         }
         return frame(columns, default_library())

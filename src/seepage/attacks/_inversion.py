@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array, Column, Frame, comparable
-from seepage.attacks._release import attackable, check_fitted, chunks, noise_scale, observed
+from seepage.attacks._release import attackable, check_fitted, chunks, drawn_noise, from_noise_units, observed
 from seepage.engines.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.objective import Logistic, Squared
@@ -75,7 +75,7 @@ class AttributeInversion:
         leak : Leakage
             The measurement of the model under attack.
         """
-        information = attackable(leak)
+        information = attackable(leak, shaped=True)
         if self.attribute not in information.attribute_names:
             raise InputError(
                 f"There is no private attribute {self.attribute!r}. There are {list(information.attribute_names)}."
@@ -84,6 +84,12 @@ class AttributeInversion:
         self._name = None if self._label else self.attribute
         column = information.rows.column(self._name)
         self.nominal_ = self.attribute in information.categorical or self.candidates is not None
+        if not self.nominal_ and information.geometry.minimizer.active is not None:
+            raise UnansweredError(
+                f"Refits with other values of {self.attribute!r} have kinks, because of the L1 penalty, and this "
+                "attack on a number draws a smooth curve through a few of them. Name the values in question: "
+                f"AttributeInversion({self.attribute!r}, candidates=[...])."
+            )
         if self.candidates is not None:
             self.values_ = comparable(list(self.candidates), column)
         elif self.nominal_:
@@ -111,7 +117,7 @@ class AttributeInversion:
 
     def _refits(self) -> Array:
         """Return where the minimizer is for each person and candidate, relative to the true one, in noise units."""
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         size = information.geometry.hessian_inverse.shape[0]
         moves = np.empty((information.count, len(self.values_), size))
         with Progress(self.progress).of("refitting", moves.shape[0] * moves.shape[1], called="records") as watch:
@@ -138,7 +144,7 @@ class AttributeInversion:
             What was published.
         """
         check_fitted(self)
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         theta = observed(information, publication)
         move = theta - information.geometry.parameters.T.reshape(1, -1)
         shared = np.broadcast_to(move, (information.count, 1, move.shape[1]))
@@ -174,12 +180,11 @@ class AttributeInversion:
 
     def draws(self, *, trials: int, seed: int):  # type: ignore[no-untyped-def]
         """Yield slices of people with their guesses (people, trials) and the noise (people, trials, parameters)."""
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         random = np.random.default_rng(seed)
-        scale, size = noise_scale(information), information.geometry.hessian_inverse.shape[0]
         with Progress(self.progress).of("attacking", information.count, called="people") as watch:
             for at in self._people(trials):
-                noise = scale * random.standard_normal((at.stop - at.start, trials, size))
+                noise = drawn_noise(information, random, (at.stop - at.start, trials))
                 yield at, self._guess(noise, at), noise
                 watch(at.stop - at.start)
 
@@ -192,18 +197,18 @@ class AttributeInversion:
         value = np.asarray(self.truth_[at], dtype=np.float64)
         place = (value + step[at] - self._middle) / self._half
         moved = np.einsum("nd,ndp->np", chebyshev.chebvander(place, _NODES - 1), self._curve[at])
-        scale = noise_scale(attackable(self.leak_))
-        return np.asarray(self._guess(noise + scale * moved[:, None, :], at))
+        back = from_noise_units(attackable(self.leak_, shaped=True), moved)
+        return np.asarray(self._guess(noise + back[:, None, :], at))
 
     def _people(self, trials: int) -> Iterator[slice]:
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         return chunks(information.count, trials * (information.geometry.hessian_inverse.shape[0] + len(self.values_)))
 
     def _guess(self, noise: Array, at: slice) -> Column:
         """Return guesses for releases that are off the exact minimizer by `noise`, shape (people, trials)."""
         if self.kind == "black-box":
             return self._by_prediction(noise, at)
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         seen = information.geometry.in_noise_units(noise)
         moves = self._moves[at]
         # |seen - move|^2 without the term that all candidates share.
@@ -227,7 +232,7 @@ class AttributeInversion:
 
     def _by_prediction(self, noise: Array, at: slice) -> Column:
         """Return the candidate under which the label is likeliest, given the published model's prediction."""
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         geometry = information.geometry
         if not isinstance(geometry.loss, Squared | Logistic):
             raise InputError("The black-box attack is written for squared and logistic loss with one output.")
@@ -241,7 +246,7 @@ class AttributeInversion:
         return np.asarray(self.values_[score.argmax(axis=2)])
 
     def _surprise(self, batch: Batch, margins: Array) -> Array:
-        information = attackable(self.leak_)
+        information = attackable(self.leak_, shaped=True)
         loss, y = information.geometry.loss, batch.labels
         assert isinstance(loss, Squared | Logistic)
         each = loss.loss(margins, y)
@@ -249,7 +254,7 @@ class AttributeInversion:
 
     def _residual_variance(self) -> float:
         if not hasattr(self, "_variance"):
-            information = attackable(self.leak_)
+            information = attackable(self.leak_, shaped=True)
             squares = 0.0
             for span in information.rows.spans():
                 batch = information.rows.read(span)

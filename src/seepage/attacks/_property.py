@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from seepage._errors import InputError
 from seepage._families import Classifier, Family, checked_property, family_of, fit, held_out, probabilities
-from seepage._gradients import Gradients
+from seepage._gradients import Features, Gradients, check_features
 from seepage._tables import Array, Column, Frame, Listed, default_library, frame
 
 ALL = "all layers"
@@ -29,13 +29,18 @@ class PropertyInference:
     family : {"forest", "logistic", "network"} or classifier, default="forest"
         The classifier: a random forest as in the paper, logistic regression, a network with one hidden layer, or any
         of scikit-learn with ``predict_proba``.
+    features : {"maxima", "entries", "sketch"}, default="maxima"
+        What the classifier is shown of a layer. Maxima are those of the paper: absolute values of the weights'
+        gradients, the largest of each convolution's window, the largest of each input of a matrix with more than 5,000
+        entries, scaled to norm 1 batch by batch. Entries are as they are. A sketch adds entries up with random signs,
+        and hides from trees what a layer says. Arrays with a single row of numbers a batch are taken as they are.
     folds : int, default=5
         Parts of the attacker's own batches in `evaluate`, each guessed from the others.
     width : int, default=4096
-        Layers with more parameters are reduced to so many numbers by a random sketch. A narrow one is fast, and holds
-        the attack on wide layers back.
+        Of layers that would show more numbers so many are drawn, or sketched: fewer are faster, and hold the attack
+        back.
     seed : int, default=0
-        Of the sketch, the folds and the classifier.
+        Of what is drawn, the folds and the classifier.
 
     Examples
     --------
@@ -51,6 +56,7 @@ class PropertyInference:
     """
 
     family: Family = "forest"
+    features: Features = "maxima"
     folds: int = 5
     width: int = 4096
     seed: int = 0
@@ -60,8 +66,9 @@ class PropertyInference:
 
     def __post_init__(self) -> None:
         family_of(self.family, self.seed)
-        if self.folds < 2 or self.width < 1:
-            raise InputError(f"folds must be at least 2 and width at least 1, not {self.folds!r} and {self.width!r}.")
+        if self.folds < 2:
+            raise InputError(f"folds must be at least 2, not {self.folds!r}.")
+        check_features(self.features, self.width)
 
     def fit(self, gradients: object, property: Listed) -> Self:  # noqa: A002
         """Learn from batches whose property is known.
@@ -134,7 +141,9 @@ class PropertyInference:
         return frame(dict(zip(("name", "parameters", "auc", "low", "high"), columns, strict=True)), default_library())
 
     def _read(self, stored: Gradients) -> dict[str, Array]:
-        layers = {name: stored.sketch(name, self.width, self.seed).values for name in stored.names}
+        layers = {
+            name: stored.features(name, self.features, width=self.width, seed=self.seed).values for name in stored.names
+        }
         return {**layers, ALL: np.concatenate(list(layers.values()), axis=1)}
 
     def _guess(self, rows: Array, layer: str) -> Array:

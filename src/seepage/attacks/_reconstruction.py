@@ -60,6 +60,11 @@ class Reconstruction:
         information = attackable(leak)
         if not isinstance(information.geometry.loss, Squared | Logistic):
             raise UnansweredError("Reconstruction is written for squared and logistic loss with one output.")
+        if information.geometry.minimizer.active is not None:
+            raise UnansweredError(
+                "Reconstruction solves the gradient for a record, and with an L1 penalty that is known on the active "
+                "set alone. AttributeInversion and MembershipScore attack such a model."
+            )
         check_still(information)
         self.rows_ = checked_people(self.people, information.count)
         parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in self.rows_]

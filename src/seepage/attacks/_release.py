@@ -13,12 +13,20 @@ from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 
 
-def attackable(leak: Leakage) -> LinearInformation:
-    """Return the information behind a measurement, if it is one that these attacks know how to use."""
+def attackable(leak: Leakage, *, shaped: bool = False) -> LinearInformation:
+    """Return the information behind a measurement, if it is one that these attacks know how to use.
+
+    Parameters
+    ----------
+    leak : Leakage
+        What is under attack.
+    shaped : bool, default=False
+        Whether the attack knows noise of any shape, on a model with one output.
+    """
     information = leak.information
     if not isinstance(information, LinearInformation):
         raise UnansweredError("These attacks need the measurement of one linear model (seepage.measure).")
-    if information.noise.scale is None:
+    if information.noise.scale is None and not (shaped and information.geometry.outputs == 1):
         raise UnansweredError("These attacks are written for independent noise of one scale.")
     if information.owners is not None or information.rows.missing:
         raise UnansweredError(
@@ -51,6 +59,20 @@ def noise_scale(information: LinearInformation) -> float:
     """Return the scale of the release's noise."""
     assert information.noise.scale is not None
     return information.noise.scale
+
+
+def drawn_noise(information: LinearInformation, random: np.random.Generator, count: tuple[int, ...]) -> Array:
+    """Return noise of the release on all parameters, shape (*count, parameters), from a seed: nothing is published."""
+    size = information.geometry.hessian_inverse.shape[0]
+    return from_noise_units(information, random.standard_normal((*count, size)))
+
+
+def from_noise_units(information: LinearInformation, moves: Array) -> Array:
+    """Return moves of the parameters that are given in units of the noise."""
+    whitening = information.geometry.whitening
+    if isinstance(whitening, float):
+        return np.asarray(noise_scale(information) * moves)
+    return np.asarray(moves @ np.linalg.inv(whitening).T)
 
 
 def observed(information: LinearInformation, publication: object) -> Array:

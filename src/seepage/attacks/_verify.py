@@ -138,7 +138,7 @@ def verify(
 
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
     """Hold the guesses of a number against 1/eta."""
-    information = attackable(attack.leak_)
+    information = attackable(attack.leak_, shaped=True)
     eta = information.attributes()[attack.attribute]
     step = attack.step(eta)
     parts = []

@@ -2,7 +2,7 @@
 
 import sys
 
-from seepage.cli.commands._endings import Ending, keep_interrupts, leave
+from seepage.cli.commands._endings import Ending, interrupts, keep_interrupts, leave
 
 
 def main() -> None:
@@ -18,7 +18,8 @@ def main() -> None:
 def _run() -> int:
     try:
         from seepage.cli._app import run
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        interrupts.heed()
         if (error.name or "").partition(".")[0] in ("rich", "typer"):
             needs = 'The command line needs typer and rich. Install them with: pip install "seepage[cli]"'
             print(needs, file=sys.stderr)

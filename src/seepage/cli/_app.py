@@ -15,9 +15,10 @@ from seepage._version import __version__
 from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._certify import certify
 from seepage.cli.commands._check import check
-from seepage.cli.commands._endings import WORDS, Ending, ending_of
+from seepage.cli.commands._endings import WORDS, Ending, ending_of, interrupts
 from seepage.cli.commands._explain import explain
 from seepage.cli.commands._key import key
+from seepage.cli.commands._ledger import ledger
 from seepage.cli.commands._measure import measure
 from seepage.cli.commands._options import ARGUMENTS
 from seepage.cli.commands._plan import plan
@@ -58,6 +59,7 @@ app.command(rich_help_panel=_DECIDE)(calibrate)
 app.command(rich_help_panel=_DECIDE)(check)
 app.command(rich_help_panel=_DECIDE)(publish)
 app.add_typer(key, name="key", rich_help_panel=_DECIDE)
+app.add_typer(ledger, name="ledger", rich_help_panel=_DECIDE)
 app.command(rich_help_panel=_UNDERSTAND)(certify)
 app.command(rich_help_panel=_UNDERSTAND)(show)
 app.command(rich_help_panel=_UNDERSTAND)(explain)
@@ -96,8 +98,10 @@ def run() -> int:
     try:
         app(prog_name="seepage")
     except SystemExit as end:
+        interrupts.heed()
         return ending_of(end)
     except Exception as reason:
+        interrupts.heed()
         if os.environ.get("SEEPAGE_DEBUG"):
             traceback.print_exc()
         return _refused(reason)

@@ -11,8 +11,9 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -21,6 +22,8 @@ from seepage._errors import DatasetError
 
 VARIABLE = "SEEPAGE_DATA"
 _CHUNK = 2**20
+# Answers of HTTP: a part of the file, as asked; and that nothing is behind where it was asked to start.
+_PARTIAL, _NOTHING_THERE = 206, 416
 _PATIENCE = 60.0
 """Seconds without an answer after which the next address is tried."""
 
@@ -59,8 +62,17 @@ def get_data_home(data_home: Folder | None = None) -> Path:
     return Path("~/seepage_data" if data_home is None else data_home).expanduser()
 
 
-def fetch(source: Source, data_home: Folder | None, download: bool) -> Path:
-    """Return the path of a file, downloading it if it is nowhere and may be."""
+def is_here(source: Source, data_home: Folder | None) -> bool:
+    """Return whether a file is in one of the folders that are looked into."""
+    return any((folder / source.name).is_file() for folder in _folders(data_home))
+
+
+def fetch(source: Source, data_home: Folder | None, download: bool, *, resume: bool = False) -> Path:
+    """Return the path of a file, downloading it if it is nowhere and may be.
+
+    With `resume`, what has arrived of a download that breaks off stays beside the file, under another name, and the
+    next one goes on there.
+    """
     looked = _folders(data_home)
     for folder in looked:
         if (folder / source.name).is_file():
@@ -69,13 +81,15 @@ def fetch(source: Source, data_home: Folder | None, download: bool) -> Path:
         raise DatasetError(_not_found(source, looked, download))
     path = get_data_home(data_home) / source.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary(path) as received, _temporary(path) as finished:
+    part = path.with_name(f".{path.name}.part")
+    with nullcontext(part) if resume else _temporary(path) as received, _temporary(path) as finished:
         _download(source, received)
         if source.convert is None:
             received.replace(path)
         else:
             source.convert(received, finished)
             finished.replace(path)
+            received.unlink(missing_ok=True)
     return path
 
 
@@ -126,13 +140,18 @@ def _download(source: Source, path: Path) -> None:
     failures = []
     for url in source.urls:
         try:
-            _receive(url, path)
-            found = _digest(path, source.compressed)
+            goes_on = path.exists() and path.stat().st_size > 0
+            found = _received(url, path, source.compressed)
+            if goes_on and found != source.sha256:
+                # What it went on from was of something else.
+                path.unlink()
+                found = _received(url, path, source.compressed)
         except (OSError, EOFError, HTTPException, urllib.error.URLError) as error:
             failures.append(f"{url}: {error}")
             continue
         if found == source.sha256:
             return
+        path.unlink()
         failures.append(f"{url}: the checksum is {found}, not {source.sha256}; it was not kept")
     raise DatasetError(
         f"{source.name} could not be downloaded. Get it yourself and let the variable {VARIABLE} name its folder.\n"
@@ -140,12 +159,35 @@ def _download(source: Source, path: Path) -> None:
     )
 
 
+def _received(url: str, path: Path, compressed: bool) -> str:
+    """Download a file and return its checksum; what cannot be read as a whole has none."""
+    _receive(url, path)
+    try:
+        return _digest(path, compressed)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return "that of a damaged file"
+
+
 def _receive(url: str, path: Path) -> None:
-    with urllib.request.urlopen(url, timeout=_PATIENCE) as answer, path.open("wb") as file:
+    """Download a file, going on behind what is there already if the server can."""
+    start = path.stat().st_size if path.exists() else 0
+    asked = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
+    try:
+        answer = urllib.request.urlopen(asked, timeout=_PATIENCE)
+    except urllib.error.HTTPError as error:
+        if not start or error.code != _NOTHING_THERE:
+            raise
+        # All of it, or more, is here already: the checksum says which.
+        return
+    with answer, path.open("ab") as file:
+        if answer.status != _PARTIAL:
+            start = 0
+            file.truncate(0)
         expected = answer.headers.get("Content-Length")
         while chunk := answer.read(_CHUNK):
             file.write(chunk)
-        size = file.tell()
+            file.flush()
+        size = path.stat().st_size - start
     if expected is not None and size != int(expected):
         raise OSError(f"only {size} of {expected} bytes arrived")
 

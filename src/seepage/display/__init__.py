@@ -1,7 +1,8 @@
-"""Pictures for a paper or a page: one file a picture."""
+"""Pictures for a paper or a page: one file per picture."""
 
 from seepage.display._attack import AttackDisplay as AttackDisplay
 from seepage.display._attribute import AttributeDisplay as AttributeDisplay
+from seepage.display._balance import BalanceDisplay as BalanceDisplay
 from seepage.display._display import Display as Display
 from seepage.display._distribution import DistributionDisplay as DistributionDisplay
 from seepage.display._equalized import EqualizedDisplay as EqualizedDisplay

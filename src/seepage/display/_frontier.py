@@ -16,7 +16,7 @@ _SYMBOLS = {"r2": "R²", "d2": "D²"}
 
 @dataclass(eq=False)
 class FrontierDisplay(Display):
-    """Score against floor, one line for each penalty, with the interval of a single draw as a band.
+    """Score against floor, one line for each penalty or shape of noise, with the interval of a single draw as a band.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class FrontierDisplay(Display):
     'R² on test data'
     """
 
-    curves: dict[float, dict[str, Array]]
+    curves: dict[float | str, dict[str, Array]]
     attribute: str | None
     metric: str
     quantile: float
@@ -45,7 +45,7 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         frame : data frame
-            One row for each penalty and noise scale.
+            One row for each penalty and noise scale, and shape if it has a column of them.
         attribute : str or None
             What the floor is about; None for any direction.
         metric : str
@@ -70,7 +70,8 @@ class FrontierDisplay(Display):
         quantity = "error_floor" if "error_floor" in next(iter(self.curves.values())) else "success_rate"
         for (penalty, at), color, marker in zip(self.curves.items(), colors, _MARKERS * len(self.curves), strict=False):
             score, low, high, exact = (sign * at[name] for name in ("score", "score_low", "score_high", "exact_score"))
-            name = f"penalty {_drawing.short(penalty, 2)}" if several else "mean of draws"
+            name = penalty if isinstance(penalty, str) else f"penalty {_drawing.short(penalty, 2)}"
+            name = name if several else "mean of draws"
             ax.fill_between(at[quantity], low, high, color=color, alpha=0.15, linewidth=0)
             ax.axhline(exact[0], color=color, linewidth=0.9, linestyle=_DOTS, zorder=1)
             ax.plot(at[quantity], score, color=color, marker=marker, markersize=4, linewidth=1.2, label=name)
@@ -110,15 +111,24 @@ class FrontierDisplay(Display):
         ax.legend(handles=handles)
 
 
-def _curves(frame: Frame) -> dict[float, dict[str, Array]]:
-    """Return the columns of each penalty, in the order of the noise."""
+def _curves(frame: Frame) -> dict[float | str, dict[str, Array]]:
+    """Return the columns of each penalty, or shape, in the order of the noise."""
     table = nw.from_native(frame, eager_only=True)
-    columns = {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.columns}
+    numbers = [name for name in table.columns if name != "shape"]
+    columns = {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in numbers}
+    keys: list[float | str] = columns["penalty"].tolist()
+    if "shape" in table.columns:
+        shapes, several = table["shape"].to_list(), len(set(keys)) > 1
+        if several:
+            shapes = [
+                f"{one}, penalty {_drawing.short(key, 2)}" for one, key in zip(shapes, columns["penalty"], strict=True)
+            ]
+        keys = shapes
     found = {}
-    for penalty in dict.fromkeys(columns["penalty"].tolist()):
-        rows = np.flatnonzero(columns["penalty"] == penalty)
+    for key in dict.fromkeys(keys):
+        rows = np.array([i for i, each in enumerate(keys) if each == key])
         rows = rows[np.argsort(columns["noise_scale"][rows])]
-        found[penalty] = {name: column[rows] for name, column in columns.items()}
+        found[key] = {name: column[rows] for name, column in columns.items()}
     return found
 
 

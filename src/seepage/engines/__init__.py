@@ -4,4 +4,5 @@ from seepage.engines._engine import Engine as Engine
 from seepage.engines._job import Job as Job
 from seepage.engines._local import Local as Local
 from seepage.engines._ray import Ray as Ray
+from seepage.engines._snapshot import Snapshot as Snapshot
 from seepage.engines._spark import Spark as Spark

@@ -20,8 +20,8 @@ class Job:
     engine : Engine, optional
         Who reads the rows: one of `seepage.engines`. This process for data in memory, `Local()` for files by default.
     output : path, optional
-        For files, a new folder for the per-person results, one file for each unit of work. Without it only summaries
-        can be asked for.
+        For files, a new folder for the per-person results, one file for each unit of work, and not among the rows.
+        Without it only summaries can be asked for.
     resume : bool, default=False
         Whether to continue the unfinished job in `output`.
     filesystem : pyarrow.fs.FileSystem, optional
@@ -33,7 +33,7 @@ class Job:
     --------
     >>> import seepage
     >>> seepage.Job(engine=seepage.engines.Local(workers=2), output="leakage")
-    Job(engine=Local(workers=2, retries=3), output='leakage')
+    Job(engine=Local(workers=2, retries=3, stall=60.0), output='leakage')
     """
 
     engine: Engine | None = None

@@ -3,20 +3,24 @@
 import multiprocessing
 import os
 import signal
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
 from seepage._errors import EngineError, InputError
 from seepage.engines._engine import Engine, Guarded, Result, Unit, accepted, packed
+from seepage.engines._stall import say
 from seepage.engines._worker import Worker
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
 
+# How often workers are looked at until they are said to hang.
+_LOOKS = 8
 # Forking from a clean server is quick and copies no thread of the caller's.
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 
@@ -43,9 +47,12 @@ class Local(Engine):
     Parameters
     ----------
     workers : int, optional
-        How many processes; one a core by default.
+        How many processes; one per core by default.
     retries : int, default=3
         How many times in a row workers may die without finishing a unit.
+    stall : float, default=60.0
+        After how many seconds in which nothing was finished it is said who is waited for. A worker that does not even
+        use its processor then hangs, most often on a file, and its unit is given to another one as well.
 
     Examples
     --------
@@ -56,10 +63,13 @@ class Local(Engine):
 
     workers: int = _cores()
     retries: int = 3
+    stall: float = 60.0
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise InputError(f"workers must be at least 1, not {self.workers!r}.")
+        if not self.stall > 0:
+            raise InputError(f"stall must be a time in seconds, not {self.stall!r}.")
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
         context: ForkServerContext | SpawnContext
@@ -68,41 +78,35 @@ class Local(Engine):
             context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
             _start_server()
         work = packed(Guarded(function))
-        waiting = deque(range(len(units)))
-        busy: dict[object, Worker] = {}
-        idle: list[Worker] = []
-        lost = 0
+        crew = _Crew(lambda: Worker.start(context, work), units, deque(range(len(units))))
+        lost, moved = 0, time.monotonic()
         try:
-            while waiting or busy:
-                while waiting and len(busy) < self.workers:
-                    worker = Worker.start(context, work)
-                    busy[worker.pipe] = worker
-                    worker.give(waiting.popleft(), units)
-                for pipe in wait([worker.pipe for worker in busy.values()]):
-                    worker = busy[pipe]
+            while crew.waiting or crew.busy:
+                while crew.waiting and len(crew.busy) < self.workers:
+                    crew.hire(crew.waiting.popleft())
+                ready = wait([worker.pipe for worker in crew.busy.values()], self.stall / _LOOKS)
+                crew.look(self.stall, self.retries)
+                if time.monotonic() - moved > self.stall:
+                    crew.tell(self.stall)
+                    moved = time.monotonic()
+                for pipe in ready:
+                    moved = time.monotonic()
+                    worker = crew.busy[pipe]
                     try:
                         result = worker.pipe.recv()
                     except (EOFError, OSError):
                         # It died, perhaps in the middle of a word; only its own pipe is spoiled.
-                        del busy[pipe]
-                        worker.stop()
-                        waiting.appendleft(worker.unit)
                         lost += 1
-                        self._check(lost, len(waiting), units[worker.unit])
+                        crew.bury(worker)
+                        self._check(lost, len(crew.waiting), units[worker.unit])
                         continue
-                    done, lost = worker.unit, 0
-                    if waiting:
-                        worker.give(waiting.popleft(), units)
-                    else:
-                        del busy[pipe]
-                        worker.dismiss()
-                        idle.append(worker)
+                    lost = 0
+                    done = worker.unit
+                    crew.finish(worker)
                     yield done, accepted(result)
+                    break
         finally:
-            for worker in idle:
-                worker.leave()
-            for worker in busy.values():
-                worker.stop()
+            crew.dismiss()
 
     def _check(self, lost: int, left: int, unit: object) -> None:
         if lost > self.retries:
@@ -112,3 +116,70 @@ class Local(Engine):
                 "or smaller row groups. If a class of the model is defined in your script, move it to a module, or "
                 'measure under `if __name__ == "__main__":`: workers import the script to find it.'
             )
+
+
+@dataclass(eq=False)
+class _Crew:
+    """The workers of one pass, and what each of them does."""
+
+    start: Callable[[], Worker]
+    units: Sequence[object]
+    waiting: deque[int]
+    busy: dict[object, Worker] = field(default_factory=dict)
+    idle: list[Worker] = field(default_factory=list)
+
+    def hire(self, unit: int) -> None:
+        """Give a unit to a new worker."""
+        worker = self.start()
+        self.busy[worker.pipe] = worker
+        worker.give(unit, self.units)
+
+    def finish(self, worker: Worker) -> None:
+        """Note that a unit is done: whoever does it too is stopped, and the worker gets the next."""
+        for other in self._at(worker.unit):
+            if other is not worker:
+                del self.busy[other.pipe]
+                other.stop()
+        if self.waiting:
+            worker.give(self.waiting.popleft(), self.units)
+        else:
+            del self.busy[worker.pipe]
+            worker.dismiss()
+            self.idle.append(worker)
+
+    def bury(self, worker: Worker) -> None:
+        """Put the unit of a dead worker back, unless somebody does it too."""
+        del self.busy[worker.pipe]
+        worker.stop()
+        if not self._at(worker.unit):
+            self.waiting.appendleft(worker.unit)
+
+    def look(self, stall: float, retries: int) -> None:
+        """Give the unit of a worker that has not even used its processor for a while to another one as well."""
+        for worker in list(self.busy.values()):
+            if not worker.hangs(stall):
+                continue
+            told = f"process {worker.process.pid} has done nothing for {stall:g} s at {self.units[worker.unit]}"
+            if len(self._at(worker.unit)) > retries:
+                say(f"{told}, and so have others. Is the store of that file reachable?")
+            else:
+                say(f"{told}. Another process is given the same.")
+                self.hire(worker.unit)
+
+    def tell(self, stall: float) -> None:
+        """Say who is waited for."""
+        oldest = min(self.busy.values(), key=lambda worker: worker.since)
+        say(
+            f"nothing was finished for {stall:g} s. Waited for longest: process {oldest.process.pid} at "
+            f"{self.units[oldest.unit]}."
+        )
+
+    def dismiss(self) -> None:
+        """End all workers."""
+        for worker in self.idle:
+            worker.leave()
+        for worker in self.busy.values():
+            worker.stop()
+
+    def _at(self, unit: int) -> list[Worker]:
+        return [worker for worker in self.busy.values() if worker.unit == unit]

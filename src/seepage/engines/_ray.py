@@ -1,6 +1,7 @@
 """Tasks on a Ray cluster."""
 
 import pickle
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import add
@@ -8,8 +9,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from seepage._amounts import size
 from seepage._errors import EngineError, MissingExtraError
 from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, packed
+from seepage.engines._stall import say
 from seepage.engines._watch import Watch, unwatched
 
 if TYPE_CHECKING:
@@ -30,47 +33,75 @@ class Ray(Engine):
         How often Ray runs a unit again whose worker or node died.
     memory : int, optional
         Bytes that Ray sets aside for a unit; `seepage.plan` says how many it needs.
+    stall : float, default=60.0
+        After how many seconds in which nothing was finished it is said who is waited for, and the unit that was given
+        away first is given to another worker as well.
     """
 
     retries: int = 3
     memory: int | None = None
+    stall: float = 60.0
 
     @property
     def workers(self) -> int:
         return max(int(_ray().cluster_resources().get("CPU", 1)), 1)
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
+        for index, done in self._finished(function, units, 4 * self.workers):
+            yield index, accepted(_get(done))
+
+    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
+        # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
+        adding = self._task(_add)
+        found: dict[int, ObjectRef[Result | Refused]] = {}
+        branches: dict[int, ObjectRef[Result | Refused]] = {}
+        for index, done in self._finished(function, units, len(units)):
+            found[index] = done
+            watch(1)
+            first = index // ARITY * ARITY
+            branch = range(first, min(first + ARITY, len(units)))
+            if all(each in found for each in branch):
+                branches[first] = adding.remote(*(found.pop(each) for each in branch))
+        sums = [branches[first] for first in sorted(branches)]
+        while len(sums) > 1:
+            sums = [adding.remote(*sums[at : at + ARITY]) for at in range(0, len(sums), ARITY)]
+        return accepted(_get(sums[0]))
+
+    def _finished(
+        self, function: Callable[[Unit], Result], units: Sequence[Unit], most: int
+    ) -> "Iterator[tuple[int, ObjectRef[Result | Refused]]]":
+        """Yield references to results as they come, giving a unit that does not come to another worker as well."""
         ray, task, work = _ray(), self._task(_work), self._shared(function)
         waiting = iter(range(len(units)))
         running: dict[ObjectRef[Result | Refused], int] = {}
+        again: set[int] = set()
         try:
             while True:
                 for index in waiting:
                     running[task.remote(*work, units[index])] = index
-                    if len(running) >= 4 * self.workers:
+                    if len(running) >= most:
                         break
                 if not running:
                     return
-                for done in ray.wait(list(running), num_returns=1)[0]:
-                    yield running.pop(done), accepted(_get(done))
+                ready, _ = ray.wait(list(running), num_returns=1, timeout=self.stall, fetch_local=False)
+                for done in ready:
+                    index = running.pop(done)
+                    yield index, done
+                    for copy in [each for each, of in running.items() if of == index]:
+                        del running[copy]
+                        ray.cancel(copy, force=True)
+                if not ready:
+                    oldest = next((of for of in running.values() if of not in again), None)
+                    first = next(iter(running.values()))
+                    say(
+                        f"Ray has finished nothing for {self.stall:g} s. Waited for: {units[first]} and "
+                        f"{len(running) - 1} more units; {_free(ray)}."
+                    )
+                    if oldest is not None:
+                        again.add(oldest)
+                        running[task.remote(*work, units[oldest])] = oldest
         finally:
             for unfinished in running:
-                ray.cancel(unfinished, force=True)
-
-    def total(self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch = unwatched) -> Result:
-        # The partial sums stay in the cluster: what a driver would receive grows with the number of units.
-        ray, task, adding, work = _ray(), self._task(_work), self._task(_add), self._shared(function)
-        leaves: list[ObjectRef[Result | Refused]] = [task.remote(*work, unit) for unit in units]
-        sums = leaves
-        while len(sums) > 1:
-            sums = [adding.remote(*sums[at : at + ARITY]) for at in range(0, len(sums), ARITY)]
-        try:
-            while leaves:
-                done, leaves = ray.wait(leaves, num_returns=1, fetch_local=False)
-                watch(len(done))
-            return accepted(_get(sums[0]))
-        finally:
-            for unfinished in leaves:
                 ray.cancel(unfinished, force=True)
 
     @staticmethod
@@ -79,11 +110,29 @@ class Ray(Engine):
         return uuid4().hex, [_ray().put(packed(Guarded(function)))]
 
     def _task(self, function: Callable[..., object]) -> "RemoteFunction":
+        self._check()
         options: dict[str, float] = {"num_cpus": 1, "max_retries": self.retries}
         if self.memory is not None:
             options["memory"] = self.memory
         task: RemoteFunction = _ray().remote(**options)(function)
         return task
+
+    def _check(self) -> None:
+        """Refuse to wait for what no node of the cluster has."""
+        nodes = [node["Resources"] for node in _ray().nodes() if node["Alive"]]
+        largest = max((node.get("memory", 0.0) for node in nodes if node.get("CPU", 0.0) >= 1), default=None)
+        if largest is None:
+            raise EngineError("No node of the Ray cluster has a processor to run units on: add one, or use Local().")
+        if self.memory is not None and self.memory > largest:
+            raise EngineError(
+                f"Ray(memory={self.memory}) asks for {size(self.memory)} for each unit, and no node of the cluster has "
+                f"more than {size(int(largest))}: ask for less, or add a larger node."
+            )
+
+
+def _free(ray: ModuleType) -> str:
+    free = ray.available_resources()
+    return f"{free.get('CPU', 0.0):g} processors and {size(int(free.get('memory', 0)))} are free"
 
 
 def _ray() -> ModuleType:
@@ -101,8 +150,15 @@ def _get(reference: "ObjectRef[Result]") -> Result:
     try:
         found: Result = ray.get(reference)
     except ray.exceptions.RayError as error:
-        raise EngineError(f"Ray gave up on a unit of work: {error}") from error
+        raise EngineError(f"Ray gave up on a unit of work: {_reason(error)}") from error
     return found
+
+
+def _reason(error: Exception) -> str:
+    """Return why a unit failed: Ray tells through whose hands the error went, in colors, and why at the end."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
+    told = [line.rpartition("ray.exceptions.")[2] for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return told[-1] if told else lines[0] if lines else type(error).__name__
 
 
 _functions: dict[str, Callable[[object], object]] = {}

@@ -1,6 +1,7 @@
 """Tasks on a Spark cluster."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from uuid import uuid4
 
 from seepage._errors import EngineError, InputError, MissingExtraError
 from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree
+from seepage.engines._stall import Leaving, say
 from seepage.engines._watch import Watch, unwatched
 
 if TYPE_CHECKING:
@@ -28,10 +30,14 @@ class Spark(Engine):
     Parameters
     ----------
     session : pyspark.sql.SparkSession
-        A classic session; a Spark Connect session cannot run Python tasks.
+        A classic session. A Spark Connect session has no RDDs, which is how work is given to Python workers.
+    stall : float, default=60.0
+        After how many seconds in which nothing was finished it is said who is waited for. A worker that does nothing
+        for so long, most often because a file never comes, ends itself, and Spark gives its unit to another.
     """
 
     session: "SparkSession"
+    stall: float = 60.0
 
     def __post_init__(self) -> None:
         try:
@@ -40,13 +46,27 @@ class Spark(Engine):
             raise MissingExtraError('The Spark engine needs PySpark: pip install "seepage[spark]"') from error
         if not hasattr(self.session, "sparkContext") or "connect" in type(self.session).__module__:
             raise InputError(
-                f"Spark(session) needs a classic SparkSession, not {type(self.session).__name__}: start one with "
+                f"Spark(session) needs a classic SparkSession, not the {type(self.session).__name__} of "
+                f"{type(self.session).__module__}: through Spark Connect there are no RDDs, and so no way "
+                "to send units to Python workers. Start a classic one on the same cluster: "
                 "SparkSession.builder.master(...).getOrCreate()."
             )
+        self._context()
 
     @property
     def workers(self) -> int:
-        return max(int(self.session.sparkContext.defaultParallelism), 1)
+        return max(int(self._context().defaultParallelism), 1)
+
+    def _context(self) -> Any:
+        """Return the session's context, if it still runs."""
+        # Its own types do not know that None takes a property away.
+        context: Any = self.session.sparkContext
+        if context._jsc is None or context._jsc.sc().isStopped():
+            raise EngineError(
+                "The Spark session is stopped: start another one, SparkSession.builder.getOrCreate(), and pass it to "
+                "seepage.engines.Spark."
+            )
+        return context
 
     def map(self, function: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[tuple[int, Result]]:
         with self._results(function, units, unwatched) as results:
@@ -67,12 +87,12 @@ class Spark(Engine):
     def _results(
         self, function: Callable[[Unit], Result], units: Sequence[Unit], watch: Watch
     ) -> Iterator["RDD[tuple[int, Result | Refused]]"]:
-        # Its own types do not know that None takes a property away.
-        context: Any = self.session.sparkContext
-        shared = context.broadcast(Guarded(function))
+        context = self._context()
+        shared = context.broadcast(Leaving(Guarded(function), self.stall))
         group, done = uuid4().hex, threading.Event()
         context.setJobGroup(group, "seepage")
-        looker = threading.Thread(target=_look, args=(context.statusTracker(), group, watch, done), daemon=True)
+        arguments = context.statusTracker(), group, watch, done, self.stall
+        looker = threading.Thread(target=_look, args=arguments, daemon=True)
         looker.start()
         try:
             yield context.parallelize(list(enumerate(units)), max(len(units), 1)).map(
@@ -96,16 +116,34 @@ class Spark(Engine):
             raise EngineError(f"Spark gave up on a unit of work: {reason}") from error
 
 
-def _look(tracker: "StatusTracker", group: str, watch: Watch, done: threading.Event) -> None:
-    """Tell `watch` how many tasks of the first stage have finished."""
-    seen = 0
-    while watch is not unwatched and not done.wait(_SECONDS_BETWEEN_LOOKS):
+def _look(tracker: "StatusTracker", group: str, watch: Watch, done: threading.Event, stall: float) -> None:
+    """Tell `watch` how many tasks of the first stage have finished, and whoever waits when none have for long."""
+    seen, finished, moved = 0, 0, time.monotonic()
+    while not done.wait(_SECONDS_BETWEEN_LOOKS):
+        running = total = 0
         for job in tracker.getJobIdsForGroup(group):
             info = tracker.getJobInfo(job)
-            stage = tracker.getStageInfo(min(info.stageIds)) if info is not None and len(info.stageIds) else None
-            if stage is not None and stage.numCompletedTasks > seen:
-                watch(stage.numCompletedTasks - seen)
-                seen = stage.numCompletedTasks
+            stages = [] if info is None else [tracker.getStageInfo(stage) for stage in sorted(info.stageIds)]
+            known = [stage for stage in stages if stage is not None]
+            running += sum(stage.numActiveTasks for stage in known)
+            total += sum(stage.numCompletedTasks for stage in known)
+            if known and known[0].numCompletedTasks > seen:
+                watch(known[0].numCompletedTasks - seen)
+                seen = known[0].numCompletedTasks
+        if total > finished:
+            finished, moved = total, time.monotonic()
+        elif time.monotonic() - moved > stall:
+            moved = time.monotonic()
+            say(f"Spark has finished nothing for {stall:g} s. {_waited_for(running)}")
+
+
+def _waited_for(running: int) -> str:
+    if running:
+        return f"Waited for: {running} running tasks. With spark.speculation=true, Spark gives slow ones to others too."
+    return (
+        "No task runs: the cluster gives this application no executor. See whether it has free cores and memory, and "
+        "what spark.executor.cores and spark.executor.memory ask for."
+    )
 
 
 def _to_branch(found: tuple[int, Result]) -> tuple[int, tuple[int, Result]]:

@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -13,10 +14,13 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from seepage.engines._stall import WORKING, processor_seconds
+
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
 
 _SECONDS_TO_LEAVE = 5.0
+_SECONDS_TO_DIE = 1.0
 
 
 @dataclass(eq=False)
@@ -26,6 +30,11 @@ class Worker:
     process: BaseProcess
     pipe: Connection
     unit: int = -1
+    since: float = 0.0
+    active: float = 0.0
+    """When it was last seen to have used its processor."""
+    used: float | None = None
+    looked: float = 0.0
 
     @classmethod
     def start(cls, context: "ForkServerContext | SpawnContext", work: bytes) -> "Worker":
@@ -40,10 +49,22 @@ class Worker:
 
     def give(self, unit: int, units: Sequence[object]) -> None:
         """Send it a unit."""
-        self.unit = unit
+        self.unit, self.since = unit, time.monotonic()
+        self.active = self.looked = self.since
         # A worker that is dead already is noticed when its answer is read.
         with contextlib.suppress(OSError):
             self.pipe.send(units[unit])
+
+    def hangs(self, stall: float) -> bool:
+        """Return whether it has not used its processor for so long; from then on it is given as long again."""
+        now, used = time.monotonic(), processor_seconds(self.process.pid or 0)
+        if used is None or self.used is None or used - self.used >= WORKING * (now - self.looked):
+            self.active = now
+        self.looked, self.used = now, used
+        if now - self.active < stall:
+            return False
+        self.active = now
+        return True
 
     def dismiss(self) -> None:
         """Tell it that there is no more to do, so that it ends by itself and puts back what it took from the system."""
@@ -58,7 +79,11 @@ class Worker:
         """End the process, whatever it is doing."""
         self.pipe.close()
         self.process.terminate()
-        self.process.join()
+        self.process.join(_SECONDS_TO_DIE)
+        if self.process.is_alive():
+            # One that was stopped, or waits for a file that never comes, hears nothing else, or not even this.
+            self.process.kill()
+            self.process.join(_SECONDS_TO_DIE)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """The one result that every measurement returns."""
 
+from seepage.leakage._categories import told_apart as told_apart
+from seepage.leakage._categories import told_categories as told_categories
 from seepage.leakage._distribution import Distribution as Distribution
 from seepage.leakage._distribution import Sketch as Sketch
 from seepage.leakage._distribution import Values as Values
@@ -14,6 +16,7 @@ from seepage.leakage._information import Exposed as Exposed
 from seepage.leakage._information import GatheredInformation as GatheredInformation
 from seepage.leakage._information import Information as Information
 from seepage.leakage._leakage import Leakage as Leakage
+from seepage.leakage._leakage import checked_leakage as checked_leakage
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
 from seepage.leakage._prior import check_names as check_names
@@ -22,3 +25,5 @@ from seepage.leakage._summary import ExposedPerson as ExposedPerson
 from seepage.leakage._summary import GroupMean as GroupMean
 from seepage.leakage._summary import Spread as Spread
 from seepage.leakage._summary import Summary as Summary
+from seepage.leakage._through import Through as Through
+from seepage.leakage._through import exposed_through as exposed_through

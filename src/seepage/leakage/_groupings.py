@@ -6,6 +6,7 @@ import narwhals as nw
 
 from seepage._tables import Column, column_name
 from seepage.leakage._distribution import Distribution
+from seepage.leakage._groups import refuse_numbers
 from seepage.leakage._information import GatheredInformation, Information
 from seepage.leakage.types import By
 
@@ -21,7 +22,9 @@ def groupings(information: Information, groups: object) -> Iterator[tuple[str, M
         Columns, or labels of each person; by default the groups that were given to `measure`, if any.
     """
     for name, by in _columns(information, groups):
-        yield name, information.groups(by)
+        found = information.groups(by)
+        refuse_numbers(found)
+        yield name, found
 
 
 def labels_by_group(information: GatheredInformation, groups: object) -> Iterator[tuple[str, Column]]:

@@ -12,6 +12,8 @@ from seepage._tables import Array, Column, Frame, frame
 from seepage.leakage._distribution import Distribution, Values
 
 _STATISTICS = ("mean", "median", "max")
+# More groups than this, named by numbers, are looked at twice.
+_MOST_NUMBERS = 20
 
 
 def split(values: Array, labels: Column) -> dict[Hashable, Distribution]:
@@ -44,6 +46,28 @@ def _in_order(names: list[Hashable]) -> NDArray[np.intp]:
     ordered = np.empty(len(names), dtype=object)
     ordered[:] = names
     return np.argsort(ordered, kind="stable")
+
+
+def refuse_numbers(groups: Mapping[Hashable, Distribution]) -> None:
+    """Refuse groups by a measurement: nearly everybody would be alone in theirs.
+
+    Parameters
+    ----------
+    groups : mapping from group to Distribution
+        The groups.
+    """
+    names = list(groups)
+    if len(names) <= _MOST_NUMBERS or not all(isinstance(name, float | int) for name in names):
+        return
+    people = sum(group.count for group in groups.values())
+    # Whole numbers may be codes, of a ward or a year; as long as there are several people to each.
+    if all(float(name).is_integer() for name in names if isinstance(name, float | int)) and people >= 5 * len(names):
+        return
+    shown = ", ".join(repr(name) for name in names[:3])
+    raise InputError(
+        f"These groups are {len(names)} different numbers ({shown}, ...) of {people} people: measurements, not groups. "
+        "Cut them into a few classes first, for example by_group(pandas.cut(values, 4).astype(str))."
+    )
 
 
 def _refuse_missing(missing: bool) -> None:

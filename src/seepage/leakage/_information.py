@@ -120,6 +120,10 @@ class Information(ABC):
     """Whether a part of the information stays whatever the noise: what a fitted scaler does to the noise's shape."""
     units: Mapping[str, str] = field(default_factory=dict)
     """How an attribute is counted, where two releases could count it differently; only like is added to like."""
+    without_slope: frozenset[str] = frozenset()
+    """The attributes that a release moves with, and not smoothly: eta of them is not known, for anybody."""
+    breaking: Mapping[str, Array] | None = None
+    """How far each person's numbers may move before the release has a kink; None where none are known."""
 
     @property
     @abstractmethod

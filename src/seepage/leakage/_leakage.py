@@ -7,15 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from seepage._errors import InputError
-from seepage._tables import Array, Frame, frame
-from seepage.leakage._groups import GroupLeakage
+from seepage._errors import InputError, UnansweredError
+from seepage._tables import Array, Frame, Listed, frame
+from seepage.leakage._groups import GroupLeakage, refuse_numbers
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
 from seepage.leakage._prior import check_names, checked_lengths, variances
+from seepage.leakage._snippet import snippet
 from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
-from seepage.leakage.types import Assurance, By, Prior, Who
+from seepage.leakage.types import By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
 
 
@@ -40,8 +41,9 @@ class Leakage:
         return self.information.people
 
     @property
-    def assurance(self) -> Assurance:
-        """Whether the numbers are exact, estimated (with a standard error), or heuristic."""
+    def assurance(self) -> str:
+        """Whether the numbers are "exact", "estimated" (with a standard error), or "heuristic"."""
+        # Not a Literal: jedi, which completes names in notebooks, fails on a property of that type, and shows none.
         return self.information.assurance
 
     @property
@@ -51,12 +53,17 @@ class Leakage:
 
     @cached_property
     def examples(self) -> Frame:
-        """One row a person: `eta` (any direction) and `dfil` (root mean square over the private values)."""
+        """One row per person: `eta` (any direction) and `dfil` (root mean square over the private values).
+
+        Estimates bring more columns: `eta_low`, below which eta cannot be (`eta` is then an upper bound);
+        `dfil_standard_error`; and for networks `dfil_unamplified`, what dfil would be if everybody knew who was in
+        which batch. `seepage explain NAME` says more of each.
+        """
         return self.people.frame(self.information.examples())
 
     @cached_property
     def attributes(self) -> Frame:
-        """One row a person, one column an attribute: eta of that attribute alone."""
+        """One row per person, one column per attribute: eta of that attribute alone."""
         return self.people.frame(self.information.attributes())
 
     def error_floor(self, *, prior: Prior = None, interval: Mapping[str, tuple[float, float]] | None = None) -> Frame:
@@ -96,6 +103,32 @@ class Leakage:
         """
         before, numbers = variances(self.information, prior), self._numbers()
         return self.people.frame({name: variance_left(numbers[name], np.max(known)) for name, known in before.items()})
+
+    def breaking_distance(self) -> Frame:
+        """Return how far each person's values may move before other coefficients of a model are zero.
+
+        A model with an L1 penalty moves smoothly with a value until one of its coefficients comes to zero, or leaves
+        it. Eta and floors are exact up to there. Where the distance is less than the floor they are local: a guess that
+        errs by as much as the floor says is past the point up to which that was known. Distances are to first order, in
+        the unit of each attribute that is a number, and to whichever side is nearer.
+
+        Examples
+        --------
+        >>> import seepage
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Lasso
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> leak = seepage.measure(Lasso(alpha=5.0).fit(X, y), X, y, noise_scale=0.1)
+        >>> int((leak.breaking_distance()["bmi"] < leak.error_floor()["bmi"]).sum())
+        7
+        """
+        found = self.information.breaking
+        if found is None:
+            raise UnansweredError(
+                "Only of one model with an L1 penalty, in memory, is there a distance at which its numbers break. Any "
+                "other linear model moves smoothly with every value; of several releases ask each."
+            )
+        return self.people.frame(found)
 
     def success_rate(
         self,
@@ -150,7 +183,7 @@ class Leakage:
         input_norm: float | None = None,
         interval: Mapping[str, tuple[float, float]] | None = None,
     ) -> Frame:
-        """Return what this release means in every currency we know, each with what it assumes.
+        """Return what this release means in other privacy measures, each with what it assumes.
 
         Parameters
         ----------
@@ -185,7 +218,7 @@ class Leakage:
         ----------
         groups : str, or array-like of shape (n,), optional
             A column of the data, or the group of each person if the data are in memory; by default the groups that were
-            given to `measure`.
+            given to `measure`. A column of measurements is refused: cut it into a few classes first.
         confidence : float, default=0.95
             The share of resamples that an interval covers.
         resamples : int, default=200
@@ -203,7 +236,9 @@ class Leakage:
         >>> leak.by_group("sex").frame["count"].tolist()
         [235, 207]
         """
-        return GroupLeakage(self.information.groups(groups), self.people.library, confidence, resamples, seed)
+        found = self.information.groups(groups)
+        refuse_numbers(found)
+        return GroupLeakage(found, self.people.library, confidence, resamples, seed)
 
     def most_exposed(self, count: int = 10) -> Frame:
         """Return the people with the largest eta, the largest first.
@@ -216,7 +251,7 @@ class Leakage:
         found = self.information.top(count)
         return found.people.frame(found.columns)
 
-    def joint(self, people: Who = None, *, attribute: str | None = None) -> float:
+    def joint(self, people: Who = None, *, ids: Listed = None, attribute: str | None = None) -> float:
         """Return eta of the joint release about a set of people: how well anything about the set as a whole is known.
 
         Parameters
@@ -224,9 +259,25 @@ class Leakage:
         people : mapping, or array-like of bool of shape (n,), optional
             Who belongs to the set; everyone by default. Values of columns that they have in common, such as
             `{"region": "north"}`, or a mask if the data are in memory.
+        ids : array-like, optional
+            Who belongs to the set, by the ids that the frames show, instead of `people`.
         attribute : str, optional
             One attribute instead of all.
+
+        Examples
+        --------
+        >>> import seepage
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+        >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
+        >>> bool(leak.joint(ids=[92]) == leak.joint(X.index == 92) <= leak.joint(ids=[92, 7]))
+        True
         """
+        if ids is not None:
+            if people is not None:
+                raise InputError("joint was given people and ids: give one of them.")
+            people = self.people.chosen(ids)
         if attribute is not None:
             check_names(self.information, {attribute: None})
         return self.information.joint(people, attribute)
@@ -235,9 +286,28 @@ class Leakage:
         """Return a few lines that a person can read."""
         return str(Summary.of(self.information))
 
+    def _repr_html_(self) -> str:
+        return snippet(self.information)
+
     def __repr__(self) -> str:
         names = self.information.attribute_names
         return f"Leakage({self.information.count} people, {len(names)} private attributes, {self.assurance})"
+
+
+def checked_leakage(leak: object) -> Leakage:
+    """Return a leakage, or refuse what is none and say how one is made.
+
+    Parameters
+    ----------
+    leak : object
+        What was given for it.
+    """
+    if not isinstance(leak, Leakage):
+        raise InputError(
+            f"A measurement is wanted here, not {type(leak).__name__}: leak = seepage.measure(model, X, y, "
+            "noise_scale=...)."
+        )
+    return leak
 
 
 def _odds(found: Distances, prior: Literal["data"] | Mapping[Hashable, float] | None) -> Array:

@@ -39,7 +39,7 @@ class People(ABC):
 
     @abstractmethod
     def frame(self, columns: Mapping[str, Column]) -> Frame:
-        """Return a frame with one row a person."""
+        """Return a frame with one row per person."""
 
     @abstractmethod
     def take(self, rows: NDArray[np.intp]) -> "People":
@@ -48,6 +48,10 @@ class People(ABC):
     @abstractmethod
     def labels(self, by: By) -> Column:
         """Return the group of each person."""
+
+    @abstractmethod
+    def chosen(self, ids: Listed) -> Who:
+        """Return some people by their ids, as `Information.joint` takes them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +102,7 @@ class PeopleInMemory(People):
         return found
 
     def frame(self, columns: Mapping[str, Column]) -> Frame:
-        """Return a frame with one row a person; pandas carries the ids as its index, others as a column."""
+        """Return a frame with one row per person; pandas carries the ids as its index, others as a column."""
         if self.library == "pandas":
             import pandas as pd
 
@@ -122,6 +126,20 @@ class PeopleInMemory(People):
                 )
             by = self.grouping
         return self._column(by) if isinstance(by, str) else self._aligned(by, "by_group")
+
+    def chosen(self, ids: Listed) -> Who:
+        wanted = [ids] if isinstance(ids, str) else column_values(ids).tolist()
+        named = self.ids
+        if named is None:
+            count = 0 if self.table is None else len(self.table)
+            named = np.arange(count)
+        place = {each: i for i, each in enumerate(named.tolist())}
+        mask = np.zeros(len(place), dtype=np.bool_)
+        for each in wanted:
+            if each not in place:
+                raise InputError(f"Nobody is called {each!r}. The ids are those of the frames: {_few(named)}.")
+            mask[place[each]] = True
+        return mask
 
     def mask(self, who: Who, count: int) -> NDArray[np.bool_] | None:
         """Return which people are meant; None if everyone is."""
@@ -229,7 +247,7 @@ def _merged(ids: Column) -> tuple[Column, NDArray[np.intp] | None]:
     return ids[np.unique(person, return_index=True)[1]], person
 
 
-def _few(index: "pd.Index") -> str:
+def _few(index: "pd.Index | Column") -> str:
     listed = [repr(each) for each in index[:3].tolist()]
     return ", ".join(listed) + (", ..." if len(index) > 3 else "")
 

@@ -1,20 +1,32 @@
 """The few numbers that a screen has room for."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, isnan, nan
 
 import narwhals as nw
+import numpy as np
 
-from seepage.leakage._distribution import Distribution
+from seepage.leakage._categories import told_categories
+from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import GroupLeakage
-from seepage.leakage._information import Information
+from seepage.leakage._information import Exposed, Information
+from seepage.leakage._prior import deviations
+from seepage.leakage._through import Through, exposed_through
 from seepage.leakage.types import Assurance
+from seepage.meaning import says_nothing, success_rate
 
 MOST_ATTRIBUTES = 12
+_LEGEND = (
+    "Blind guess: the error of a guess that knows only how the attribute is spread over all people. The release says "
+    "nothing where it leaves more than 99% of that variance."
+)
 _MOST_EXPOSED = 5
+# Beyond this many people, exact refits of every category for everybody take longer than a reader of a summary waits.
+_MOST_REFITTED = 5_000
 _WIDTH = 88
+_NAME, _CELL = 24, 14
 
 
 @dataclass(frozen=True)
@@ -25,12 +37,15 @@ class Spread:
     ----------
     median, tail, worst : float
         The tail is the 95th percentile of what is large when bad, the 5th of what is small. NaN if nobody has a value.
+    blind : float
+        What somebody achieves who never saw the release; NaN where that is not known or nothing to compare with.
     """
 
     name: str
     median: float
     tail: float
     worst: float
+    blind: float = nan
 
     @classmethod
     def of(cls, name: str, values: Distribution) -> "Spread":
@@ -39,10 +54,28 @@ class Spread:
             return cls(name, nan, nan, nan)
         return cls(name, values.quantile(0.5), values.quantile(0.95), values.largest)
 
-    def inverse(self) -> "Spread":
-        """Return the spread of 1/eta: of the smallest errors."""
-        ends = (inf if eta == 0 else 1 / eta for eta in (self.median, self.tail, self.worst))
-        return Spread(self.name, *ends)
+    @property
+    def values(self) -> tuple[float, float, float]:
+        """All three."""
+        return self.median, self.tail, self.worst
+
+    def inverse(self, blind: float = nan) -> "Spread":
+        """Return the spread of 1/eta: of the smallest errors, beside that of a blind guess."""
+        median, tail, worst = (inf if eta == 0 else 1 / eta for eta in self.values)
+        return Spread(self.name, median, tail, worst, blind)
+
+    def rates(self) -> "Spread":
+        """Return the spread of success rates, of which this is the spread of distances."""
+        median, tail, worst = (float(success_rate(distance)) for distance in self.values)
+        return Spread(self.name, median, tail, worst, 0.5)
+
+    def errors(self, sign: str) -> list[str]:
+        """Return errors in words: a number behind a sign, or that the release says nothing."""
+        return ["says nothing" if says_nothing(value, self.blind) else f"{sign}{value:.4g}" for value in self.values]
+
+    def percents(self) -> list[str]:
+        """Return rates in percent."""
+        return [_percent(value) for value in self.values]
 
 
 @dataclass(frozen=True)
@@ -58,11 +91,27 @@ class GroupMean:
 
 @dataclass(frozen=True)
 class ExposedPerson:
-    """One of the most exposed people: where they stand among all, what to call them, and their eta."""
+    """One of the most exposed people.
+
+    Attributes
+    ----------
+    row : int
+        Where they stand among all.
+    called : str
+        Their id, or where their row is if rows are only numbered.
+    named : bool
+        Whether it is an id.
+    eta : float
+        Their eta.
+    through : Through or None
+        The attribute through which they are exposed most, where it can be told.
+    """
 
     row: int
     called: str
+    named: bool
     eta: float
+    through: Through | None
 
 
 @dataclass(frozen=True)
@@ -75,8 +124,13 @@ class Summary:
         `eta` and `dfil` over all people.
     floors : tuple of Spread
         The smallest errors of each attribute that is a number.
+    rates : tuple of Spread
+        How often the best attacker tells a category from another one, for each attribute that is a category and was
+        refitted.
     categories : tuple of str
-        The other attributes.
+        The other categories.
+    unanswered : tuple of str
+        Numbers that the release moves with by jumps, so that no error of theirs is known.
     groups : tuple of GroupMean
         The groups that were asked for, the largest mean first.
     most_exposed : tuple of ExposedPerson
@@ -90,14 +144,16 @@ class Summary:
     noise_scale: float | None
     examples: tuple[Spread, ...]
     floors: tuple[Spread, ...]
+    rates: tuple[Spread, ...]
     categories: tuple[str, ...]
+    unanswered: tuple[str, ...]
     groups: tuple[GroupMean, ...]
     most_exposed: tuple[ExposedPerson, ...]
     relative_error: float
     assumptions: tuple[str, ...]
 
     @classmethod
-    def of(cls, information: Information, *, groups: GroupLeakage | None = None, named: bool = False) -> "Summary":
+    def of(cls, information: Information, *, groups: GroupLeakage | None = None) -> "Summary":
         """Gather the numbers.
 
         Parameters
@@ -106,67 +162,131 @@ class Summary:
             What was measured.
         groups : GroupLeakage, optional
             Groups to compare.
-        named : bool, default=False
-            Whether people are called by their ids, and not by where their rows are.
         """
         examples, attributes = information.distributions("examples"), information.distributions("attributes")
         numbers = [name for name in attributes if name not in information.categorical]
+        known = [name for name in numbers if name not in information.without_slope]
+        blind = deviations(information, "data")
+        categories = [name for name in attributes if name in information.categorical]
+        told = told_categories(information, categories if information.count <= _MOST_REFITTED else ())
+        found = information.top(_MOST_EXPOSED)
+        through = exposed_through(information, found.rows, told)
         return cls(
             people=information.count,
             assurance=information.assurance,
             noise_scale=None if information.noise is None else information.noise.scale,
             examples=tuple(Spread.of(name, values) for name, values in examples.items()),
-            floors=tuple(Spread.of(name, attributes[name]).inverse() for name in numbers),
-            categories=tuple(name for name in attributes if name in information.categorical),
+            floors=tuple(Spread.of(name, attributes[name]).inverse(blind.get(name, nan)) for name in known),
+            rates=tuple(Spread.of(name, Values.of(far[~np.isnan(far)])).rates() for name, far in told.items()),
+            categories=tuple(name for name in categories if name not in told),
+            unanswered=tuple(name for name in numbers if name in information.without_slope),
             groups=() if groups is None else _means(groups),
-            most_exposed=_most_exposed(information, named),
+            most_exposed=tuple(_most_exposed(found, through)),
             relative_error=examples["eta"].relative_error,
             assumptions=tuple(assumption.sentence() for assumption in information.assumptions),
         )
 
     @property
+    def attributes(self) -> int:
+        """How many private attributes there are."""
+        return len(self.floors) + len(self.rates) + len(self.categories) + len(self.unanswered)
+
+    @property
+    def heading(self) -> str:
+        """What was measured, in a line."""
+        noise = "" if self.noise_scale is None else f", noise scale {self.noise_scale:g}"
+        return f"{self.people:,} people, {self.attributes} private attributes ({self.assurance}{noise})"
+
+    @property
+    def legend(self) -> str:
+        """What a blind guess is, and when a release says nothing; empty where there is none to compare with."""
+        return "" if all(isnan(spread.blind) for spread in self.floors) else _LEGEND
+
+    @property
     def times_median(self) -> float:
         """How many times the median eta the largest is."""
         eta = self.examples[0]
-        return eta.worst / eta.median if eta.median > 0 else float("inf")
+        return eta.worst / eta.median if eta.median > 0 else inf
+
+    @property
+    def first(self) -> str:
+        """Who is most exposed, by how much, and through what, in a sentence."""
+        eta = self.examples[0]
+        if isnan(eta.worst):
+            return "Most exposed: nobody, since nobody has a private value."
+        one = self.most_exposed[0]
+        times = f", {self.times_median:.1f} times the median eta" if eta.median > 0 else "; the median eta is 0"
+        # Categories that were not refitted were not compared.
+        most = "of the attributes above most through" if self.categories else "most of all through"
+        how = "" if one.through is None else f", {most} {through_words(one.through)}"
+        who = f"person {one.called}" if one.named else one.called
+        return f"Most exposed: {who}{times}{how}."
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        attributes = len(self.floors) + len(self.categories)
-        yield f"{self.people} people, {attributes} private attributes ({self.assurance})"
-        yield from ("", f"{'':24}{'median':>12}{'95th pct':>12}{'largest':>12}")
-        yield from (_row(spread, "") for spread in self.examples)
-        yield from ("", "Smallest error of any unbiased guess, in the attribute's own unit")
-        yield f"{'':24}{'median':>12}{'5th pct':>12}{'smallest':>12}"
-        yield from (_row(spread, "+-") for spread in self.floors[:MOST_ATTRIBUTES])
-        if len(self.floors) > MOST_ATTRIBUTES:
-            yield f"... and {len(self.floors) - MOST_ATTRIBUTES} more attributes (see error_floor())"
-        if self.categories:
-            yield f"Categories, which have no unit: {_short(', '.join(sorted(self.categories)), _WIDTH - 34)}"
-        yield from ("", f"Most exposed: {self._first()}.")
+        yield self.heading
+        yield from ("", _cells("", "", "median", "95th pct", "largest"))
+        yield from (_row(spread, "", *(f"{value:.4g}" for value in spread.values)) for spread in self.examples)
+        yield from self._errors()
+        yield from self._categories()
+        yield ""
+        yield from textwrap.wrap(self.first, _WIDTH)
         if self.relative_error:
             yield f"Medians and percentiles are within {self.relative_error:.1%}."
         yield from ("", "Assumptions:")
         for sentence in self.assumptions:
             yield from textwrap.wrap(sentence, _WIDTH, initial_indent="- ", subsequent_indent="  ")
 
-    def _first(self) -> str:
-        eta = self.examples[0]
-        if isnan(eta.worst):
-            return "nobody, since nobody has a private value"
-        who = f"person in row {self.most_exposed[0].row}"
-        return (
-            f"{who}, {self.times_median:.1f} times the median eta" if eta.median > 0 else f"{who}; the median eta is 0"
-        )
+    def _errors(self) -> Iterator[str]:
+        if not self.floors:
+            return
+        yield from ("", "Smallest error of any unbiased guess, in the attribute's own unit")
+        yield _cells("", "blind guess", "median", "5th pct", "smallest")
+        for spread in self.floors[:MOST_ATTRIBUTES]:
+            blind = "unknown" if isnan(spread.blind) else f"±{spread.blind:.4g}"
+            yield _row(spread, blind, *spread.errors("±"))
+        if len(self.floors) > MOST_ATTRIBUTES:
+            yield f"... and {len(self.floors) - MOST_ATTRIBUTES} more attributes (see error_floor())"
+        yield from textwrap.wrap(self.legend, _WIDTH)
+
+    def _categories(self) -> Iterator[str]:
+        if self.rates:
+            yield from ("", "How often the best attacker tells a category from another one")
+            yield _cells("", "blind guess", "median", "95th pct", "largest")
+            for spread in self.rates[:MOST_ATTRIBUTES]:
+                yield _row(spread, f"{spread.blind:.0%}", *spread.percents())
+            if len(self.rates) > MOST_ATTRIBUTES:
+                yield f"... and {len(self.rates) - MOST_ATTRIBUTES} more categories (see success_rate())"
+        if self.categories:
+            names = _short(", ".join(sorted(self.categories)), _WIDTH - 51)
+            yield from ("", f"Categories, which have no unit (see success_rate()): {names}")
+        if self.unanswered:
+            names = _short(", ".join(sorted(self.unanswered)), _WIDTH - 34)
+            yield from ("", f"Unanswered, as the release jumps: {names}")
 
 
-def _row(spread: Spread, sign: str) -> str:
+def through_words(through: Through) -> str:
+    """Return the attribute through which somebody is exposed most, and how well it can be guessed, in words."""
+    if through.success_rate is not None:
+        return f"{through.attribute} (told {_percent(through.success_rate)} of the time, where a coin has 50%)"
+    return f"{through.attribute} (±{through.floor:.3g}, where a blind guess is off by ±{through.blind:.3g})"
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, and never certainty: noise leaves none."""
+    return "over 99.9%" if share > 0.999 else f"{100 * share:.3g}%"
+
+
+def _cells(name: str, *cells: str) -> str:
+    return f"{name:{_NAME}}" + "".join(f"{cell:>{_CELL}}" for cell in cells)
+
+
+def _row(spread: Spread, *cells: str) -> str:
     if isnan(spread.worst):
-        return f"{_short(spread.name):24}{'nobody has a value':>36}"
-    numbers = (f"{sign}{value:.4g}" for value in (spread.median, spread.tail, spread.worst))
-    return f"{_short(spread.name):24}" + "".join(f"{number:>12}" for number in numbers)
+        return f"{_short(spread.name):{_NAME}}{'nobody has a value':>{4 * _CELL}}"
+    return _cells(_short(spread.name), *cells)
 
 
 def _means(groups: GroupLeakage) -> tuple[GroupMean, ...]:
@@ -175,18 +295,20 @@ def _means(groups: GroupLeakage) -> tuple[GroupMean, ...]:
     return tuple(sorted(found, key=lambda each: -each.mean))
 
 
-def _most_exposed(information: Information, named: bool) -> tuple[ExposedPerson, ...]:
-    found = information.top(_MOST_EXPOSED)
-    rows, etas = found.rows.tolist(), found.columns["eta"].tolist()
-    if named and found.people.ids is not None:
-        who = [str(each) for each in found.people.ids]
+def _most_exposed(found: Exposed, through: Iterable[Through | None]) -> Iterator[ExposedPerson]:
+    """Yield the most exposed people, called by their ids, or by where their rows are."""
+    rows, ids = found.rows.tolist(), found.people.ids
+    named = ids is not None and not np.array_equal(ids, found.rows)
+    if named and ids is not None:
+        called = [str(each) for each in ids]
     elif "file" in found.columns:
         places = zip(found.columns["row"].tolist(), found.columns["file"].tolist(), strict=True)
-        who = [f"row {row} of {file.rpartition('/')[2]}" for row, file in places]
+        called = [f"row {row} of {file.rpartition('/')[2]}" for row, file in places]
     else:
-        who = [f"row {row}" for row in rows]
-    return tuple(map(ExposedPerson, rows, who, etas))
+        called = [f"row {row}" for row in rows]
+    for row, name, eta, channel in zip(rows, called, found.columns["eta"].tolist(), through, strict=True):
+        yield ExposedPerson(row, name, named, eta, channel)
 
 
-def _short(text: str, width: int = 23) -> str:
+def _short(text: str, width: int = _NAME - 1) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,4 +1,4 @@
-"""One release in every currency: Fisher information, error floors, and differential privacy, with what each assumes."""
+"""One release in several privacy measures: information, error floors, differential privacy, and what each assumes."""
 
 from collections.abc import Mapping
 
@@ -10,6 +10,7 @@ from seepage.meaning import reconstruction_floor, van_trees_floor, variance_left
 
 _UNBIASED = "Unbiased guesses by an attacker who knows all else."
 _PRIOR = "Any guess, by an attacker who knows all else, with a Gaussian prior of the data's variance."
+_JUMPS = "The release moves with it by jumps, not smoothly, and nothing is known of it without refits."
 _EVERYONE = "Holds for everybody, whatever the data: the worst case."
 
 
@@ -29,6 +30,9 @@ def translate(
     rows += [("RMSE floor", who, float(1 / of(examples["dfil"])), unit, _UNBIASED) for who, of in people]
     attributes, variances = information.attributes(), information.variances()
     for name, variance in variances.items():
+        if name in information.without_slope:
+            rows.append((f"error of {name}", "most exposed person", np.nan, "unanswered", _JUMPS))
+            continue
         worst = np.nanmax(attributes[name])
         floor, left = van_trees_floor(worst, np.min(variance)), variance_left(worst, np.max(variance))
         vacuous = "a blind guess does as well" if left > 0.99 else f"{100 * left:.2g}% of the variance is left"

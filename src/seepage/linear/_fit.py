@@ -73,10 +73,14 @@ def fit(
     preprocess, estimator = split(model)
     check_known(estimator)
     _check_preprocessing(preprocess)
+    if isinstance(features, str):
+        raise InputError(f"features lists columns: write features=[{features!r}].")
     columns = features if preprocess is None else fitted_columns(preprocess, estimator)
     source: Source[Rows]
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=None, groups=None)
+        if columns is not None and (both := [name for name in roles.target if name in columns]):
+            raise InputError(f"{both[0]!r} is the target and among the features: a model would find it in itself.")
         source = SourceInFiles.of(X, roles, columns, job)
     else:
         refuse_in_memory(target, job)

@@ -2,21 +2,27 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
+from seepage._errors import InputError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table, column_name
 from seepage.engines import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
+from seepage.linear._mistakes import refuse_mistakes
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
-from seepage.linear.information import Fit, LinearInformation, OnEngine, Release, SourceInMemory
+from seepage.linear.information import Fit, LinearInformation, OnEngine, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
+from seepage.linear.results import is_results, taken_apart
+from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
+from seepage.linear.written import ModelTable, explaining
 
 
 def measure(
     model: Model,
-    X: Data,
+    X: Data = None,
     y: Listed = None,
     *,
     noise_scale: float | GaussianNoise,
@@ -35,11 +41,17 @@ def measure(
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted linear model of scikit-learn, alone or behind affine preprocessing, or a search that chose one.
+        A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing, or a search that chose
+        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, Poisson, PHReg), which know their rows; or
+        a Cox model of lifelines (CoxPHFitter) or scikit-survival (CoxPHSurvivalAnalysis); or a `ModelTable` of R, Stata
+        or a hand, which finds its outcome in the frame.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
-        The rows that it was fitted on. A path may be a folder, a pattern (``people/*.parquet``) or a URI (``s3://...``).
+        The rows that it was fitted on; of results of statsmodels, their own by default. A path may be a folder, a
+        pattern (``people/*.parquet``) or a URI (``s3://...``); that of a Delta or Iceberg table stands for its newest
+        state, and a `Snapshot` for another.
     y : array-like of shape (n,) or (n, targets), optional
-        The labels that it was fitted on; for files, give `target` instead.
+        The labels that it was fitted on; for files, give `target` instead. Of CoxPHSurvivalAnalysis, outcomes with a
+        field for the status and one for the time; a CoxPHFitter finds both in the frame.
     noise_scale : float or GaussianNoise
         The noise that is added to the published parameters (coefficients and intercept): a standard deviation, or a
         noise with a covariance, in the units of the features that the model sees.
@@ -88,9 +100,59 @@ def measure(
     >>> leak.error_floor()["age"].min() > 1
     np.True_
     """
+    refuse_mistakes(model)
     noise = as_noise(noise_scale)
+    if isinstance(model, ModelTable):
+        if y is not None or sample_weight is not None or target is not None:
+            raise InputError("A model table names its outcome and weights: leave y, target and sample_weight out.")
+        if X is None:
+            raise InputError("X is missing: give the rows that the model was fitted on.")
+        asked = partial(
+            measure,
+            noise_scale=noise,
+            public_label=public_label,
+            attributes=attributes,
+            numbers=numbers,
+            public_preprocessing=public_preprocessing,
+            job=job,
+        )
+        if are_paths(X):
+            stored = model.over(X, None if job is None else job.filesystem)
+            return asked(
+                stored.model, X, target=stored.target, sample_weight=stored.sample_weight, ids=ids, groups=groups
+            )
+        found = model.on(X)
+        ids, groups = found.cut(ids), found.cut(groups)
+        with explaining(found):
+            return found.remarked(
+                asked(found.model, found.X, found.y, sample_weight=found.sample_weight, ids=ids, groups=groups)
+            )
+    if is_survival(model):
+        if are_paths(X):
+            raise UnsupportedError(
+                "Survival models are not measured over files yet: risk sets need all rows in the order of their times. "
+                "Read the rows into memory: seepage.measure(fitted, frame, ...)."
+            )
+        refuse_in_memory(target, job)
+        survival = SurvivalFit.of(model, X, y, sample_weight)
+        return measure_survival(
+            survival,
+            people_of(survival, ids, groups),
+            noise,
+            public_label=public_label,
+            attributes=attributes,
+            numbers=numbers,
+            public_preprocessing=public_preprocessing,
+        )
+    label = column_name(y, "label")
+    if is_results(model):
+        if y is not None or sample_weight is not None:
+            raise InputError("Results of statsmodels know their labels and weights: leave y and sample_weight out.")
+        model, X, y, sample_weight, label = taken_apart(model, X)
     preprocess, estimator = split(model)
     check_supported(estimator)
+    if X is None:
+        raise InputError("X is missing: give the rows that the model was fitted on.")
     columns = fitted_columns(preprocess, estimator)
     if are_paths(X):
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
@@ -100,23 +162,7 @@ def measure(
     fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=replace(fit.rows, mover=OnEngine(job.engine)))
-    label = column_name(y, "label")
     release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)
     given = Table.of(X)
-    information = LinearInformation(
-        people=PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y),
-        rows=fit.rows,
-        geometry=release.geometry,
-        penalty=fit.problem.penalty,
-        basis=fit.problem.basis,
-        estimator=fit.estimator,
-        noise=noise,
-        attribute_names=release.attribute_names,
-        categorical=release.categorical,
-        assumptions=release.assumptions,
-        stays=release.geometry.scales is not None,
-        units=release.units,
-        columns=tuple(fit.private_columns(attributes)),
-        preprocessing=release.preprocessing,
-    )
-    return Leakage(information)
+    people = PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y)
+    return Leakage(with_kinks(LinearInformation.of(fit, release, people, fit.private_columns(attributes))))

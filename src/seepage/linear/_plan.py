@@ -6,19 +6,27 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from seepage._amounts import size
 from seepage._errors import InputError
 from seepage._tables import Data, Listed, Model
 from seepage.engines import Job
+from seepage.engines.storage import Unit
+from seepage.leakage import Sketch
 from seepage.linear.columns import fitted_columns, split
-from seepage.linear.files import Roles, SourceInFiles, are_paths
+from seepage.linear.files import FileReader, Hashing, Roles, SourceInFiles, are_paths, check_smooth
 from seepage.linear.information import Fit, top_eigenvalues
 from seepage.linear.objective import check_supported
 from seepage.linear.rows import Batch, Rows, batch_rows, matrices_bytes, one_threaded_blas
 
 # What Python and the libraries take before any row is read.
 _BASE_BYTES = 280 * 2**20
+# Rows that are timed, if there are so many.
+_SAMPLE = 20_000
+# What a file of results takes, however few rows it holds.
+_SECONDS_A_FILE = 3e-3
 # Newton steps from a solver's tolerance to the exact minimizer of a loss that is not quadratic.
 _POLISHING = 3
 
@@ -110,13 +118,18 @@ def plan(
     roles = Roles.of(None, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
     source = SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job)
     fit, files = Fit.assembled(model, source, weighed=False), source.files
+    check_smooth(fit)
     rows = fit.rows
     largest = max(unit.bytes // max(unit.groups[1] - unit.groups[0], 1) for unit in files.units)
     share = len({*source.names, *roles.target}) / len(files.schema.names)
     size = rows.reader.batch_size
+    some = _first(files.units)
+    # What is read once: the file that a worker will not find warm either.
+    next(iter(rows.reader.batches(some[0], None)))
     return _planned(
         fit,
-        rows.reader.batches(files.units[0], None),
+        (batch for unit in some for batch in rows.reader.batches(unit, None)),
+        besides=_besides(rows.reader, roles, some),
         rows=files.count,
         units=len(files.units),
         workers=source.engine.workers,
@@ -159,6 +172,7 @@ def plan_in_memory(
     return _planned(
         fit,
         (held.read(span) for span in held.spans()),
+        besides=0.0,
         rows=rows,
         units=-(-rows // size),
         workers=workers,
@@ -171,17 +185,22 @@ def _planned(
     fit: Fit[Rows],
     batches: Iterator[Batch],
     *,
+    besides: float,
     rows: int,
     units: int,
     workers: int,
     bytes_a_pass: float,
     memory: Callable[[int], int],
 ) -> Plan:
-    """Time the first rows; `memory` is what a worker holds besides square matrices, given their width."""
+    """Time the first rows.
+
+    `besides` is what a row takes besides the passes, and `memory` what a worker holds besides square matrices, given
+    their width.
+    """
     features, outputs = fit.affine.features, fit.problem.labels.outputs
     width = (features + fit.problem.intercept) * outputs
     passes = (1 if fit.problem.loss.quadratic else _POLISHING) + 1
-    each = _timed(batches, 8 * batch_rows(features), width)
+    each = _timed(batches, max(8 * batch_rows(features), _SAMPLE), width)
     return Plan(
         rows=rows,
         features=features,
@@ -190,7 +209,7 @@ def _planned(
         passes=passes,
         bytes_read=int(passes * bytes_a_pass),
         memory_per_worker=matrices_bytes(width) + memory(width),
-        core_hours=rows * (passes * each.read + (passes - 1) * each.summed + each.scored) / 3600,
+        core_hours=rows * (passes * each.read + (passes - 1) * each.summed + each.scored + besides) / 3600,
     )
 
 
@@ -206,15 +225,18 @@ class _Seconds:
 def _timed(batches: Iterator[Batch], enough: int, width: int) -> _Seconds:
     """Time the first rows on one thread."""
     with one_threaded_blas():
-        start = time.perf_counter()
-        batch: Batch | None = None
-        seen = 0
-        for batch in batches:
-            seen += len(batch)
-            if seen >= enough:
+        taken, batch, seen = 0.0, None, 0
+        start = time.process_time()
+        for number, other in enumerate(batches):
+            now = time.process_time()
+            if number == 1:
+                # What the very first took says more of starting than of reading.
+                taken, seen = 0.0, 0
+            batch, taken, seen, start = other, taken + now - start, seen + len(other), now
+            if number and seen >= enough:
                 break
         assert batch is not None
-        seconds = (time.perf_counter() - start) / seen
+        seconds = taken / seen
         rows, one = len(batch), np.ones(len(batch))
         square, fixed = np.eye(batch.width), np.linspace(0.1, 1.0, batch.width)
         summed = _fastest(lambda: batch.gram(np.linspace(0.5, 1.0, rows))) * (width / batch.width) ** 2
@@ -229,9 +251,37 @@ def _timed(batches: Iterator[Batch], enough: int, width: int) -> _Seconds:
 
 
 def _fastest(run: Callable[[], object]) -> float:
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return min(_taken(run) for _ in range(3))
+
+
+def _taken(run: Callable[[], object]) -> float:
+    # Of the processor: what others do on this machine now says nothing of the job.
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def _first(units: Sequence[Unit]) -> list[Unit]:
+    """Return the first units that hold enough rows to be timed: where files are small, opening them counts."""
+    found: list[Unit] = []
+    for unit in units:
+        found.append(unit)
+        if sum(each.rows for each in found) >= _SAMPLE:
+            break
+    return found
+
+
+def _besides(reader: FileReader, roles: Roles, units: Sequence[Unit]) -> float:
+    """Return what comparing ids and writing results take a row."""
+    rows = sum(unit.rows for unit in units)
+    names = [name for name in (roles.ids, roles.groups) if name is not None]
+    kept = [batch for unit in units for batch in reader.store.read(unit, names, rows)] if names else []
+    results = [np.linspace(0.1, 1.0, rows)] * 2
+    columns = [*(pa.Table.from_batches(kept).columns if kept else ()), *results]
+    table = pa.table(columns, [*names, "eta", "dfil"])
+    seconds = _fastest(lambda: pq.write_table(table, pa.BufferOutputStream(), use_dictionary=False, compression="lz4"))
+    # What is known of all people together: two sketches, and one for each group.
+    seconds += (2 if roles.groups is None else 3) * _fastest(lambda: Sketch.of(results[0]))
+    if roles.ids is not None:
+        seconds += _fastest(lambda: Hashing(reader.store, str(roles.ids), 0, 1)(units))
+    return seconds / rows + _SECONDS_A_FILE * len(units) / rows

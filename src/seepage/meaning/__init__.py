@@ -7,6 +7,7 @@ from seepage.meaning._differential import output_perturbation as output_perturba
 from seepage.meaning._differential import reconstruction_floor as reconstruction_floor
 from seepage.meaning._floors import beyond_range as beyond_range
 from seepage.meaning._floors import biased_floor as biased_floor
+from seepage.meaning._floors import says_nothing as says_nothing
 from seepage.meaning._floors import unbiased_floor as unbiased_floor
 from seepage.meaning._floors import van_trees_floor as van_trees_floor
 from seepage.meaning._floors import variance_left as variance_left

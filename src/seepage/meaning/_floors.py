@@ -5,6 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+# The share of a variance that is as good as all of it.
+_NEARLY_ALL = 0.99
+
 
 def unbiased_floor(eta: ArrayLike) -> Array:
     """Return 1/eta: the smallest standard deviation of any unbiased guess (eq. 5.1).
@@ -46,6 +49,28 @@ def variance_left(eta: ArrayLike, variance: ArrayLike) -> Array:
         told = np.asarray(variance, dtype=np.float64) * information
     # A release that says nothing leaves everything, also of an infinite variance.
     return 1.0 / (1.0 + np.where(information == 0, 0.0, told))
+
+
+def says_nothing(floor: float, blind: float) -> bool:
+    """Return whether a floor is so high that the release says nothing: a blind guess does as well, to one percent.
+
+    Of the variance of an attribute, more than 99% is then left to whoever saw the release (eq. 5.4).
+
+    Parameters
+    ----------
+    floor : float
+        The smallest standard error of any unbiased guess.
+    blind : float
+        The standard deviation of the attribute over all people; NaN if it is not known.
+
+    Examples
+    --------
+    >>> from seepage.meaning import says_nothing
+    >>> says_nothing(193.0, 13.1), says_nothing(48.0, 13.1)  # of an age, in years
+    (True, False)
+    """
+    # floor^2 / (floor^2 + blind^2) is the share that is left.
+    return floor == np.inf or floor > blind * (_NEARLY_ALL / (1 - _NEARLY_ALL)) ** 0.5
 
 
 def beyond_range(floor: ArrayLike, length: float) -> Array:

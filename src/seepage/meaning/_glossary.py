@@ -84,12 +84,30 @@ _TERMS = {
         _KNOWS,
         ("eta", "error_floor"),
     ),
+    "eta_low": Term(
+        "Eta_low is a lower bound of a person's eta, which stands beside it where eta itself is an upper bound: for "
+        "networks, and for several releases together.",
+        "The true eta is between the two; the closer they are, the more is known, and a decision that holds at eta "
+        "holds for sure.",
+        "For networks it comes from a sketch of the information over the visits to a person's record, and is 0 if no "
+        "spectrum was kept.",
+        ("eta",),
+    ),
+    "dfil_unamplified": Term(
+        "Dfil_unamplified is what a person's dfil would be if everybody knew who was in which batch of the training: "
+        "dfil without the credit for secret sampling.",
+        "Rely on it if an attacker may learn who was in which batch; dfil itself is smaller where batches are drawn at "
+        "random and stay secret, and the same elsewhere.",
+        "Both are estimates from the same visits, and sums over all steps that were taken.",
+        ("dfil",),
+        also=("unamplified",),
+    ),
     "error_floor": Term(
         "The error floor is the smallest standard error of any unbiased guess of one attribute of one person, in the "
         "unit of that attribute.",
         "A floor of 5 for an age in years says that no unbiased attack pins this person's age better than ± 5 years.",
         "An attacker with a prior may be biased toward it, and then the floor with that prior is the honest one; a "
-        "floor above what a blind guess achieves says that the release adds nothing.",
+        "floor of ten times the error of a blind guess leaves 99% of what was uncertain.",
         ("eta", "prior", "variance_left"),
         also=("error", "floor"),
         title="± (error floor)",

@@ -31,15 +31,14 @@ class Target:
     limit: Number
     quantile: Number
 
-    def sentence(self, called: Callable[[str], str] = str) -> str:
-        """Return the target in words, the attribute written as `called` says."""
+    def sentence(self, called: Callable[[str], str] = str, unit: str | None = None) -> str:
+        """Return the target in words, the attribute written as `called` says, and its limit in a unit."""
         share, limit = self.quantile.value, self.limit.value
         who = "Everyone's" if share == 1 else f"At least {100 * share:.4g}% of people's"
         what = "values" if self.attribute is None else called(self.attribute)
         said = {
-            "error_floor": f"no unbiased guess has a standard error below {limit:g}",
-            "success_rate": f"no attacker tells it from another value more than {100 * limit:.4g}% of the time at "
-            "equal odds",
+            "error_floor": f"no unbiased guess has a standard error below {limit:g}{f' {unit}' if unit else ''}",
+            "success_rate": f"no attacker can tell it more than {100 * limit:.4g}% of the time at equal odds",
             "eta": f"eta is at most {limit:g}",
         }[self.kind]
         return f"{who} {what}: {said}."
@@ -50,9 +49,9 @@ class Target:
         if isfinite(factor):
             return f"That takes {factor:g} times the noise."
         return (
-            "No noise is enough: what a scaler or an imputer learned from these rows shows in the shape of the noise, "
-            "which does not fade as the noise grows. Give such steps constants that are public, fit without them, or "
-            "fit on more people."
+            "No noise is enough: what was learned from these rows, by a scaler, an imputer or the rule of a shape, is "
+            "seen in the shape of the noise, which does not fade as the noise grows. Give such steps public constants, "
+            'fit on more people, or take a shape that does not follow the rows (shape="isotropic").'
         )
 
     @staticmethod

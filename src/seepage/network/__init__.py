@@ -18,6 +18,7 @@ from seepage.network._amplification import poisson_factors as poisson_factors
 from seepage.network._amplification import replacement_divergence as replacement_divergence
 from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
+from seepage.network._filter import PrivacyLossFilter as PrivacyLossFilter
 from seepage.network._information import NetworkInformation as NetworkInformation
 from seepage.network._plan import Plan as Plan
 from seepage.network._sampler import PoissonSampler as PoissonSampler

@@ -12,6 +12,7 @@ are, the estimate stays unbiased; the better they are, the less is left to chanc
 of the person's own visits, whose relative variance is what people with several visits show around R mu.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -74,13 +75,18 @@ class Stretches:
         return stretch
 
     def visits(self, stretch: int, people: Rows, together: int, random: np.random.Generator) -> dict[int, list[Rows]]:
-        """Return who is visited at which step of a stretch: each at a step drawn uniformly from it."""
+        """Return who is visited at which step of a stretch: each at a step drawn uniformly from it.
+
+        Whoever is named twice is visited twice, unless both visits fall into one pass.
+        """
         first, length = self.start(stretch), self.start(stretch + 1) - self.start(stretch)
         moments = max(-(-len(people) // together), min(length, len(people), _MOMENTS), 1)
         found: dict[int, list[Rows]] = {}
         parts = np.array_split(random.permutation(people), moments)
         for place, part in zip(random.permutation(moments), parts, strict=True):
-            found.setdefault(first + int((place + random.random()) * length / moments), []).append(part)
+            step = first + int((place + random.random()) * length / moments)
+            once = np.sort(np.unique(part, return_index=True)[1])
+            found.setdefault(step, []).append(part[once])
         return found
 
 
@@ -288,6 +294,5 @@ def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:
 
 
 def split(rows: Rows, together: int) -> Iterator[Rows]:
-    """Yield a few people at a time."""
-    for start in range(0, len(rows), together):
-        yield rows[start : start + together]
+    """Yield so many people at a time, or up to a quarter more, in parts of one size: small ones take as long."""
+    yield from np.array_split(rows, max(1, math.ceil(len(rows) / (1.25 * together))))

@@ -37,8 +37,8 @@ Ids = Any
 """Names of people: any sequence, or column of a data frame."""
 # Of a sketch, if nobody says otherwise.
 _RANK = 8
-# Numbers that layers put out in one visit, at most, where it holds more than half a batch of training.
-_HELD = 2**21
+# Numbers that layers put out in one pass of a visit, at most, where it holds more than half a batch of training.
+_HELD = 2**20
 # The share of people, and how many at least, who are visited twice in each stretch from the third on.
 _MOST, _LEAST = 0.01, 10
 
@@ -134,6 +134,7 @@ class FisherAccountant:
         self._probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private")
         self._known = Circumstances(kinks=_layers.kinked(model))
         _layers.warn_of_kinks(self._known.kinks)
+        _layers.warn_of_tokens(model)
         self._ids = column_values(ids)
         if self._ids.ndim != 1 or len(self._ids) == 0:
             raise InputError(f"ids must name each example of the data set once; it has shape {self._ids.shape}.")
@@ -162,6 +163,9 @@ class FisherAccountant:
         """The stretches that have been planned."""
         self._pending: list[tuple[Rows, Batch, list[Tensor]]] = []
         self._modes: tuple[bool, ...] | None = None
+        """Of the network, when it was last checked."""
+        self._visited_at: tuple[int, tuple[bool, ...]] | None = None
+        """The step and the modes of the last visits."""
         self._attachment: Attachment | None = None
         self._by_hand = False
         self._gathered: tuple[int, list[State]] | None = None
@@ -404,6 +408,7 @@ class FisherAccountant:
                 f"{ {k: self._settings()[k] for k in differing} }."
             )
         self._pending.clear()
+        self._visited_at = None
         self._visits.restore({name: value.numpy() for name, value in state["visits"].items()})
         self._sizes = state["sizes"].numpy().copy()
         if self._sketch is not None:
@@ -448,32 +453,35 @@ class FisherAccountant:
         self._batches += 1
 
     def _visit(self) -> None:
-        """Visit who is due at the weights of the moment, which are those of the next step."""
+        """Visit who is due at the weights of the moment, which are those of the next step; again if they change."""
         assert self._stretches is not None
         assert self._records is not None
-        step = self.steps
+        step, modes = self.steps, tuple(module.training for module in self.model.modules())
+        if (step, modes) == self._visited_at and (not self._pending or self._probe.carrier.is_at(self.model)):
+            return
+        if self._pending:
+            self._generator.set_state(self._aimed)
+            self._pending.clear()
         stretch = self._stretches.at(step)
-        self._pending.clear()
-        fresh = stretch >= self._planned
-        if fresh:
+        if stretch >= self._planned:
             self._schedule(stretch)
         due = self._scheduled.get(step, [])
-        if not due and not fresh and self._modes is not None:
-            return
-        self._aimed = self._generator.get_state()
-        with _checks.undisturbed(self._seed + step):
-            modes = self._probe.carrier.follow(self.model)
-            if self._by_hand and modes != self._modes:
-                self._check(self._visited[:2].tolist())
-            self._modes = modes
-            for part in due:
-                for rows in split(part, self._at_once):
-                    for alike, batch in self._records.alike(rows):
-                        self._pending.append((alike, batch, self._probed(alike, batch)))
+        if due or modes != self._modes:
+            self._aimed = self._generator.get_state()
+            with _checks.undisturbed(self._seed + step), torch.autocast(self._records.device().type, enabled=False):
+                self._probe.carrier.follow(self.model)
+                if modes != self._modes:
+                    self._check(self._visited[:2].tolist())
+                    self._modes = modes
+                for part in due:
+                    for some in split(part, self._at_once):
+                        for rows, batch in self._records.alike(some):
+                            self._pending.append((rows, batch, self._probed(rows, batch)))
+        self._visited_at = (step, modes)
 
     @property
     def _at_once(self) -> int:
-        """How many people fit into one pass: training has a batch in memory, and a visit carries directions as well."""
+        """How many people fit into one pass, which carries directions as well: half a batch takes a batch's memory."""
         fit = _HELD // max(1, self._probe.carrier.held)
         return self._batch_size or min(self._together, max(fit, -(-self._together // 2)))
 
@@ -557,15 +565,14 @@ class FisherAccountant:
         people = [mine]
         if stretch >= 2:
             most = min(len(mine) // 4, max(_LEAST, math.ceil(_MOST * len(mine))))
-            if most:
-                visits = self._visits.arrays()
-                total = np.bincount(visits["person"], visits["value"].sum(1), len(self._ids))
-                mean = total / np.maximum(np.bincount(visits["person"], minlength=len(self._ids)), 1)
-                people.append(mine[np.argsort(-mean[mine], kind="stable")[:most]])
-        for some in people:
-            found = self._stretches.visits(stretch, some, self._together, self._random)
-            for step, parts in found.items():
-                self._scheduled.setdefault(step, []).extend(parts)
+            visits = self._visits.arrays()
+            total = np.bincount(visits["person"], visits["value"].sum(1), len(self._ids))
+            mean = total / np.maximum(np.bincount(visits["person"], minlength=len(self._ids)), 1)
+            people.append(mine[np.argsort(-mean[mine], kind="stable")[:most]])
+        # Together: a pass for a few people takes almost as long as one for many.
+        found = self._stretches.visits(stretch, np.concatenate(people), self._together, self._random)
+        for step, parts in found.items():
+            self._scheduled.setdefault(step, []).extend(parts)
         self._planned = stretch + 1
 
     def _all(self) -> tuple[Table, Array, Sketch | None, list[Array]]:

@@ -86,7 +86,8 @@ def assumptions(
             Assumption(
                 "embedding",
                 "The input is made of tokens, which cannot move a little: the private values are the outputs of the "
-                "embedding layer.",
+                "embedding layer. Where that layer is trained, its gradient also shows which tokens there were, by "
+                "which rows of it move: that is not in the numbers.",
             )
         )
     if circumstances.kinks:

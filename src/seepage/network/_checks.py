@@ -6,7 +6,7 @@ against finite differences of a moved input.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -65,25 +65,26 @@ class Trained:
         held = self.norms if self.gradients is None else self.gradients[0]
         return 0 if held is None else len(held)
 
-    def distance(self, ours: Tensor) -> float:
+    def distance(self, ours: list[Tensor]) -> float:
         """Return how far the nearest of them is from a gradient, relative to it."""
-        size = max(float(ours.norm()), 1e-12)
+        size = max(_squared(ours) ** 0.5, 1e-12)
         if self.gradients is None:
-            assert self.norms is not None
-            return float((self.norms.double() - ours.norm().double()).abs().min()) / size
-        parts = ours.split([g[0].numel() for g in self.gradients])
-        squares = torch.stack([g.flatten(1).square().sum(1) for g in self.gradients]).double().sum(0)
-        inner = torch.stack([g.flatten(1) @ o.to(g) for g, o in zip(self.gradients, parts, strict=True)]).double()
-        nearest = int((squares - 2 * inner.sum(0)).argmin())
-        rest = [(g[nearest].flatten() - o.to(g)).square().sum() for g, o in zip(self.gradients, parts, strict=True)]
-        return float(torch.stack(rest).sum().sqrt()) / size
+            return float((self.sizes() - size).abs().min()) / size
+        inner = [g.flatten(1) @ o.flatten().to(g) for g, o in zip(self.gradients, ours, strict=True)]
+        nearest = int((self.sizes() ** 2 - 2 * torch.stack(inner).double().sum(0)).argmin())
+        return _squared(g[nearest] - o.to(g) for g, o in zip(self.gradients, ours, strict=True)) ** 0.5 / size
 
     def sizes(self) -> Tensor:
         """Return the norm of each of them."""
         if self.gradients is None:
             assert self.norms is not None
             return self.norms.double()
-        return torch.stack([g.flatten(1).square().sum(1) for g in self.gradients]).double().sum(0).sqrt()
+        return torch.stack([g.flatten(1).norm(dim=1).double() for g in self.gradients]).norm(dim=0)
+
+
+def _squared(gradient: Iterable[Tensor]) -> float:
+    """Return the squared norm of a gradient, given one parameter after the other."""
+    return sum(float(torch.linalg.vector_norm(part, dtype=torch.float64)) ** 2 for part in gradient)
 
 
 def check_gradients(probe: Probe, trained: Trained, drawn: list[list[int]], fetch: Fetch, varying: bool) -> bool:
@@ -120,23 +121,23 @@ def check_gradients(probe: Probe, trained: Trained, drawn: list[list[int]], fetc
 
 def _is_plausible(probe: Probe, trained: Trained, one: Batch) -> bool:
     """Compare sizes only: another draw of dropout or augmentation is another gradient."""
-    draws = torch.stack([probe.gradient(one).norm() for _ in range(8)]).double()
+    draws = [_squared(probe.gradient(one)) ** 0.5 for _ in range(8)]
     sizes = trained.sizes()
-    return bool(((sizes > 0.4 * draws.min()) & (sizes < 2.5 * draws.max())).any())
+    return bool(((sizes > 0.4 * min(draws)) & (sizes < 2.5 * max(draws))).any())
 
 
 def draws_masks(probe: Probe, one: Batch) -> bool:
     """Return whether the network gives another gradient each time it is run on the same record."""
     first, again = probe.gradient(one), probe.gradient(one)
-    return not torch.equal(first, again)
+    return not all(map(torch.equal, first, again))
 
 
 def check_alone(probe: Probe, batch: Batch, one: Batch) -> None:
     """Refuse networks and losses that mix people: the first person's gradient is the same without the others."""
-    found = probe.products(batch, lambda _, values: torch.ones_like(values))[0, 0]
-    alone = probe.gradient(one).double().square().sum().to(found)
+    found = probe.products(batch, lambda _, values: torch.ones_like(values))[0, 0].item()
+    alone = _squared(probe.gradient(one))
     kind = next(iter(probe.carrier.trained.values())).dtype
-    if abs(float(found - alone)) > 4 * _ROUNDING.get(kind, _COARSE) * max(float(found), float(alone), 1e-12):
+    if abs(found - alone) > 4 * _ROUNDING.get(kind, _COARSE) * max(found, alone, 1e-12):
         raise UnsupportedError(
             "The network's gradient for somebody changes with the other examples in the batch: nobody's gradient is "
             "their own. Look for a statistic over the batch in a forward method, for random numbers drawn for the "
@@ -154,7 +155,7 @@ def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: b
     allowed = 1e-3 if exact else 0.1
     still, compared = True, False
     for one in ones:
-        if float(precise.gradient(one).norm()) == 0:
+        if _squared(precise.gradient(one)) == 0:
             continue
         compared = True
         best = float("inf")
@@ -191,13 +192,11 @@ def _compare(probe: Probe, one: Batch, width: float, seed: int) -> tuple[float, 
     with undisturbed(seed):
         squared, _, moved = probe.products(one, direct)[:, 0].tolist()
 
-    def side(sign: float) -> Tensor:
+    def side(sign: float) -> list[Tensor]:
         with undisturbed(seed):
-            return probe.gradient(one, lambda name, values: values + sign * width * direct(name, values)).double()
+            return probe.gradient(one, lambda name, values: values + sign * width * direct(name, values))
 
-    # In place: a gradient may be as large as the network.
-    slope = side(1.0).sub_(side(-1.0)).div_(2 * width)
-    measured = float(slope @ slope)
+    measured = _squared(plus - minus for plus, minus in zip(side(1.0), side(-1.0), strict=True)) / (2 * width) ** 2
     size = max(measured, moved, 1e-14 * squared, 1e-300)
     return abs(measured - moved) / size, moved if moved > 1e-12 * squared else 0.0
 

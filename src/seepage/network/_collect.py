@@ -37,7 +37,7 @@ def collect_gradients(
     batches : iterable of (x, y)
         Inputs and labels of each batch.
     output : path
-        An empty or new folder. One file a layer, one row a batch: a column `gradient` of float32.
+        An empty or new folder. One file per layer, one row per batch: a column `gradient` of float32.
     update : Update, optional
         What is sent; the mean gradient of the batch by default.
     seed : int, default=0
@@ -62,7 +62,8 @@ def collect_gradients(
     names = {parameter: name for name, parameter in model.named_parameters()}
     layers = layers_of(dict(_layers.units(model)), {n: p for p, n in names.items() if p.requires_grad})
     generator = torch.Generator().manual_seed(seed)
-    writer = GradientWriter(Path(output), [layer.name for layer in layers], [layer.size for layer in layers])
+    shapes = [[tuple(parameter.shape) for parameter in layer.parameters] for layer in layers]
+    writer = GradientWriter(Path(output), [layer.name for layer in layers], shapes)
     try:
         for batch in batches:
             x, y = _pair(batch)

@@ -4,6 +4,7 @@ Forward-over-reverse needs the directional derivative of each function's gradien
 kernels; written out in elementary functions, the same values have it.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -95,6 +96,8 @@ class _Affine(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Context, inputs: tuple[Tensor, Tensor, Tensor | None, bool], output: Tensor) -> None:
         ctx.matrix = inputs[3]
+        # Constants do not move: no zeros of their size are needed to say so.
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(inputs[1])
         ctx.save_for_forward(inputs[1])
 
@@ -103,9 +106,16 @@ class _Affine(torch.autograd.Function):
         return _Affine.forward(moving, ctx.saved_tensors[0], None, ctx.matrix)
 
     @staticmethod
-    def backward(ctx: Context, back: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Context, back: Tensor | None) -> tuple[Tensor | None, None, None, None]:
+        if back is None:
+            return None, None, None, None
         constant = ctx.saved_tensors[0]
         return _Affine.apply(back, constant.T if ctx.matrix else constant, None, ctx.matrix), None, None, None
+
+
+# PyTorch asks for it at each use, and works it out each time unless it is there.
+for _function in (Normalize, _Affine):
+    _function.forward.__signature__ = inspect.signature(_function.forward)  # type: ignore[union-attr]
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -118,6 +128,22 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         x = x if weight is None else x * weight
         return x if bias is None else x + bias
     return _Affine.apply(x, weight, bias, False)
+
+
+def _times(input: Any, other: Any, **options: Any) -> Any:  # noqa: A002
+    if _is_scaled(input, other, options):
+        return _Affine.apply(input, input.new_tensor(other), None, False)
+    return torch.mul(input, other, **options)
+
+
+def _over(input: Any, other: Any, **options: Any) -> Any:  # noqa: A002
+    if _is_scaled(input, other, options):
+        return _Affine.apply(input, input.new_tensor(other).reciprocal(), None, False)
+    return torch.div(input, other, **options)
+
+
+def _is_scaled(x: object, other: object, options: dict[str, Any]) -> bool:
+    return isinstance(x, Tensor) and x.is_floating_point() and isinstance(other, int | float) and not options
 
 
 def _layer_norm(
@@ -167,7 +193,7 @@ def _attention(
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
-    scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores = _times(query @ key.transpose(-2, -1), 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
         scores = scores.masked_fill(~seen, -math.inf)
@@ -187,6 +213,10 @@ _COMPOSITES: dict[Callable[..., Any], Callable[..., Any]] = {
     F.silu: _silu,
     F.mish: _mish,
     F.hardsigmoid: _hardsigmoid,
+    Tensor.mul: _times,
+    torch.mul: _times,
+    Tensor.div: _over,
+    torch.div: _over,
     F.linear: _linear,
     F.layer_norm: _layer_norm,
     F.group_norm: _group_norm,

@@ -68,14 +68,13 @@ def measured(call: Call, back: Moving) -> Tensor:
 
 def joined(calls: list[Call]) -> Call:
     """Return several uses of one linear layer as one, over the positions of all."""
-    pairs = [_positions_linear(call.entered) for call in calls]
-    value, moving = (torch.cat([pair[i] for pair in pairs], 2).transpose(1, 2) for i in range(2))
+    value, moving = over_positions([call.entered for call in calls])
     return Call(calls[0].name, calls[0].unit, calls[0].parameters, (value,), {}, [moving])
 
 
-def joined_back(backs: list[Moving]) -> Moving:
-    """Return what came back at several uses of one linear layer, over the positions of all."""
-    pairs = [_positions_linear(back) for back in backs]
+def over_positions(uses: list[Moving]) -> Moving:
+    """Return what entered, or came back, at several uses of one linear layer, over the positions of all."""
+    pairs = [_positions_linear(use) for use in uses]
     value, moving = (torch.cat([pair[i] for pair in pairs], 2).transpose(1, 2) for i in range(2))
     return value, moving
 

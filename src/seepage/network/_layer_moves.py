@@ -30,6 +30,11 @@ class Layer:
         """How many numbers its gradient has."""
         return sum(parameter.numel() for parameter in self.parameters)
 
+    @property
+    def weights(self) -> int:
+        """How many of them are of matrices and kernels; all, in a layer that has vectors only."""
+        return sum(parameter.numel() for parameter in self.parameters if parameter.dim() > 1) or self.size
+
 
 def layers_of(layers: Mapping[str, nn.Module], trained: Mapping[str, nn.Parameter]) -> list[Layer]:
     """Return the layers that hold trained parameters; a shared parameter belongs to the first that holds it."""

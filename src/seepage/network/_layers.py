@@ -104,6 +104,18 @@ def warn_of_kinks(kinks: set[str]) -> None:
         )
 
 
+def warn_of_tokens(model: nn.Module) -> None:
+    """Warn that tokens cannot move a little."""
+    if any(looks_up(module) for module in model.modules()):
+        warnings.warn(
+            "The model looks up tokens (an embedding): they cannot move a little, so the private values are the "
+            "embedding's outputs, and no number says how well a token itself can be told. Where the embedding is "
+            "trained, its gradient also shows which tokens there were, and that is in no number.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def is_separable(model: nn.Module, inputs: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     """Return whether the output of the first example is the same without the others in the batch.
 

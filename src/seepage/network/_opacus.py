@@ -45,7 +45,6 @@ class Visitor(Protocol):
     def steps(self) -> int: ...
     def _draw(self, rows: list[int] | Rows) -> None: ...
     def _visit(self) -> None: ...
-    def _check(self, rows: list[int]) -> None: ...
     def _publish(self, mechanism: Mechanism, sampling: str) -> None: ...
 
 
@@ -82,8 +81,8 @@ def attach(
             sample_empty_shapes=[(0, *shape_safe(x)) for x in first],
             dtypes=[dtype_safe(x) for x in first],
         )
-    attachment = Attachment(accountant, engine, module, optimizer, loader, rate, sampling, options)
-    return attachment, (module, optimizer, *criterion, overheard(loader, collate, attachment.draw))
+    attachment = Attachment(accountant, engine, model, module, optimizer, loader, rate, sampling, options)
+    return attachment, (module, optimizer, *criterion, overheard(loader, collate, attachment.begin, attachment.draw))
 
 
 def _check(
@@ -158,6 +157,7 @@ class Attachment:
         self,
         accountant: Visitor,
         engine: PrivacyEngine,
+        model: nn.Module,
         module: Any,
         optimizer: Any,
         loader: Loader,
@@ -170,17 +170,29 @@ class Attachment:
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
+        self._begun, self._mixed = 0, False
+        """Batches less steps when the data loader was last begun; whether it was ever left within a batch in parts."""
         self._checked: tuple[tuple[bool, ...], int] | None = None
         self._count: int | None = None
         """The steps that Opacus had counted when this was detached."""
         # Opacus keeps one hook: its own privacy accountant's is called from ours.
         self._before = optimizer.step_hook
         optimizer.attach_step_hook(self._step)
+        self._early = model.register_forward_pre_hook(_Early(accountant))
         if accountant.clipping == "smooth":
             if self._ghost:
                 module.get_clipping_coef = _Coefficients(self)
             else:
                 optimizer.clip_and_accumulate = self._clip_smoothly
+
+    def begin(self) -> None:
+        """Take note that the data loader begins anew: batches that were drawn and left do not count any more."""
+        self._begun = self.accountant._batches - self.accountant.steps
+        # A sum is then held, or Opacus takes what was said of the parts that were left for the next ones'.
+        held = getattr(self.optimizer, "_is_last_step_skipped", False) or getattr(
+            self.optimizer, "_step_skip_queue", ()
+        )
+        self._mixed |= bool(held)
 
     def draw(self, rows: list[int]) -> None:
         """Take note of a batch that the data loader has drawn."""
@@ -193,6 +205,7 @@ class Attachment:
         if self._count is None:
             self._count = self._counted()
             self.optimizer.attach_step_hook(self._before)
+            self._early.remove()
 
     def check_complete(self) -> None:
         """Refuse to report on a run of which only a part was seen."""
@@ -211,11 +224,11 @@ class Attachment:
         """Opacus is about to change the weights: look at them, and at how."""
         mechanism = self._mechanism()
         self._check_drawn()
+        self.accountant._visit()
         self._compare()
         if self._before is not None:
             self._before(optimizer if self.accountant.clipping == "hard" else _Widened(optimizer))
         self._check_booked(mechanism)
-        self.accountant._visit()
         self.accountant._publish(mechanism, self.sampling)
 
     def _mechanism(self) -> Mechanism:
@@ -238,12 +251,17 @@ class Attachment:
 
     def _check_drawn(self) -> None:
         """Refuse a step that adds up several secret batches which Opacus takes for one."""
-        ahead = self.loader.num_workers * (self.loader.prefetch_factor or 0)
-        skipped = getattr(self.optimizer, "_is_last_step_skipped", False)
-        if self.rate is not None and skipped and self.accountant._batches > self.accountant.steps + 1 + ahead:
+        if self.rate is None or not getattr(self.optimizer, "_is_last_step_skipped", False):
+            return
+        # Whether to skip is said for each part of a batch when it is drawn: what is not yet used is of later batches.
+        later = self.optimizer._step_skip_queue
+        ahead = later.count(False) + sum(later[-1:])
+        ahead = max(ahead, self.loader.num_workers * (self.loader.prefetch_factor or 0))
+        if self._mixed or self.accountant._batches - self.accountant.steps > self._begun + 1 + ahead:
             raise UnsupportedError(
                 "A step adds up several batches, each drawn anew, with signal_skip_step: Opacus books the rate of one. "
-                "Use BatchMemoryManager to split a batch, or accumulate gradients (allow_grad_accumulation)."
+                "Use BatchMemoryManager to split a batch, and leave its loader only where a batch ends; or accumulate "
+                "gradients (allow_grad_accumulation)."
             )
 
     def _compare(self) -> None:
@@ -259,8 +277,6 @@ class Attachment:
         known = accountant._known
         with _checks.undisturbed(0):
             accountant._probe.carrier.follow(accountant.model)
-            if self._checked is None or self._checked[0] != modes:
-                accountant._check(self._drawn[-1][:2])
             known.low_precision |= _checks.check_gradients(
                 accountant._probe,
                 trained,
@@ -293,6 +309,25 @@ class Attachment:
             total = torch.einsum("i,i...", factors.to(gradients), gradients)
             parameter.summed_grad = total if parameter.summed_grad is None else parameter.summed_grad + total
             _mark_as_processed(parameter.grad_sample)
+
+
+class _Early:
+    """Visits before a batch enters the network: gradients of the last one are gone then, and memory is free.
+
+    Where the network is called in another way than training usually does, visits come with the step.
+    """
+
+    def __init__(self, accountant: Visitor | None) -> None:
+        self._accountant = accountant
+
+    def __call__(self, model: nn.Module, _: object) -> None:
+        transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+        if self._accountant is not None and model.training and torch.is_grad_enabled() and not transformed:
+            self._accountant._visit()
+
+    def __reduce__(self) -> tuple[type["_Early"], tuple[None]]:
+        # A network that is copied or saved is not in training.
+        return _Early, (None,)
 
 
 class _Coefficients:

@@ -84,8 +84,8 @@ class Probe:
                 self._whole, self.values = True, {}
         return self._of_whole(batch, direct, count)
 
-    def gradient(self, batch: Batch, move: Move | None = None) -> Tensor:
-        """Return the gradient of one person, all parameters in one vector, the plain way."""
+    def gradient(self, batch: Batch, move: Move | None = None) -> list[Tensor]:
+        """Return the gradient of one person, of each parameter, the plain way."""
 
         def shifted(name: str, value: Tensor) -> Tensor:
             return value if move is None else move(name, value)
@@ -100,14 +100,7 @@ class Probe:
                     "The network runs layers again in the backward pass (torch.utils.checkpoint), which Opacus does "
                     "not train either. Turn it off: it saves memory only."
                 ) from None
-        # One after the other: all of them twice may be more than training itself holds.
-        parts = list(found)
-        del found
-        widest = max((part.dtype for part in parts), key=lambda kind: kind.itemsize)
-        flat = parts[0].new_empty(sum(part.numel() for part in parts), dtype=widest)
-        for place in flat.split([part.numel() for part in parts]):
-            place.copy_(parts.pop(0).detach().flatten())
-        return flat
+        return list(found)
 
     def _called(self, values: Mapping[str, Tensor]) -> Network:
         return lambda *args, **kwargs: functional_call(self.carrier.network, dict(values), args, kwargs)

@@ -30,9 +30,7 @@ class Records:
 
     def fetch(self, rows: Iterable[int]) -> Batch:
         """Return these people as one batch, where the network is."""
-        batch = (self.collate or default_collate)([self.items[int(row)] for row in rows])
-        device = self.device()
-        return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
+        return self._collated([self.items[int(row)] for row in rows])
 
     def alike(self, rows: Rows) -> Iterator[tuple[Rows, Batch]]:
         """Yield people whose records have the same shape together: nobody's is padded to another's."""
@@ -41,20 +39,19 @@ class Records:
         for place, item in enumerate(items):
             leaves = pytree.tree_leaves(item)
             groups.setdefault(tuple(getattr(leaf, "shape", None) for leaf in leaves), []).append(place)
-        device = self.device()
         for places in groups.values():
-            batch = (self.collate or default_collate)([items[place] for place in places])
-            yield (
-                rows[places],
-                pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch),
-            )
+            yield rows[places], self._collated([items[place] for place in places])
+
+    def _collated(self, items: list[Any]) -> Batch:
+        batch, device = (self.collate or default_collate)(items), self.device()
+        return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf, batch)
 
 
 class Noted:
     """A batch sampler, overheard: whoever asks takes it for the sampler itself."""
 
-    def __init__(self, sampler: Any, note: Callable[[list[int]], None]) -> None:
-        self._sampler, self._note = sampler, note
+    def __init__(self, sampler: Any, begin: Callable[[], None], note: Callable[[list[int]], None]) -> None:
+        self._sampler, self._begin, self._note = sampler, begin, note
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -62,6 +59,7 @@ class Noted:
         return type(self._sampler)
 
     def __iter__(self) -> Iterator[list[int]]:
+        self._begin()
         for batch in self._sampler:
             self._note([int(index) for index in batch])
             yield batch
@@ -70,16 +68,16 @@ class Noted:
         return len(self._sampler)
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__") or name in ("_sampler", "_note"):
+        if name.startswith("__") or name in ("_sampler", "_begin", "_note"):
             raise AttributeError(name)
         return getattr(self._sampler, name)
 
 
-def overheard(loader: Loader, collate: Collate, note: Callable[[list[int]], None]) -> Loader:
-    """Return a data loader with the same batches, and tell `note` who is in each when it is drawn."""
+def overheard(loader: Loader, collate: Collate, begin: Callable[[], None], note: Callable[[list[int]], None]) -> Loader:
+    """Return a data loader with the same batches; tell when it is begun, and who is in each batch when it is drawn."""
     return DataLoader(
         dataset=loader.dataset,
-        batch_sampler=Noted(loader.batch_sampler, note),
+        batch_sampler=Noted(loader.batch_sampler, begin, note),
         num_workers=loader.num_workers,
         collate_fn=collate,
         pin_memory=loader.pin_memory,

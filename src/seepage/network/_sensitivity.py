@@ -5,9 +5,9 @@ over examples of
 
     | J |_p / (range(g) psi),     range(g) = max g - min g,
 
-psi being the root of the number of entries of g for the Frobenius norm, that number for the sum of absolute values, and
-1 for the largest. J is never formed: columns of it, or random combinations of them, come from passes that carry a
-direction along.
+psi being the root of the number of the layer's weights for the Frobenius norm, that number for the sum of absolute
+values, and 1 for the largest. Biases are in g, and not in psi: so the paper prints it. J is never formed: columns of
+it, or random combinations of them, come from passes that carry a direction along.
 """
 
 import math
@@ -61,10 +61,10 @@ def layer_sensitivity(
     norm : {"fro", "l1", "max"}, default="fro"
         The root of the sum of squares of the derivative's entries, the sum of their absolute values, or the largest.
     normalized : bool, default=True
-        Divide by the range of the layer's gradient and by its size, as the paper does, so that layers can be compared
-        and the scale of the loss does not matter. Without, it is the norm alone: over one example and all layers, the
-        squares of ``wrt="input"`` add up to the trace of the information times the squared noise scale, for gradients
-        that are not clipped.
+        Divide by the range of the layer's gradient and by what its weights number (biases are not counted), as the
+        paper does, so that layers can be compared and the scale of the loss does not matter. Without, it is the norm
+        alone: over one example and all layers, the squares of ``wrt="input"`` add up to the trace of the information
+        times the squared noise scale, for gradients that are not clipped.
     directions : int, default=64
         Passes over each batch. A target with no more values than this is measured exactly, value by value. Otherwise
         "fro" is estimated from random signs and "l1" from random values of the target, and "max" is the largest among
@@ -96,7 +96,7 @@ def layer_sensitivity(
         model, loss, x, y, wrt=wrt, norm=norm, directions=directions, batch_size=batch_size, seed=seed
     )
     if normalized:
-        sizes = np.array([layer.size for layer in layers], dtype=np.float64)
+        sizes = np.array([layer.weights for layer in layers], dtype=np.float64)
         psi = {"fro": np.sqrt(sizes), "l1": sizes, "max": np.ones_like(sizes)}[norm]
         # A gradient without a range is that of a dead layer: it tells nothing, and does not divide by zero.
         values = np.divide(values, ranges * psi, out=np.zeros_like(values), where=ranges > 0)

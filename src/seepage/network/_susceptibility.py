@@ -48,14 +48,19 @@ class Susceptibility:
     noise_scale: float | None
     max_grad_norm: float | None
 
-    def norm(self, subset: Any = None) -> Array:
+    def norm(self, subset: Any = None, *, spectral: bool = False) -> Array:
         """Return the susceptibility of each example as a whole, or of a part of it.
 
         Parameters
         ----------
         subset : boolean array of the shape of one example, or list of columns, optional
             The values that count; all by default.
+        spectral : bool, default=False
+            Of images, the largest singular value of the map, which is what the paper takes, in place of the root of
+            the sum of squares. Channels stand on top of each other.
         """
+        if spectral:
+            return self._largest_singular_value(subset)
         flat = self.values.reshape(len(self.values), -1)
         if subset is not None:
             chosen = np.asarray(subset)
@@ -65,6 +70,19 @@ class Susceptibility:
                 )
             flat = flat[:, chosen.ravel()]
         return np.linalg.norm(flat, axis=1)
+
+    def _largest_singular_value(self, subset: Any) -> Array:
+        if self.values.ndim < 3:
+            raise InputError(f"A singular value is that of an image, not of values of shape {self.values.shape[1:]}.")
+        maps = self.values
+        if subset is not None:
+            chosen = np.asarray(subset)
+            if chosen.dtype != np.bool_ or chosen.shape != maps.shape[1:]:
+                raise InputError(
+                    f"subset must be a mask of shape {maps.shape[1:]} here, not {chosen.dtype} of {chosen.shape}."
+                )
+            maps = np.where(chosen, maps, 0.0)
+        return np.linalg.norm(maps.reshape(len(maps), -1, maps.shape[-1]), ord=2, axis=(1, 2))
 
     def ranking(self, names: Sequence[str] | None = None) -> Frame:
         """Return the columns of a table by how much they drive the privacy loss: the root mean square over examples."""
@@ -196,7 +214,7 @@ def squared_norms(model: nn.Module, loss: Loss, x: Tensor, y: Tensor) -> dict[st
                 )
             if len(several) > 1:
                 call = _ghost.joined([use for use, _ in several])
-                back = _ghost.joined_back([(b, b) for _, b in several])[0]
+                back = _ghost.over_positions([(b, b) for _, b in several])[0]
             found[call.name] = _ghost.squared_norm(call, back)
         return found
 

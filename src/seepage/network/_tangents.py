@@ -22,7 +22,7 @@ from seepage.network import _ghost
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call, Moving
 from seepage.network._layers import check, is_linear, is_plain, looks_up, units
-from seepage.network._twin import follow, twin
+from seepage.network._twin import follow, is_at, twin
 
 Tensor = torch.Tensor
 Move = Callable[[str, Tensor], Tensor]
@@ -84,6 +84,10 @@ class Carrier:
     def follow(self, model: nn.Module) -> tuple[bool, ...]:
         """Bring the copy to where the network is."""
         return follow(self.network, model)
+
+    def is_at(self, model: nn.Module) -> bool:
+        """Return whether the copy is still where the network is."""
+        return is_at(self.network, model)
 
     @contextmanager
     def moving(self, move: Move, count: int, known: frozenset[str] | None = None) -> Iterator[None]:
@@ -277,7 +281,7 @@ def _together(waiting: list[tuple[Call, Moving]]) -> Iterator[tuple[Call, Moving
         call, back = group[0]
         if len(group) > 1:
             call = _ghost.joined([call for call, _ in group])
-            back = _ghost.joined_back([back for _, back in group])
+            back = _ghost.over_positions([back for _, back in group])
         call.whole = all(uses[p] == len(group) for p in call.parameters.values())
         yield call, back
 

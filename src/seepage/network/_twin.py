@@ -36,6 +36,12 @@ def follow(ours: nn.Module, model: nn.Module) -> tuple[bool, ...]:
     return tuple(module.training for module in ours.modules())
 
 
+def is_at(ours: nn.Module, model: nn.Module) -> bool:
+    """Return whether a copy has the weights of the network."""
+    pairs = zip(ours.parameters(), getattr(model, "_orig_mod", model).parameters(), strict=True)
+    return all(a.device == b.device and torch.equal(a, b) for a, b in pairs)
+
+
 @contextmanager
 def silenced(model: nn.Module) -> Iterator[None]:
     """Hide a network from Opacus, which listens to the inputs and gradients of layers."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from seepage._errors import InputError
 from seepage._families import checked_property, held_out
-from seepage._gradients import Gradients
+from seepage._gradients import Features, Gradients, check_features
 from seepage._tables import Frame, default_library, frame
 
 
@@ -20,8 +20,9 @@ def usable_information(
     property: Any,  # noqa: A002
     *,
     family: Any = "logistic",
+    features: Features = "maxima",
     folds: int = 5,
-    width: int = 512,
+    width: int = 4096,
     seed: int = 0,
 ) -> Frame:
     """Return how many bits about a property a family of predictors finds in the gradients of each layer.
@@ -29,27 +30,32 @@ def usable_information(
     Parameters
     ----------
     gradients : Gradients, path or mapping
-        As `collect_gradients` returned them, the folder it wrote to, or arrays with one row a batch by layer.
+        As `collect_gradients` returned them, the folder it wrote to, or arrays with one row per batch by layer.
     property : array-like
         What each batch has: two or more values.
     family : {"logistic", "forest", "network"} or classifier, default="logistic"
         The predictors: logistic regression (its penalty chosen by cross-validation), a random forest, a network with
         one hidden layer, or any classifier of scikit-learn with ``predict_proba``.
+    features : {"maxima", "entries", "sketch"}, default="maxima"
+        What predictors are shown of a layer. Maxima are those of Melis et al. (2019): absolute values of the weights'
+        gradients, the largest of each convolution's window, the largest of each input of a matrix with more than 5,000
+        entries, scaled to norm 1 batch by batch. Entries are as they are. A sketch adds entries up with random signs,
+        and hides from trees what a layer says. Arrays with a single row of numbers a batch are taken as they are.
     folds : int, default=5
         Parts of the batches. Each is predicted from the others.
-    width : int, default=512
-        Layers with more parameters are reduced to so many numbers by a random sketch. Information can get lost in it,
-        never come in: compare with another width where `distortion` is large.
+    width : int, default=4096
+        Of layers that would show more numbers so many are drawn, or sketched. Information can get lost in it, never
+        come in.
     seed : int, default=0
-        Of the folds, the sketch and the predictors.
+        Of the folds, of what is drawn, and of the predictors.
 
     Returns
     -------
     frame : data frame
         One row a layer: `name`, `parameters`, `usable_information` in bits and its `standard_error`, `entropy` (what
         there is to know), `width` (of what the predictors saw), and `distortion`: the root mean square relative error
-        of squared distances between batches by the sketch. Information may be negative in finite samples: a predictor
-        that has learnt nothing errs now and then.
+        of squared distances between batches by the sketch (nan for features that do not keep distances). Information
+        may be negative in finite samples: a predictor that has learnt nothing errs now and then.
 
     Examples
     --------
@@ -63,12 +69,13 @@ def usable_information(
     [1.0, -0.0]
     """
     stored = Gradients.of(gradients)
-    if folds < 2 or width < 1:
-        raise InputError(f"folds must be at least 2 and width at least 1, not {folds!r} and {width!r}.")
+    if folds < 2:
+        raise InputError(f"folds must be at least 2, not {folds!r}.")
+    check_features(features, width)
     checked_property(property, stored.count, folds)
     rows: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     for name in stored.names:
-        layer = stored.sketch(name, width, seed)
+        layer = stored.features(name, features, width=width, seed=seed)
         held = held_out(layer.values, property, family=family, folds=folds, seed=seed)
         known = held.information
         error = float(np.std(known, ddof=1)) / math.sqrt(len(known))

@@ -1,6 +1,12 @@
 """Decide what to publish: how much noise is enough, equal leakage, policies, certificates."""
 
 from seepage._decision import Decision as Decision
+from seepage._shapes import Balanced as Balanced
+from seepage._shapes import FromPublicRows as FromPublicRows
+from seepage._shapes import InverseHessian as InverseHessian
+from seepage._shapes import PerUnit as PerUnit
+from seepage._shapes import Shape as Shape
+from seepage._signing import new_key as new_key
 from seepage.release._calibrate import calibrate as calibrate
 from seepage.release._certificate import Certificate as Certificate
 from seepage.release._certify import Certification as Certification
@@ -12,4 +18,5 @@ from seepage.release._frontier import frontier as frontier
 from seepage.release._policy import Policy as Policy
 from seepage.release._publish import Publication as Publication
 from seepage.release._publish import publish as publish
-from seepage.release._signing import new_key as new_key
+from seepage.release._suggest import Suggestion as Suggestion
+from seepage.release._suggest import suggest as suggest

@@ -6,8 +6,9 @@ from math import inf
 from seepage._amounts import up_to_grid
 from seepage._errors import InputError, PolicyError, UnansweredError
 from seepage._noise import GaussianNoise
-from seepage.leakage import Leakage
+from seepage.leakage import Leakage, checked_leakage
 from seepage.release._policy import Policy
+from seepage.release._shaping import Wanted, shaped_noise
 
 
 def calibrate(
@@ -17,6 +18,7 @@ def calibrate(
     success_rate: Mapping[str, float] | None = None,
     eta: float | None = None,
     quantile: float = 1.0,
+    shape: Wanted | None = None,
     exact: bool = False,
 ) -> float | GaussianNoise:
     """Return a noise scale that meets all targets, rounded up to 1, 2 or 5 times a power of ten.
@@ -40,14 +42,21 @@ def calibrate(
         The largest information about any direction of a person's values.
     quantile : float, default=1.0
         The share of people for whom each target must hold.
+    shape : {"isotropic", "hessian", "best"}, Shape, mapping or (X, y), optional
+        How the noise is spread over the parameters. Noise of a good shape costs a fraction of the accuracy at the same
+        promise. "hessian" follows the inverse Hessian of what was minimized; "best" tries rules that are fixed
+        beforehand and returns the one that costs the fit least; a mapping from features to units spreads it by given
+        units; rows and labels that are nobody's secret make a shape that tells nothing about the private ones. What a
+        shape that follows the private rows tells about them is counted, and does not shrink with the noise.
     exact : bool, default=False
         Return the smallest scale with all its digits, for experiments: it may not leave the house.
 
     Returns
     -------
     float or GaussianNoise
-        The scale; or, for a measurement with a noise covariance, that noise, its deviations multiplied by a factor of
-        the grid.
+        The scale; with a `shape`, the noise, whose `covariance` is for the owner to read and whose `gap` says how many
+        times the excess loss of the best of all shapes it costs at most; or, for a measurement with a noise covariance,
+        that noise, its deviations multiplied by a factor of the grid.
 
     Examples
     --------
@@ -63,16 +72,20 @@ def calibrate(
     >>> exposed = seepage.measure(model, X, y, noise_scale=scale)
     >>> round(exposed.error_floor()["age"].min(), 9)
     np.float64(5.0)
+    >>> seepage.calibrate(leak, error_floor={"age": 5.0}, shape="hessian")
+    GaussianNoise(shape=InverseHessian(scale=5.0), gap=28.2)
     """
     policy = Policy(error_floor or {}, success_rate or {}, eta, quantile)
     if policy.is_empty:
         raise InputError("calibrate needs a target: error_floor={...}, success_rate={...} or eta=...")
-    noise = leak.information.noise
+    noise = checked_leakage(leak).information.noise
     if noise is None:
         raise UnansweredError(
             "The noise of this measurement cannot be chosen afterwards: it was spent while training, or each of "
             "several releases has its own. Calibrate each release by itself."
         )
+    if shape is not None:
+        return shaped_noise(leak, policy, shape, exact=exact)
     factors = policy.factors(leak)
     never = [target for target, factor in factors.items() if factor == inf]
     if never:
@@ -81,5 +94,7 @@ def calibrate(
     if factor == 0:
         raise InputError("Nobody leaks anything about these targets: any noise scale meets them.")
     if noise.scale is None:
-        return noise.scaled(factor if exact else up_to_grid(factor))
+        # Of a shape the scale is printed, so that is what must be on the grid; a covariance has none.
+        scale = 1.0 if noise.shape is None else noise.shape.scale
+        return noise.scaled(factor if exact else up_to_grid(scale * factor) / scale)
     return noise.scale * factor if exact else up_to_grid(noise.scale * factor)

@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from seepage._decision import Decision
 from seepage._errors import InputError
 from seepage._records import Json
 from seepage._schema import read_document
+from seepage._signing import is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
 from seepage.linear.information import Fit
 from seepage.linear.rows import InMemory
-from seepage.release._copy import last_step
+from seepage.linear.survival import SurvivalFit, is_survival
+from seepage.release._notebook import certificate_snippet
 from seepage.release._seal import hash_of_file
-from seepage.release._signing import is_signed, public_key_of, signature_of
 
 SCHEMA = "urn:seepage:certificate:1"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
@@ -43,12 +45,13 @@ class Published(TypedDict):
 
 
 class Noise(TypedDict):
-    """The noise that was added: a scale or a covariance."""
+    """The noise that was added: a scale, a covariance, or a scale and the rule that made a covariance."""
 
     distribution: str
     mechanism: str
     scale: NotRequired[float]
     covariance: NotRequired[list[list[float]]]
+    shape: NotRequired[str]
 
 
 class Private(TypedDict):
@@ -181,7 +184,9 @@ class Certificate:
         found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
         return cls(**found)
 
-    def matches(self, model: Model, X: Data, y: Listed, *, key: bytes, sample_weight: ArrayLike | None = None) -> bool:
+    def matches(
+        self, model: Model, X: Data, y: Listed = None, *, key: bytes, sample_weight: ArrayLike | None = None
+    ) -> bool:
         """Return whether this certificate was made for exactly this model and data.
 
         Parameters
@@ -193,14 +198,35 @@ class Certificate:
         key : bytes
             The key that `seepage.publish` returned.
         """
-        found = fingerprints(key, model, Fit.of(model, X, y, sample_weight))
+        found = fingerprints(key, fit_of(model, X, y, sample_weight))
         return all(hmac.compare_digest(found[name], str(self.fingerprints.get(name))) for name in found)
+
+    def _repr_html_(self) -> str:
+        decided = [] if self.decision is None else [("Decided", Decision(**self.decision).whole())]
+        facts = [
+            *decided,
+            ("People", f"{self.people:,}"),
+            ("Noise", ", ".join(f"{key}: {value}" for key, value in self.noise.items())),
+            ("Made", self.created),
+            ("Signature", "signed" if self.signature is not None else "not signed"),
+        ]
+        title = f"Certificate of a {self.published['estimator']}"
+        return certificate_snippet(title, facts, self.targets, self.qualifications, self.assumptions)
 
     def __repr__(self) -> str:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
 
 
-def fingerprints(key: bytes, model: Model, fit: Fit[InMemory]) -> dict[str, str]:
+Fitted = Fit[InMemory] | SurvivalFit
+"""A model that is published, with its rows in memory."""
+
+
+def fit_of(model: Model, X: Data, y: Listed, sample_weight: Listed) -> Fitted:
+    """Read a model of any kind that can be published, and its rows."""
+    return SurvivalFit.of(model, X, y, sample_weight) if is_survival(model) else Fit.of(model, X, y, sample_weight)
+
+
+def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
     """Return keyed fingerprints of the data and of the exact model.
 
     A bare hash of small data can be guessed, and so can one of a model that noise was added to: without the key, these
@@ -210,13 +236,20 @@ def fingerprints(key: bytes, model: Model, fit: Fit[InMemory]) -> dict[str, str]
         raise InputError("key must be the bytes that seepage.publish returned as publication.key.")
     data, exact = (hmac.new(key, purpose, "sha256") for purpose in (b"seepage data", b"seepage model"))
     weights = np.empty(0) if fit.rows.weights is None else fit.rows.weights
-    for column in (*_columns(fit.table), *np.atleast_2d(fit.rows.labels.T), weights):
+    for column in (*_columns(fit.table), *_labels(fit), weights):
         data.update(_canonical(column))
-    estimator = last_step(model)
+    estimator = fit.estimator
     exact.update(type(estimator).__name__.encode())
     for part in (estimator.coef_, estimator.intercept_):
         exact.update(_canonical(np.ravel(part)))
     return {"algorithm": "HMAC-SHA256", "data": data.hexdigest(), "model": exact.hexdigest()}
+
+
+def _labels(fit: Fitted) -> Iterator[Column]:
+    if isinstance(fit, SurvivalFit):
+        yield from (fit.outcomes.event, fit.outcomes.time, fit.outcomes.stratum)
+    else:
+        yield from np.atleast_2d(fit.rows.labels.T)
 
 
 def _columns(table: Table) -> Iterator[Column]:

@@ -92,6 +92,7 @@ class ComposedInformation(GatheredInformation):
             # There is no one noise that could be chosen anew.
             noise=None,
             stays=any(part.stays for part in parts),
+            without_slope=frozenset().union(*(part.without_slope for part in parts)),
             parts=parts,
         )
 

@@ -18,7 +18,10 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, column_values
 from seepage.engines import Job
 from seepage.leakage import Leakage
+from seepage.linear.columns import split
 from seepage.linear.files import are_paths, refuse_in_memory
+from seepage.linear.objective import check_known
+from seepage.linear.survival import is_survival
 from seepage.release._rounds import InFiles, InMemory, Rounds, Settings, Weights, spread
 
 Array = NDArray[np.float64]
@@ -43,7 +46,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A linear model of scikit-learn that takes sample weights, alone or behind affine preprocessing.
+        A linear model of scikit-learn that takes sample weights, alone or behind affine or smooth preprocessing.
     noise_scale : float or GaussianNoise
         The noise on the published parameters. A scale has no influence on the weights unless a scaler or an imputer is
         fitted on the same rows: what those tell stays whatever the noise and the weights are. A covariance has.
@@ -137,6 +140,13 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             For files, how they are read and where the weights and what is known of each row go: its `output` is a new
             folder for them. With `resume=True` it goes on at the round where an unfinished job stopped.
         """
+        if is_survival(self.estimator):
+            raise UnsupportedError(
+                f"The leakage of a survival model ({type(self.estimator).__name__}) cannot be made equal by weights: "
+                "who weighs more has a larger share in the risk sets of all events before their own, and the larger "
+                "it is, the less their values move the coefficients. Calibrate the noise instead."
+            )
+        check_known(split(self.estimator)[1])
         settings: Settings = {
             "noise_scale": self.noise_scale,
             "public_label": self.public_label,

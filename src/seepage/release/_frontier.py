@@ -1,7 +1,8 @@
 """How good a model stays as its leakage goes down."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,23 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGD
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, UnsupportedError
+from seepage._errors import InputError, PolicyError, UnsupportedError
+from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
 from seepage.linear import measure
+from seepage.linear.columns import split
 from seepage.linear.information import Fit
+from seepage.linear.objective import check_known
 from seepage.linear.rows import InMemory
+from seepage.linear.survival import is_survival
 from seepage.meaning import success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
+from seepage.release._notebook import frontier_snippet
 from seepage.release._policy import Policy
 from seepage.release._publish import exact_parameters
+from seepage.release._shaping import Named, shaped_noise
 
 Array = NDArray[np.float64]
 Scoring = str | Callable[..., float] | None
@@ -38,9 +45,10 @@ class Frontier:
     Attributes
     ----------
     frame : data frame
-        One row for each penalty and noise scale: `penalty`, `noise_scale`, the floor (`error_floor`, or `success_rate`
-        of a categorical attribute), the mean `score` of the noisy model on the test data, the interval `score_low` to
-        `score_high` that holds a single draw with the stated confidence, and the `exact_score` without noise.
+        One row for each penalty, shape (if shapes were asked for) and noise scale: `penalty`, `shape`, `noise_scale`,
+        the floor (`error_floor`, or `success_rate` of a categorical attribute), the mean `score` of the noisy model on
+        the test data, the interval `score_low` to `score_high` that holds a single draw with the stated confidence, and
+        the `exact_score` without noise.
     attribute : str or None
         The attribute that the floor is about; None for any direction of a person's values.
     metric : str
@@ -61,6 +69,10 @@ class Frontier:
         return (
             f"Frontier({len(self.frame)} settings, {self.metric} against the floor of {self.attribute or 'anything'})"
         )
+
+    def _repr_html_(self) -> str:
+        floor = "any value" if self.attribute is None else self.attribute
+        return frontier_snippet(self.frame, f"{self.metric} against the floor of {floor}, for each setting")
 
     def plot(self, ax: Any = None) -> FrontierDisplay:
         """Draw score against floor, one line for each penalty, with the interval of a single draw as a band.
@@ -89,6 +101,7 @@ def frontier(
     *,
     noise_scales: ArrayLike,
     penalties: ArrayLike | None = None,
+    shapes: Sequence[Named] | None = None,
     draws: int = 100,
     scoring: Scoring = None,
     attribute: str | None = None,
@@ -108,7 +121,7 @@ def frontier(
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted linear model of scikit-learn, alone or behind affine preprocessing.
+        A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing.
     X, y : array-like
         The data that it was fitted on.
     X_test, y_test : array-like
@@ -118,6 +131,9 @@ def frontier(
     penalties : array-like of float, optional
         The penalties to fit again with, as the factor P of ``|coefficients|^2 / 2`` when losses are summed over rows:
         `alpha` of Ridge, 1/C of LogisticRegression. The model as it is by default.
+    shapes : sequence of {"isotropic", "hessian", "best"}, optional
+        The shapes of noise to compare, each at the floors that isotropic noise of these scales reaches. A floor that no
+        noise of a shape reaches has no row.
     draws : int, default=100
         How many noisy copies of each setting are scored.
     scoring : str or callable, optional
@@ -159,12 +175,23 @@ def frontier(
     >>> found.frame.columns.tolist()
     ['penalty', 'noise_scale', 'error_floor', 'score', 'score_low', 'score_high', 'exact_score']
     """
+    if is_survival(model):
+        raise UnsupportedError(
+            "The frontier of a survival model is not drawn yet. Measure it at a few noises, and hold each beside the "
+            "standard errors of its coefficients."
+        )
+    check_known(split(model)[1])
     scales = _positive(noise_scales, "noise_scales")
     if draws < 1:
         raise InputError(f"draws must be at least 1, not {draws!r}.")
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, not {confidence!r}.")
-    rows: list[dict[str, float]] = []
+    tried: Sequence[Named] = ("isotropic",) if shapes is None else shapes
+    if isinstance(tried, str) or not tried or any(not isinstance(each, str) for each in tried):
+        raise InputError(
+            f'shapes lists names of shapes, such as ["isotropic", "hessian", "best"], not {type(shapes).__name__}.'
+        )
+    rows: list[dict[str, float | str]] = []
     for fitted in _fitted(model, X, y, penalties, sample_weight):
         leak = measure(
             fitted,
@@ -180,14 +207,19 @@ def frontier(
         scores = _Scores.of(fitted, fit, leak, X_test, y_test, scoring)
         noise = np.random.default_rng(seed).normal(size=(draws, *scores.exact.shape))
         exact_score = scores.of_draw(np.zeros_like(scores.exact))
-        for scale in scales.tolist():
-            drawn = np.array([scores.of_draw(scale * one) for one in noise])
+        for scale, shape in product(scales.tolist(), tried):
+            floor = _floor(leak, attribute, quantile, scale)
+            added = _shaped(leak, floor, attribute, quantile, shape, scale)
+            if added is None:
+                continue
+            drawn = np.array([scores.of_draw(added.colored(one)) for one in noise])
             low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
             rows.append(
                 {
-                    "penalty": float(fit.problem.penalty[0, 0]),
-                    "noise_scale": scale,
-                    **_floor(leak, attribute, quantile, scale),
+                    "penalty": float((fit.problem.penalty + fit.problem.absolute)[0, 0]),
+                    **({} if shapes is None else {"shape": shape}),
+                    "noise_scale": scale if added.shape is None else added.shape.scale,
+                    **floor,
                     "score": float(drawn.mean()),
                     "score_low": float(low),
                     "score_high": float(high),
@@ -271,6 +303,26 @@ def _floor(leak: Leakage, attribute: str | None, quantile: float, scale: float) 
         return {"success_rate": float(success_rate(distance))}
     eta = policy.reached(information, "eta", attribute, scale)
     return {"error_floor": 1.0 / eta if eta > 0 else np.inf}
+
+
+def _shaped(
+    leak: Leakage, floor: Mapping[str, float], attribute: str | None, quantile: float, shape: Named, scale: float
+) -> GaussianNoise | None:
+    """Return noise of a shape that reaches the floor of isotropic noise; None if there is none."""
+    if shape == "isotropic":
+        return GaussianNoise(scale=scale)
+    if "error_floor" not in floor:
+        raise InputError(f"Success rates are answered for isotropic noise: leave {shape!r} out of shapes.")
+    lowest = floor["error_floor"]
+    policy = (
+        Policy(eta=1 / lowest, quantile=quantile)
+        if attribute is None
+        else Policy({attribute: lowest}, quantile=quantile)
+    )
+    try:
+        return shaped_noise(leak, policy, shape, exact=True)
+    except PolicyError:
+        return None
 
 
 def _metric(model: Model, scoring: Scoring) -> str:

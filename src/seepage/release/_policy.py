@@ -10,10 +10,13 @@ import numpy as np
 
 from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
-from seepage.leakage import Distribution, Information, Leakage, Values, check_names
+from seepage.leakage import Distribution, GatheredInformation, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
 from seepage.meaning import Target, distance_for
+from seepage.release._notebook import policy_snippet
 from seepage.release._search import smallest_factor
+
+_NEXT_TO_NONE = 1e-20
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Policy:
     >>> policy.sentences()[0]
     "Everyone's age: no unbiased guess has a standard error below 5."
     >>> policy.sentences()[1]
-    "Everyone's diagnosis: no attacker tells it from another value more than 60% of the time at equal odds."
+    "Everyone's diagnosis: no attacker can tell it more than 60% of the time at equal odds."
     """
 
     error_floor: Mapping[str, float] = field(default_factory=dict)
@@ -103,6 +106,9 @@ class Policy:
         """Return the targets in words."""
         return [target.sentence() for target in self.targets()]
 
+    def _repr_html_(self) -> str:
+        return policy_snippet(self.sentences())
+
     def factors(self, leak: Leakage) -> dict[Target, float]:
         """Return, for each target, the smallest factor on the noise scale that meets it."""
         return {target: self._needed(leak, target) for target in self.targets()}
@@ -116,11 +122,25 @@ class Policy:
         information, name, limit = leak.information, target.attribute, target.limit.value
         if target.kind == "error_floor" and name in information.categorical:
             raise InputError(f"{name!r} is a category and has no standard error; set a success_rate for it instead.")
+        if target.kind == "error_floor" and name in information.without_slope:
+            raise UnansweredError(
+                f"This release moves with {name!r} by jumps, not smoothly: its error floor is not known. Ask how often "
+                f"two of its values are told apart: leak.success_rate({name!r}, values=[...]). Or, if an L1 penalty "
+                "keeps its coefficients at zero, fit with less of it, or leave the column out of the model."
+            )
         most = {"eta": limit, "error_floor": 1.0 / limit, "success_rate": distance_for(limit)}[target.kind]
+        if name is not None and self._adds(information, target):
+            return _largest_factor(information, name, most)
         now = self.reached(information, target.kind, name)
         if not information.stays or information.noise is None:
             return now / most
         return smallest_factor(partial(self.reached, information, target.kind, name), now, most)
+
+    def _adds(self, information: Information, target: Target) -> bool:
+        """Return whether each person's information is a part that shrinks and one that stays, and everyone counts."""
+        about_one = target.kind == "error_floor" and self.quantile == 1
+        chosen = information.noise is not None and isinstance(information, GatheredInformation)
+        return about_one and chosen and information.stays
 
     def reached(self, information: Information, kind: str, attribute: str | None, factor: float = 1.0) -> float:
         """Return what the stated share of people do not exceed, with noise that is larger by a factor.
@@ -132,9 +152,11 @@ class Policy:
         if kind == "success_rate":
             assert attribute is not None
             return self._reached(self._farthest(information, attribute, factor))
+        if attribute is None and not information.distributions("examples")["eta"].count:
+            raise UnansweredError("Nobody has a private value about which anything is known: no target can be judged.")
         table: Kind = "examples" if attribute is None else "attributes"
         name = attribute or "eta"
-        if factor == 1.0 or not information.stays:
+        if not information.stays or (factor == 1.0 and information.noise is None):
             return self._reached(information.distributions(table)[name]) / factor
         return self._reached(information.distribution_at(table, name, factor))
 
@@ -164,6 +186,19 @@ class Policy:
     def _rank(self, count: int) -> int:
         """Return the rank of the person up to whom a target must hold; the least exposed has rank 0."""
         return int(np.ceil(self.quantile * count * (1 - 1e-12))) - 1
+
+
+def _largest_factor(information: Information, name: str, most: float) -> float:
+    """Return the factor on the noise at which  I1 / factor^2 + I2  is within a limit for everybody."""
+    assert isinstance(information, GatheredInformation)
+    check_names(information, [name])
+    # With next to no noise all that is seen is the part that shrinks, and nothing cancels.
+    seen, stays = (information.column_at("attributes", name, factor) ** 2 for factor in (_NEXT_TO_NONE, np.inf))
+    known = ~np.isnan(seen)
+    moved, room = np.maximum(seen[known] - stays[known], 0.0) * _NEXT_TO_NONE**2, most**2 - stays[known]
+    if (room <= 0).any():
+        return np.inf
+    return float(np.sqrt((moved / room).max(initial=0.0)))
 
 
 def _check_number(what: str, value: object) -> None:

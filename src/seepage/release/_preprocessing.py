@@ -17,7 +17,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from seepage._errors import UnsupportedError
 from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
@@ -227,7 +233,7 @@ def _other_constants(at: Step) -> UnsupportedError:
     return UnsupportedError(
         f"The step {at.called} is not measured: it has other constants than these rows give, or another step stands "
         f"behind it that hides what it did. If its constants are public, {_declared(at)} Otherwise fit it on the rows "
-        "that the model was fitted on, as the last step before the model."
+        "that the model was fitted on, as the last step before the model: behind splines, powers and functions."
     )
 
 
@@ -253,6 +259,27 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessin
             # Its marker is a number like any other to whoever does not know better.
             fills[column] = Fill(step.missing_values, np.nan)
     return Preprocessing({at.called: origin}, fills=fills)
+
+
+@_stored.register
+def _(step: PolynomialFeatures | FunctionTransformer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    # They hold nothing but what they were given.
+    return Preprocessing({at.called: Constants.GIVEN})
+
+
+@_stored.register
+def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+    if not isinstance(step.knots, str):
+        return Preprocessing({at.called: Constants.GIVEN})
+    if public:
+        return Preprocessing({at.called: Constants.PUBLIC})
+    what = "the smallest and largest values" if step.knots == "uniform" else "quantiles"
+    raise _refused(
+        at,
+        f"took its knots from these people: {what}, which are values of single people.",
+        "Give it knots of your own, SplineTransformer(knots=[[20.0], [40.0], [60.0], [80.0]]), one row per knot and "
+        "one column per column, and fit again. ",
+    )
 
 
 @_stored.register

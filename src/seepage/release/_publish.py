@@ -6,6 +6,7 @@ import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -24,11 +25,15 @@ from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.leakage import Leakage
+from seepage.ledger import Entry, Ledger
 from seepage.linear import measure
-from seepage.linear.columns import split
+from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.information import Fit, LinearInformation
+from seepage.linear.results import is_results, taken_apart, with_steps
 from seepage.linear.rows import InMemory
-from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints
+from seepage.linear.survival import SurvivalFit, SurvivalInformation, is_survival
+from seepage.linear.written import ModelTable, explaining
+from seepage.release._certificate import SCHEMA, Certificate, Fitted, Noise, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
@@ -43,14 +48,19 @@ _OBJECTIVE = (
     "C",
     "alpha",
     "class_weight",
+    "family",
     "fit_intercept",
     "intercept_scaling",
     "l1_ratio",
     "link",
+    "link_parameter",
     "loss",
+    "parameter",
     "penalty",
     "power",
     "solver",
+    "standardized",
+    "ties",
 )
 
 
@@ -162,6 +172,7 @@ class Terms:
     smallest_group: int = 10
     noise_chosen_without_data: bool = False
     decision: Decision | Mapping[str, object] | None = None
+    ids: Listed = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,15 +190,28 @@ class Ready:
 
     def draw(self) -> Publication:
         """Draw the noise; each draw that anybody sees is a release of its own."""
-        estimator = self.model.with_parameters(drawn(self.exact, self.noise))
+        estimator = self.model.with_parameters(drawn(self.exact, self.noise), noise=self.noise)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return Publication(estimator, replace(self.draft, created=now, seal=seal_of(estimator)), self.key)
+
+    def paid(self, ledger: Ledger, leak: Leakage) -> Entry:
+        """Post to a ledger what leaves; the same release that has not left yet is not paid for twice."""
+        noise = repr(self.noise.scale if self.noise.covariance is None else np.asarray(self.noise.covariance).tolist())
+        title = str(self.draft.published["estimator"])
+        return ledger.post(leak, title=title, request=ledger.seal(title, noise, str(self.draft.private)))
+
+    def draw_on(self, ledger: Ledger) -> Publication:
+        """Pay, draw, and note that it has left: only then does anybody see what was drawn."""
+        debit = self.paid(ledger, self.leak)
+        publication = self.draw()
+        ledger.released(debit, publication.certificate.text())
+        return publication
 
 
 def publish(
     model: Model,
-    X: Data,
-    y: Listed,
+    X: Data = None,
+    y: Listed = None,
     *,
     noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, object] | None,
@@ -198,6 +222,8 @@ def publish(
     smallest_group: int = 10,
     noise_chosen_without_data: bool = False,
     decision: Decision | Mapping[str, object] | None = None,
+    ids: Listed = None,
+    ledger: Ledger | None = None,
 ) -> Publication:
     """Return a fitted linear model in raw units that carries noise, if the noise is enough.
 
@@ -209,18 +235,24 @@ def publish(
     the units of the model's own features, theta; what is published is A theta (eq. 2.2), with noise of covariance A
     Sigma A^T, to eight digits. A cell that an imputer would have filled with a mean of these people is refused by the
     published model; a constant that you gave is filled in as before. Values that an encoder put together for being rare
-    are not named: whatever has no name counts as one of them.
+    are not named: whatever has no name counts as one of them. Steps that are not affine (splines, powers, functions)
+    stay in it, with the constants that were given to them or that are public.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted linear model of scikit-learn, alone or behind affine preprocessing.
+        A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing; or a Cox model, whose
+        coefficients are published as a `Cox` without a baseline hazard; or results of statsmodels, published as a `GLM`
+        of the same family and link; or a `ModelTable`, published as the one or the other. Their standard errors and
+        p-values are functions of the same people, and stay.
     X, y : array-like
-        The data that it was fitted on.
+        The data that it was fitted on. Results of statsmodels know theirs, a model of lifelines finds times and status
+        in the frame, and a `ModelTable` all that it names.
     noise_scale : float or GaussianNoise
         The noise to add to the model's own parameters. It stands in the certificate, so it must be 1, 2 or 5 times a
         power of ten, as `seepage.calibrate` returns it: the digits of the smallest scale that protects everyone tell
-        how exposed the most exposed person is.
+        how exposed the most exposed person is. Of a noise with a shape the scale stands there, and the rule that made
+        the shape, never its entries.
     accept : Policy, mapping or None
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
@@ -240,6 +272,11 @@ def publish(
         Says that the noise was chosen without looking at these data: it may then be any number, or a covariance.
     decision : Decision or mapping, optional
         Who decided, by which rule and when; it stands in the certificate.
+    ids : array-like of shape (n,), optional
+        Who each row is: several rows of one person count as one. A ledger needs them.
+    ledger : Ledger, optional
+        What all releases may give away together. The release is paid for before any noise is drawn, and refused if
+        somebody's budget does not allow it. If a run ends between the two, the same call goes on without paying twice.
 
     Returns
     -------
@@ -266,6 +303,17 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
+    if is_results(model) and not is_survival(model):
+        if y is not None or sample_weight is not None:
+            raise InputError("Results of statsmodels know their labels and weights: leave y and sample_weight out.")
+        model, X, y, sample_weight, _ = with_steps(taken_apart(model, X))
+    table = None
+    if isinstance(model, ModelTable):
+        if y is not None or sample_weight is not None:
+            raise InputError("A model table names its outcome and weights: leave y and sample_weight out.")
+        table = model.on(X)
+        table.check_publishable()
+        model, X, y, sample_weight, ids = table.model, table.X, table.y, table.sample_weight, table.cut(ids)
     terms = Terms(
         noise_scale,
         accept,
@@ -276,8 +324,11 @@ def publish(
         smallest_group,
         noise_chosen_without_data,
         decision,
+        ids,
     )
-    return ready(model, X, y, terms).draw()
+    with nullcontext() if table is None else explaining(table):
+        release = ready(model, X, y, terms)
+    return release.draw() if ledger is None else release.draw_on(ledger)
 
 
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
@@ -291,7 +342,14 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         _check_grid(noise)
     # A missing OpenDP should be known before anything is measured.
     mechanism(1.0)
-    fit = Fit.of(model, X, y, terms.sample_weight)
+    fit = fit_of(model, X, y, terms.sample_weight)
+    if isinstance(fit, Fit) and fit.problem.selects:
+        raise UnsupportedError(
+            f"A {fit.problem.estimator} with an L1 penalty is not published: which coefficients are zero is a choice "
+            "that the rows made, and whoever sees it sees them without noise. Publish a model with an L2 penalty on "
+            "columns that were chosen beforehand, or with public rows; if everybody may know the choice, keep it as a "
+            'step: make_pipeline(SelectFromModel(Lasso()), Ridge()) with public_preprocessing=["selectfrommodel"].'
+        )
     leak = measure(
         model,
         X,
@@ -301,18 +359,26 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         public_label=terms.public_label,
         attributes=terms.attributes,
         public_preprocessing=terms.public_preprocessing,
+        ids=terms.ids,
     )
+    assert isinstance(leak.information, LinearInformation | SurvivalInformation)
+    # With the covariance that its shape makes of these rows.
+    noise = leak.information.noise
+    # A survival model of another library is published as ours.
+    model = fit.model if isinstance(fit, SurvivalFit) else model
     raw, preprocessing = _in_raw_units(model, fit, leak, terms)
     if policy is not None:
         _check_policy(policy, leak, noise)
     exact, key = exact_parameters(fit, leak), secrets.token_bytes(32)
+    if isinstance(fit, SurvivalFit) and fit.horizons is not None:
+        raw = raw.with_horizons(fit.horizons)
     names = _parameter_names(raw.parameter_names(), fit, len(exact))
     draft = Certificate(
         schema=SCHEMA,
         created="",
         people=leak.information.count,
         published={
-            "estimator": fit.problem.estimator,
+            "estimator": "Cox" if isinstance(fit, SurvivalFit) else fit.problem.estimator,
             "hyperparameters": _hyperparameters(model, searched=fit.search is not None),
             "parameters": names,
             "count": len(names),
@@ -329,7 +395,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         decision=None if decision is None else decision.entries(),
         assumptions=_assumptions(leak, preprocessing, noise_chosen_without_data=terms.noise_chosen_without_data),
         versions=_versions(),
-        fingerprints=fingerprints(key, model, fit),
+        fingerprints=fingerprints(key, fit),
         seal={},
     )
     return Ready(raw, exact, noise, draft, leak, key)
@@ -341,27 +407,35 @@ def _check_grid(noise: GaussianNoise) -> None:
         "if it was chosen without looking at the data, say so: noise_chosen_without_data=True (on the command line, "
         "--noise-chosen-without-data)"
     )
-    if noise.scale is None:
+    scale = noise.scale if noise.shape is None else noise.shape.scale
+    if scale is None:
         raise InputError(
             f"The entries of a noise covariance can tell about the data that it was chosen for; {way_out}."
         )
-    if not on_grid(noise.scale):
+    if not on_grid(scale):
         raise InputError(
-            f"noise_scale is {noise.scale!r}, which is not 1, 2 or 5 times a power of ten. The digits of a scale that "
+            f"noise_scale is {scale!r}, which is not 1, 2 or 5 times a power of ten. The digits of a scale that "
             "was chosen for the data tell how exposed the most exposed person is. Round it up to "
-            f"{up_to_grid(noise.scale):g}; or, {way_out}."
+            f"{up_to_grid(scale):g}; or, {way_out}."
         )
 
 
-def _in_raw_units(model: Model, fit: Fit[InMemory], leak: Leakage, terms: Terms) -> tuple[RawModel, Preprocessing]:
+def _in_raw_units(model: Model, fit: Fitted, leak: Leakage, terms: Terms) -> tuple[RawModel, Preprocessing]:
     """Fold the steps of a model in; refuse what must not leave."""
     if terms.smallest_group < 2:
         raise InputError(f"smallest_group must be at least 2, not {terms.smallest_group!r}: one person is no group.")
-    if not terms.public_label:
+    if not terms.public_label and isinstance(fit, Fit):
         _check_classes(fit, terms.smallest_group)
+    if any(isinstance(step, Formula) for step in single_steps(split(model)[0]).values()):
+        raise UnsupportedError(
+            "A model with a formula is not published yet: what its terms learned would have to go along. Write them as "
+            "steps of a Pipeline (OneHotEncoder, FunctionTransformer(np.log), SplineTransformer) before seepage.Cox or "
+            "CoxPHSurvivalAnalysis, and publish that."
+        )
     private = frozenset(fit.private_columns(terms.attributes))
-    assert isinstance(leak.information, LinearInformation)
-    measured = leak.information.preprocessing.measured
+    measured: frozenset[str] = frozenset()
+    if isinstance(leak.information, LinearInformation):
+        measured = leak.information.preprocessing.measured
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.smallest_group, measured)
     preprocessing = rules.read(split(model)[0])
     return RawModel.of(model, fit.table, preprocessing), preprocessing
@@ -379,8 +453,10 @@ def _check_classes(fit: Fit[InMemory], smallest_group: int) -> None:
         )
 
 
-def exact_parameters(fit: Fit[InMemory], leak: Leakage) -> Array:
+def exact_parameters(fit: Fitted, leak: Leakage) -> Array:
     """Return the exact minimizer as it would be published, shape (published outputs, p)."""
+    if isinstance(fit, SurvivalFit):
+        return fit.exact[None]
     assert isinstance(leak.information, LinearInformation)
     return fit.problem.basis @ leak.information.geometry.parameters.T
 
@@ -395,9 +471,10 @@ def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
     lines += [f"- {one.sentence()} {one.missing(up_to_grid(needed))}" for one, needed in missed.items()]
     if math.isinf(factor):
         raise PolicyError("\n".join(lines), factor)
-    if noise.scale is not None:
-        enough = up_to_grid(noise.scale * factor)
-        factor = enough / noise.scale
+    scale = noise.scale if noise.shape is None else noise.shape.scale
+    if scale is not None:
+        enough = up_to_grid(scale * factor)
+        factor = enough / scale
         lines.append(f"A noise scale of {enough:g} meets all of them.")
     else:
         factor = up_to_grid(factor)
@@ -412,8 +489,8 @@ def _hyperparameters(model: Model, *, searched: bool) -> dict[str, Json]:
     return {name: _plain(settings[name]) for name in kept}
 
 
-def _parameter_names(each: Sequence[str], fit: Fit[InMemory], outputs: int) -> list[str]:
-    if outputs == 1:
+def _parameter_names(each: Sequence[str], fit: Fitted, outputs: int) -> list[str]:
+    if outputs == 1 or isinstance(fit, SurvivalFit):
         return list(each)
     classes = fit.problem.labels.classes
     heads = [f"output {i}" for i in range(outputs)] if classes is None else [f"class {label}" for label in classes]
@@ -437,6 +514,8 @@ def _noise(noise: GaussianNoise) -> Noise:
     found: Noise = {"distribution": "Gaussian", "mechanism": "OpenDP make_gaussian"}
     if noise.scale is not None:
         return {**found, "scale": noise.scale}
+    if noise.shape is not None:
+        return {**found, "scale": noise.shape.scale, "shape": noise.shape.rule()}
     return {**found, "covariance": np.asarray(noise.covariance).tolist()}
 
 

@@ -1,8 +1,11 @@
 """A model in the units of the raw columns: what is published.
 
-Preprocessing is an affine map, features = T xi + t (eq. 2.2), so that a model of features is one of raw columns:
+Where preprocessing is an affine map, features = T xi + t (eq. 2.2), a model of features is one of raw columns:
 
     theta . (T xi + t) + b  =  (T^T theta) . xi + (t . theta + b).
+
+Where a step bends, features have terms B phi(z) besides (eq. 2.22), and so has the model: (B^T theta) . phi(z), where
+phi keeps the constants that were given to it, or that are public.
 
 The estimator is built from nothing. It takes numbers as they come and indicators of the levels of categories, each with
 its coefficient: A (theta, b), with A read off above. No mean and no scale of any step is in it. Noise of covariance
@@ -11,7 +14,7 @@ Sigma on (theta, b) is noise of covariance A Sigma A^T here.
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +25,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from seepage._errors import UnsupportedError
-from seepage._tables import Model, Table, default_library, frame
+from seepage._noise import GaussianNoise
+from seepage._tables import Data, Model, Table, default_library, frame
 from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split
+from seepage.linear.survival import Horizons
+from seepage.release._bent import BentBlock
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
 from seepage.release._preprocessing import Constants, Fill, Levels, Preprocessing, walk
 
@@ -31,6 +37,8 @@ Array = NDArray[np.float64]
 
 DIGITS = 8
 """How many significant digits are published: the grid that OpenDP draws on, divided by a scale, would tell it."""
+# A published number that is a smaller share of its noise has fewer digits.
+_SMALLEST = 1e-3
 # Singular values below this share of the largest are rounding.
 _RANK = 1e-9
 
@@ -46,11 +54,20 @@ class Block:
     """What becomes of other values, as scikit-learn calls it."""
     fill: Fill | None
 
+    @property
+    def kind(self) -> str:
+        """What its part of the model is called."""
+        return "numbers" if self.levels is None else "levels"
+
     def taken(self) -> list[tuple[int, tuple[object, ...]]]:
         """Return what each coefficient belongs to: a column, and the value of it for a level."""
         if self.levels is None:
             return [(column, ()) for column in self.columns]
         return [(column, (value,)) for column, each in zip(self.columns, self.levels, strict=True) for value in each]
+
+    def words(self, names: Sequence[str]) -> list[str]:
+        """Return what each coefficient is called."""
+        return [" = ".join([names[column], *map(str, value)]) for column, value in self.taken()]
 
     def step(self) -> Model:
         """Return what turns the columns into numbers, not fitted."""
@@ -76,17 +93,20 @@ class RawModel:
         The raw columns.
     library : str or None
         In which library to name them; None if the model does not know them by name.
-    blocks : tuple of Block
+    blocks : tuple of Block and BentBlock
         What the published model takes, in order.
     matrix : sparse array
         A: from the pipeline's parameters of one output, its intercept last, to those of this model, its intercept last.
+    horizons : Horizons or None
+        Of a survival model, which has an intercept for each.
     """
 
     estimator: Model
     names: tuple[str, ...]
     library: str | None
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block | BentBlock, ...]
     matrix: sparse.csr_array
+    horizons: Horizons | None = None
 
     @classmethod
     def of(cls, model: Model, table: Table, preprocessing: Preprocessing) -> "RawModel":
@@ -95,7 +115,8 @@ class RawModel:
         if search_of(model) is not None:
             estimator = without_penalty(estimator)
         affine = affine_of(preprocess, estimator, table.names)
-        blocks = _blocks(affine, preprocessing)
+        blocks: tuple[Block | BentBlock, ...] = _blocks(affine, preprocessing)
+        blocks += tuple(BentBlock.of(bend, preprocessing.fills) for bend in affine.bends)
         matrix = _matrix(affine, preprocessing.levels, blocks)
         if Constants.FITTED in preprocessing.constants.values():
             other = affine_of(_with_other_constants(preprocess, table, preprocessing), estimator, table.names)
@@ -104,10 +125,21 @@ class RawModel:
         library = (table.library or default_library()) if is_named else None
         return cls(estimator, table.names, library, blocks, matrix)
 
+    def with_horizons(self, horizons: Horizons) -> "RawModel":
+        """Return the same with an intercept for each horizon, made of what is published about the reference row."""
+        coefficients = self.matrix[:, : self._parameters]
+        ones, nothing = np.ones((len(horizons), 1)), sparse.csr_array((coefficients.shape[0] - 1, len(horizons)))
+        moved = sparse.csr_array(ones * (coefficients[[-1]].toarray() - horizons.reference))
+        matrix = sparse.block_array([[coefficients[:-1], nothing], [moved, sparse.eye_array(len(horizons))]])
+        # A column for the intercept that such a model does not fit.
+        whole = sparse.hstack([matrix, sparse.csr_array((matrix.shape[0], 1))])
+        return replace(self, matrix=sparse.csr_array(whole), horizons=horizons)
+
     def parameter_names(self) -> list[str]:
         """Return what each parameter of one output belongs to, the intercept last if there is one."""
-        taken = [pair for block in self.blocks for pair in block.taken()]
-        words = [" = ".join([self.names[column], *map(str, value)]) for column, value in taken]
+        words = [word for block in self.blocks for word in block.words(self.names)]
+        if self.horizons is not None:
+            return [*words, *(f"intercept until {time:.12g}" for time in self.horizons.times)]
         return [*words, "intercept"] if self.matrix[[-1], : self._parameters].nnz else words
 
     @property
@@ -119,7 +151,21 @@ class RawModel:
         """Return A times parameters of the pipeline, for each output."""
         return np.asarray((self.matrix[:, : self._parameters] @ parameters.T).T)
 
-    def with_parameters(self, parameters: Array, *, digits: int | None = DIGITS) -> Model:
+    def deviations(self, noise: GaussianNoise) -> Array:
+        """Return the standard deviation of the noise on each published parameter, for each output."""
+        matrix = self.matrix[:, : self._parameters]
+        if noise.scale is not None:
+            return np.asarray(noise.scale * np.sqrt(matrix.power(2).sum(axis=1)))[None]
+        p, covariance = matrix.shape[1], noise.known()
+        squares = [
+            np.einsum("ij,ij->i", matrix @ covariance[at : at + p, at : at + p], matrix.toarray())
+            for at in range(0, len(covariance), p)
+        ]
+        return np.asarray(np.sqrt(squares))
+
+    def with_parameters(
+        self, parameters: Array, *, digits: int | None = DIGITS, noise: GaussianNoise | None = None
+    ) -> Model:
         """Return the estimator in raw units.
 
         Parameters
@@ -128,11 +174,20 @@ class RawModel:
             Of the pipeline: for each output its coefficients, then its intercept if it has one.
         digits : int or None
             How many significant digits to keep; None for all.
+        noise : GaussianNoise, optional
+            What the parameters carry: no more digits are kept of a number next to zero than of a thousandth of its
+            noise, so that what is published is on a grid that no rounding before it can be told from.
         """
         raw = self.folded(parameters)
         if digits is not None:
-            raw = np.array([float(f"{value:.{digits}g}") for value in raw.flat]).reshape(raw.shape)
-        copy = bare_copy(self.estimator, raw.shape[1] - 1)
+            finest = (
+                np.zeros_like(raw) if noise is None else np.broadcast_to(_SMALLEST * self.deviations(noise), raw.shape)
+            )
+            each = [_on_grid(value, least, digits) for value, least in zip(raw.flat, finest.flat, strict=True)]
+            raw = np.array(each).reshape(raw.shape)
+        copy = bare_copy(self.estimator, raw.shape[1] - (1 if self.horizons is None else len(self.horizons)))
+        if self.horizons is not None:
+            copy.horizons_, copy.intercept_ = np.array(self.horizons.times), np.zeros(len(self.horizons))
         set_parameters(copy, raw)
         numbers = self.blocks[0] if len(self.blocks) == 1 else None
         every = Block(tuple(range(len(self.names))), None, "", None)
@@ -147,25 +202,36 @@ class RawModel:
         used = sorted({column for block in self.blocks for column in block.columns})
         named: dict[int, tuple[object, ...]] = {}
         for block in self.blocks:
-            named |= zip(block.columns, block.levels, strict=True) if block.levels is not None else ()
+            if isinstance(block, BentBlock):
+                # Two rows, which is what splines ask for.
+                named |= {column: (value, value) for column, value in block.examples().items()}
+            elif block.levels is not None:
+                named |= zip(block.columns, block.levels, strict=True)
         count = max((len(each) for each in named.values()), default=1)
         rows = {column: (named.get(column, (0.0,)) * count)[:count] for column in used}
         parts = []
         for i, block in enumerate(self.blocks, 1):
             columns = list(block.columns) if self.library is None else [self.names[c] for c in block.columns]
-            parts.append((f"{'numbers' if block.levels is None else 'levels'} {i}", block.step(), columns))
-        step = ColumnTransformer(parts, verbose_feature_names_out=False)
-        if self.library is not None:
-            return step.fit(frame({self.names[column]: each for column, each in rows.items()}, self.library))
+            parts.append((f"{block.kind} {i}", block.step(), columns))
+        # Steps of one column may call what they make as other steps do.
+        step = ColumnTransformer(parts, verbose_feature_names_out=any(isinstance(b, BentBlock) for b in self.blocks))
         whole = [rows.get(column, (0.0,) * count) for column in range(len(self.names))]
         is_text = any(isinstance(value, str) for each in whole for value in each)
-        return step.fit(np.array(whole, dtype=object if is_text else np.float64).T)
+        nobody: Data = np.array(whole, dtype=object if is_text else np.float64).T
+        if self.library is not None:
+            nobody = frame({self.names[column]: each for column, each in rows.items()}, self.library)
+        with np.errstate(all="ignore"):
+            return step.fit(nobody)
 
 
 def _blocks(affine: Affine, preprocessing: Preprocessing) -> tuple[Block, ...]:
     """Return the raw columns that reach the model, those together that are taken in the same way."""
     found: dict[tuple[bool, str, str], list[int]] = {}
-    for column, is_level in sorted({(c.column, c.level is not None) for c in affine.coordinates}):
+    # What reaches the features through a bend alone has no coefficient of its own.
+    entered = set(affine.bent_coordinates)
+    straight = np.diff(affine.matrix.tocsc().indptr) > 0
+    kept = [c for c, reaches in zip(affine.coordinates, straight, strict=True) if reaches or c not in entered]
+    for column, is_level in sorted({(c.column, c.level is not None) for c in kept}):
         levels = preprocessing.levels[column] if is_level else None
         # Whoever put rare values together takes values that nobody named for one of them.
         unknown = "" if levels is None else "ignore" if levels.together else levels.unknown
@@ -181,7 +247,17 @@ def _blocks(affine: Affine, preprocessing: Preprocessing) -> tuple[Block, ...]:
     )
 
 
-def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block]) -> sparse.csr_array:
+def _on_grid(value: float, least: float, digits: int) -> float:
+    """Return a number with so many digits of itself, or of the power of ten below `least` if that is larger."""
+    size = max(abs(value), 10.0 ** np.floor(np.log10(least)) if least > 0 else 0.0)
+    if size == 0.0 or not np.isfinite(size):
+        return value
+    places = digits - 1 - int(np.floor(np.log10(size)))
+    # Python rounds decimals correctly, whatever floats are.
+    return round(float(value), places)
+
+
+def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block | BentBlock]) -> sparse.csr_array:
     """Return A: for each coefficient of the published model, and for its intercept, its row."""
     place: dict[tuple[int, tuple[object, ...]], int] = {}
     for i, (column, level) in enumerate(affine.coordinates):
@@ -189,7 +265,7 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
     # Rare values that were put together are those that are not named: what they share is part of the intercept, and
     # taken from the values that are. Their names, which few people have, are nowhere.
     shared = {column: place.get((column, each.together[:1])) for column, each in levels.items() if each.together}
-    taken = [pair for block in blocks for pair in block.taken()]
+    taken = [pair for block in blocks if isinstance(block, Block) for pair in block.taken()]
     turn = sparse.lil_array((len(taken), len(affine.coordinates)))
     for row, (column, value) in enumerate(taken):
         if (at := place.get((column, value))) is not None:
@@ -200,7 +276,8 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
     for at in shared.values():
         if at is not None:
             constant = constant + affine.matrix[:, [at]].toarray().ravel()
-    top = sparse.hstack([turn.tocsr() @ affine.matrix.T, sparse.csr_array((len(taken), 1))])
+    top = sparse.vstack([turn.tocsr() @ affine.matrix.T, *(bend.matrix.T for bend in affine.bends)])
+    top = sparse.hstack([top, sparse.csr_array((top.shape[0], 1))])
     return sparse.csr_array(sparse.vstack([top, np.append(constant, 1.0)[None]]))
 
 

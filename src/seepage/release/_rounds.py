@@ -1,6 +1,7 @@
 """One round of equalizing: fit, measure, and weigh anew, wherever the rows are."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypedDict, TypeVar
@@ -14,7 +15,7 @@ from seepage._errors import InputError, UnansweredError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Array, Column, Data, Listed, Model
 from seepage.engines import Job, Local
-from seepage.engines.storage import Files, Output, Paths, Progress
+from seepage.engines.storage import Files, Output, Paths, Progress, resolve
 from seepage.leakage import Distribution, Information, Leakage, Values
 from seepage.leakage.types import Kind
 from seepage.linear import fit, measure
@@ -144,12 +145,16 @@ class InFiles:
         if job is None or job.output is None:
             raise InputError("X names files, so the weights go to files as well: name a new folder with output=.")
         files = Files.of(source, job.filesystem)
+        files.refuse_inside(*resolve(os.fspath(job.output), job.filesystem))
+        if files.snapshot is not None:
+            # All rounds read the same rows, whatever is written to the table meanwhile.
+            source = files.snapshot.pinned
         note = {
             "model": repr(estimator),
             "quantity": quantity,
             "settings": {name: repr(value) for name, value in settings.items() if name != "noise_scale"},
             "noise": noted(as_noise(settings["noise_scale"])),
-            "files": [[unit.path, *unit.groups, unit.rows, unit.size] for unit in files.units],
+            "files": files.known(),
             "columns": [target, features, ids],
         }
         home = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
@@ -170,7 +175,13 @@ class InFiles:
         estimator = fit(self.estimator, self.source, features=self.features, job=reading, **common)
         # A round that was cut off goes on where it stopped.
         place = replace(self.job, output=f"{self.output.path}/{self._round(number)}/leakage", resume=True)
-        return estimator, measure(estimator, self.source, ids=self.ids, job=place, **common, **self.settings)
+        leak = measure(estimator, self.source, ids=self.ids, job=place, **common, **self.settings)
+        if self.quantity in leak.information.categorical:
+            raise UnansweredError(
+                f"{self.quantity!r} is a category, whose leakage is found by refitting: over files only numbers can be "
+                "made equal. Equalize the rows in memory."
+            )
+        return estimator, leak
 
     def reweighted(self, state: Progression, weights: StoredWeights | None, leak: Leakage) -> StoredWeights:
         number = len(state.history)
@@ -184,7 +195,8 @@ class InFiles:
         return self._weights(number, state.factors[-1])
 
     def final(self, state: Progression, weights: StoredWeights | None, leak: Leakage) -> StoredWeights:
-        kept = StoredWeights(self.output, self.files.base, "weights")
+        places = tuple(self.output.place(self.files.base, unit, "weights") for unit in self.files.units)
+        kept = StoredWeights(self.output, self.files.base, "weights", places=places)
         self._write(leak, weights, kept, 0.0)
         return kept
 
@@ -253,5 +265,10 @@ def _kind(information: Information, quantity: str) -> Kind:
     if quantity not in information.attribute_names:
         raise InputError(
             f"quantity must be 'eta', 'dfil' or one of {list(information.attribute_names)}, not {quantity!r}."
+        )
+    if quantity in information.without_slope and quantity not in information.categorical:
+        raise UnansweredError(
+            f"The release moves with {quantity!r} by jumps, not smoothly: there is no eta of it that could be made "
+            "equal. Equalize 'eta', or an attribute whose coefficients are not all zero."
         )
     return "attributes"

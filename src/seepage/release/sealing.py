@@ -1,10 +1,10 @@
 """What stands behind a sealed release: looking into files, naming keys, and the step before any noise is drawn."""
 
+from seepage._signing import called as called
+from seepage._signing import public_key_of as public_key_of
+from seepage._signing import secret_key as secret_key
 from seepage.release._publish import Ready as Ready
 from seepage.release._publish import Terms as Terms
 from seepage.release._publish import files_of as files_of
 from seepage.release._publish import ready as ready
-from seepage.release._signing import called as called
-from seepage.release._signing import public_key_of as public_key_of
-from seepage.release._signing import secret_key as secret_key
 from seepage.release._skops import SkopsFile as SkopsFile

@@ -18,7 +18,7 @@ from seepage.leakage.types import Assurance
 from seepage.meaning import Target
 
 EditionName = Literal["internal", "publishable"]
-SCHEMA = "urn:seepage:report:3"
+SCHEMA = "urn:seepage:report:4"
 CREATED = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -233,11 +233,26 @@ class Utility:
 
 
 @dataclass(frozen=True)
-class PersonFloor:
-    """What no unbiased guess of a person's attribute beats; None is no limit."""
+class Channel:
+    """The attribute through which a person is exposed most, the label among them.
+
+    Attributes
+    ----------
+    attribute : str
+        Its name.
+    unit : str or None
+        Of a number.
+    floor, blind : Number or None
+        Of a number: what no unbiased guess beats, and how far off a guess without the release is.
+    success_rate : Number or None
+        Of a category: no attacker tells it from another more often.
+    """
 
     attribute: str
+    unit: str | None
     floor: Number | None
+    blind: Number | None
+    success_rate: Number | None
 
 
 @dataclass(frozen=True)
@@ -247,7 +262,7 @@ class Person:
     pseudonym: str
     eta: Number
     times_median: Number | None
-    floors: tuple[PersonFloor, ...]
+    through: Channel | None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[0-9a-f]{4}(-[0-9a-f]{4}){2}", self.pseudonym):
@@ -286,11 +301,15 @@ class Findings:
 
 @dataclass(frozen=True)
 class Noise:
-    """The Gaussian noise on the release: one scale, a covariance over some parameters, or that of training."""
+    """The Gaussian noise on the release: one scale, a covariance over some parameters, or that of training.
 
-    kind: Literal["scale", "covariance", "training"]
+    A covariance that a rule made has a scale, and `rule` says how it was made.
+    """
+
+    kind: Literal["scale", "covariance", "shape", "training"]
     scale: Number | None
     parameters: Number | None
+    rule: str | None
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,16 @@ def down(value: float) -> float:
     return rounded(_without_last_bits(value), _DIGITS, "down")
 
 
+def down_to_percent(share: float) -> float:
+    """Round a share down to a percent."""
+    return float(np.floor(100 * share + 1e-9) / 100)
+
+
+def up_to_percent(share: float) -> float:
+    """Round a share up to a percent."""
+    return round(1 - down_to_percent(1 - share), 4)
+
+
 def _rank(share: float, count: int) -> int:
     return max(ceil(share * count * (1 - 1e-12)) - 1, 0)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from seepage._decision import Decision
 from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._writing import write_file
-from seepage.leakage import Leakage
+from seepage.leakage import Leakage, checked_leakage
 from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
 from seepage.report._edition import Edition
@@ -129,6 +129,7 @@ class Report:
         key = secrets.token_bytes(32) if key is None else key
         decided = None if decision is None else Decision.of(decision)
         asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
+        checked_leakage(leak)
         if not Edition(edition, smallest_group).is_public:
             return cls(build(leak, asked), leak, key)
         page = build_page(leak, smallest_group, asked)

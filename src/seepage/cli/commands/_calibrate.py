@@ -10,8 +10,8 @@ from seepage.cli.commands import _options as options
 def calibrate(
     model: options.Model,
     data: options.Data,
-    target: options.Target,
     policy: options.Policy,
+    target: options.Target = None,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,

@@ -12,9 +12,9 @@ from seepage.cli.terminal import Format
 def check(
     model: options.Model,
     data: options.Data,
-    target: options.Target,
     noise_scale: options.NoiseScale,
     policy: options.Policy,
+    target: options.Target = None,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,

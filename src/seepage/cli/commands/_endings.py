@@ -1,15 +1,23 @@
 """How a command ends: what its exit code says, also when it is stopped or nobody reads what it prints."""
 
+import _thread
 import atexit
 import os
 import signal
 import sys
+import threading
+import time
 from enum import IntEnum
+from types import FrameType
 from typing import NoReturn
+
+# Seconds until an interrupt that got lost is raised again.
+_SOON = 0.05
 
 WORDS = (
     "Exit code: 0 done, 1 a policy is missed, 2 the input cannot be used, 3 certificate and file do not belong "
-    "together, 4 not finished (no space left, nobody reads, an error of ours), 130 stopped."
+    "together, or a ledger does not add up, 4 not finished (no space left, nobody reads, an error of ours), 130 "
+    "stopped."
 )
 
 
@@ -26,29 +34,54 @@ class Ending(IntEnum):
 
 def ending_of(end: SystemExit) -> int:
     """Return the exit code that libraries meant which leave on their own: some say 1 for whatever happened."""
-    reason: BaseException | None = end.__context__
-    if isinstance(reason, OSError):
+    if isinstance(end.__context__, OSError):
         return Ending.UNFINISHED
-    while reason is not None:
-        if isinstance(reason, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        reason = reason.__context__
     return end.code if isinstance(end.code, int) else Ending.DONE if end.code is None else Ending.UNUSABLE
 
 
-def keep_interrupts() -> None:
-    """Let no interrupt get lost where Python cannot raise it, such as in the midst of clearing up."""
-    import _thread
+class Interrupts:
+    """Whether somebody interrupted: libraries make errors of their own of it, or lose it."""
 
+    def __init__(self) -> None:
+        self._came = False
+
+    def heed(self) -> None:
+        """Stop if somebody interrupted, whatever became of it on the way here."""
+        if self._came:
+            raise KeyboardInterrupt from None
+
+    def note(self, signal_number: int, frame: FrameType | None) -> None:
+        """Remember that it came, and raise it as Python does."""
+        self._came = True
+        signal.default_int_handler(signal_number, frame)
+
+
+interrupts = Interrupts()
+
+
+def keep_interrupts() -> None:
+    """Let no interrupt get lost: not in errors of others, nor where Python cannot raise it, such as in clearing up."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupts.note)
     others = sys.unraisablehook
 
     def again(found: "sys.UnraisableHookArgs") -> None:
         if issubclass(found.exc_type, KeyboardInterrupt):
-            _thread.interrupt_main()
+            # Now it would be raised in here, and lost once more.
+            _thread.start_new_thread(_interrupt_soon, ())
         else:
             others(found)
 
     sys.unraisablehook = again
+
+
+def _interrupt_soon() -> None:
+    time.sleep(_SOON)
+    if hasattr(signal, "pthread_kill"):
+        # A real signal also wakes a thread that waits for a lock.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def leave(code: int) -> NoReturn:

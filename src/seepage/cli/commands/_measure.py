@@ -11,8 +11,8 @@ from seepage.cli.commands import _options as options
 def measure(
     model: options.Model,
     data: options.Data,
-    target: options.Target,
     noise_scale: options.NoiseScale,
+    target: options.Target = None,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,
@@ -96,7 +96,7 @@ def measure(
         summary = None
         if not quiet and not is_publishable:
             compared = None if groups is None else leak.by_group(question.grouping)
-            summary = Summary.of(leak.information, groups=compared, named=ids is not None)
+            summary = Summary.of(leak.information, groups=compared)
     if not quiet:
         console = screen()
         if summary is not None:

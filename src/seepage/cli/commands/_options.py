@@ -11,7 +11,7 @@ READ = "How files are read"
 OUT = "What comes out"
 
 ARGUMENTS = {
-    "model": "The fitted model: a scikit-learn estimator or Pipeline, written with skops.",
+    "model": "The fitted model: a scikit-learn estimator or Pipeline, written with skops, or a table in TOML.",
     "data": "The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.",
     "quantity": "For example eta, error_floor, success_rate, epsilon; all names if left out.",
     "file": "A report or a certificate, as JSON.",
@@ -22,12 +22,12 @@ ARGUMENTS = {
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help=ARGUMENTS["model"], show_default=False)]
 Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=ARGUMENTS["data"], show_default=False)]
 Target = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--target",
         "-t",
         metavar="COLUMN",
-        help="The column that the model predicts.",
+        help="The column that the model predicts; a table names it itself.",
         show_default=False,
         rich_help_panel=MEASURED,
     ),

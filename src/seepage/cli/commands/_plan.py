@@ -8,11 +8,14 @@ if TYPE_CHECKING:
     from seepage.cli.input import PolicyFile, Question
     from seepage.linear._plan import Plan
 
+# Where the system does not say: what Python takes with the libraries that reading a model imports.
+_RESIDENT = 300_000_000
+
 
 def plan(
     model: options.Model,
     data: options.Data,
-    target: options.Target,
+    target: options.Target = None,
     private: options.Private = None,
     sample_weight: options.SampleWeight = None,
     policy: options.PolicyOption = None,
@@ -65,7 +68,7 @@ def _planned(question: "Question", file: "PolicyFile | None") -> "tuple[Plan, bo
     base = _resident()
     with question.waiting.doing(f"reading {source.name}"):
         head = source.head(columns)
-    rows = question.in_memory(head.table)
+    rows = question.in_memory(head.table) if question.table is None else question.rows
     attributes = None if question.attributes is None else len(question.attributes) + 1
     found = plan_in_memory(
         question.model,
@@ -81,8 +84,11 @@ def _planned(question: "Question", file: "PolicyFile | None") -> "tuple[Plan, bo
 
 def _resident() -> int:
     """Return the memory that the process has taken: with the libraries that reading a model imports, not little."""
-    import resource
     import sys
+
+    if sys.platform == "win32":
+        return _RESIDENT
+    import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 

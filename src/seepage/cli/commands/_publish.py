@@ -14,7 +14,6 @@ _TOGETHER = "A report for everybody leaves with the model; the targets are met b
 def publish(
     model: options.Model,
     data: options.Data,
-    target: options.Target,
     noise_scale: options.NoiseScale,
     out: Annotated[
         Path,
@@ -27,6 +26,7 @@ def publish(
             rich_help_panel=options.OUT,
         ),
     ],
+    target: options.Target = None,
     policy: options.PolicyOption = None,
     without_policy: Annotated[
         bool,
@@ -84,6 +84,22 @@ def publish(
             rich_help_panel=options.OUT,
         ),
     ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Pay for the release in this ledger before it is drawn; it needs --ledger-key and --ids.",
+            show_default=False,
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
+    ledger_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The key of the ledger.", show_default=False, rich_help_panel=options.MEASURED
+        ),
+    ] = None,
+    ids: options.Ids = None,
     report: options.Report = None,
     edition: options.EditionOption = options.Edition.internal,
     again: Annotated[
@@ -105,6 +121,7 @@ def publish(
     from seepage._writing import NewFile, write_together
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
+    from seepage.ledger import Ledger
     from seepage.release.sealing import Terms, files_of, ready, secret_key
     from seepage.report import Report
 
@@ -112,8 +129,12 @@ def publish(
         raise typer.BadParameter(
             "say what the release must achieve with --policy, or publish --without-policy.", param_hint="--policy"
         )
+    if ledger is not None and (ledger_key is None or ids is None):
+        raise typer.BadParameter(
+            "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
+        )
     certificate = certificate or out.with_suffix(".certificate.json")
-    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign}
+    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
     check_outputs(outputs, inputs=inputs, force=force)
     journal = Journal.beside(
@@ -125,6 +146,7 @@ def publish(
     if sign is not None:
         # A key that cannot be used should be known before anything is drawn.
         secret_key(sign)
+    books = None if ledger is None or ledger_key is None else Ledger(ledger, key=ledger_key.read_bytes())
     replaced = out.exists()
     with Waiting(quiet=quiet).shown() as waiting:
         file = None if policy is None else PolicyFile.read(policy)
@@ -138,9 +160,12 @@ def publish(
             public_label=public_label,
             public_preprocessing=public_preprocessing,
             weight=sample_weight,
+            ids=ids,
             stream=False,
         )
         fitted, rows = question.model, question.rows
+        if question.table is not None:
+            question.assembled.check_publishable()
         targets, decision = (None, None) if file is None else (file.policy, file.decision)
         terms = Terms(
             noise_scale,
@@ -152,10 +177,11 @@ def publish(
             smallest_group=smallest_group,
             noise_chosen_without_data=noise_chosen_without_data,
             decision=decision,
+            ids=rows.ids,
         )
         with question.applying():
             release = ready(fitted, rows.X, rows.y, terms)
-        others, added = [], [AGAIN] if was_left else []
+        others, added, leaves = [], [AGAIN] if was_left else [], release.leak
         if report is not None:
             with waiting.doing("writing the report"):
                 page = Report.of(release.leak, edition.value, policy=targets, decision=decision)
@@ -163,12 +189,16 @@ def publish(
             if page.document.is_public:
                 # It was refused above if model and report together miss a target.
                 added.append(_TOGETHER)
+                leaves = page.leakage
+        debit = None if books is None else release.paid(books, leaves)
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
             publication = release.draw()
             said = publication.certificate
             publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, *added)))
             written, files = files_of(publication, out, certificate=certificate, key=key, sign=sign)
+            if books is not None and debit is not None:
+                books.released(debit, written.text())
             write_together([*others, *files])
     if replaced:
         note(f"{out} was replaced. Whoever has the earlier one as well has two draws, and knows more.")

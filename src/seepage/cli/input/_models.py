@@ -1,4 +1,4 @@
-"""Fitted models from skops files, which run no code when they are read."""
+"""Fitted models from files that run no code when they are read: those of skops, and tables in TOML."""
 
 import warnings
 import zipfile
@@ -10,12 +10,14 @@ from seepage._tables import Model
 from seepage.cli.terminal import listing, note, shortened
 from seepage.release.sealing import SkopsFile
 
-# What supported models hold besides the types that skops trusts by itself: losses, selectors and plain functions of
-# scikit-learn and numpy, none of which does anything when it is made.
+# What supported models hold besides the types that skops trusts by itself: losses, selectors, splines and plain
+# functions of scikit-learn, scipy and numpy, none of which does anything when it is made.
 _HARMLESS = frozenset(
     {
         "builtins.object",
         "numpy.dtype",
+        "scipy._lib.array_api_compat.numpy._aliases.asarray",
+        "scipy.interpolate._bsplines.BSpline",
         "sklearn._loss.loss.HalfTweedieLoss",
         "sklearn._loss.loss.HalfTweedieLossIdentity",
         "sklearn.compose._column_transformer.make_column_selector",
@@ -27,6 +29,11 @@ _HARMLESS = frozenset(
 )
 _HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file should hold a model as a table."""
+    return path.suffix.lower() == ".toml"
 
 
 def read_model(path: Path, trust: Sequence[str] = ()) -> Model:

@@ -2,20 +2,25 @@
 
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from seepage._errors import InputError, SeepageError
-from seepage._tables import Column, Data, Listed, Model
-from seepage.cli.input._models import read_model
+from seepage._tables import Column, Data, Frame, Listed, Model, Table
+from seepage.cli.input._models import is_table, read_model
 from seepage.cli.input._sources import Source
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
 from seepage.leakage import Leakage
+
+if TYPE_CHECKING:
+    from seepage.linear import ModelTable
+    from seepage.linear.written import Assembled
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,8 @@ class Question:
     trust: tuple[str, ...] = ()
     stream: bool | None = None
     public_preprocessing: tuple[str, ...] = ()
+    table: "ModelTable | None" = None
+    """The model, if it is written as a table."""
 
     @classmethod
     def of(
@@ -52,7 +59,7 @@ class Question:
         waiting: Waiting,
         model: Path,
         data: Sequence[str],
-        target: Sequence[str],
+        target: Sequence[str] | None,
         *,
         private: str | None,
         trust: Sequence[str] | None,
@@ -64,12 +71,22 @@ class Question:
         public_preprocessing: Sequence[str] | None = None,
     ) -> "Question":
         """Take the options apart that hold several names."""
-        labels, columns = separate(target), listed(private)
+        labels, columns, table = separate(target or ()), listed(private), None
+        if is_table(model):
+            from seepage.linear import ModelTable
+
+            table = ModelTable.read(model)
+            for option, given in {"--target": target, "--sample-weight": weight}.items():
+                if given:
+                    raise InputError(f"{model} names its outcome and weights itself: leave {option} out.")
+            labels, weight = table.roles.outcome, table.roles.weights
+        elif not labels:
+            raise InputError("Which column does the model predict? Name it with --target COLUMN.")
         if public_label and columns is not None and set(columns) & set(labels):
             raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
         trusted, public = tuple(trust or ()), tuple(public_preprocessing or ())
         roles = (public_label, ids, groups, weight)
-        return cls(model, tuple(data), labels, waiting, columns, *roles, trusted, stream, public)
+        return cls(model, tuple(data), labels, waiting, columns, *roles, trusted, stream, public, table)
 
     @cached_property
     def source(self) -> Source:
@@ -83,8 +100,19 @@ class Question:
         """The fitted model."""
         # The files are looked at first: they tell of a mistake sooner.
         self.source  # noqa: B018
+        if self.table is not None:
+            return self.assembled.model if not self.source.stream else self.table.over(list(self.source.paths)).model
         with self.waiting.doing("reading the model"):
             return read_model(self.model_file, self.trust)
+
+    @cached_property
+    def assembled(self) -> "Assembled":
+        """The model of a table, and its rows."""
+        assert self.table is not None
+        columns = self.table.columns(self.source.names, lambda name: np.asarray(self.source.table([name]).column(0)))
+        roles = [name for name in (self.ids, self.groups) if name is not None]
+        with self.waiting.doing(f"reading {self.source.name}"):
+            return self.table.on(as_frame(self.source.table([*columns, *roles])))
 
     @cached_property
     def features(self) -> list[str]:
@@ -122,6 +150,10 @@ class Question:
     @cached_property
     def rows(self) -> InMemory:
         """All rows, in memory."""
+        if self.table is not None:
+            X, weights = self.assembled.X, self.assembled.sample_weight
+            ids, groups = (None if name is None else Table.of(X).column(name) for name in (self.ids, self.groups))
+            return InMemory(X, self.assembled.y, ids, groups, weights)
         roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
         columns = [*self.features, *roles]
         with self.waiting.doing(f"reading {self.source.name}"):
@@ -129,7 +161,7 @@ class Question:
 
     def in_memory(self, table: pa.Table) -> InMemory:
         """Take a table apart."""
-        frame = table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table
+        frame = as_frame(table)
         target = self.target[0] if len(self.target) == 1 else list(self.target)
         y = frame[target] if isinstance(target, str) else frame[target] if frame is not table else table.select(target)
         X = frame[self.features] if frame is not table else table.select(self.features)
@@ -152,7 +184,8 @@ class Question:
         if not self.source.stream:
             rows = self.rows
             with self.applying():
-                return asked(rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights)
+                leak = asked(rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights)
+            return leak if self.table is None else self.assembled.remarked(leak)
         if output is not None:
             output.mkdir(mode=0o700, exist_ok=True)
         return asked(
@@ -168,8 +201,11 @@ class Question:
     @contextmanager
     def applying(self) -> Iterator[None]:
         """Say of which rows it was that a step of the model would not take them."""
+        from seepage.linear.written import explaining
+
         try:
-            yield
+            with nullcontext() if self.table is None else explaining(self.assembled):
+                yield
         except ValueError as reason:
             # What a step of the model says is the cause of what the library says.
             cause = reason.__cause__ if isinstance(reason, SeepageError) else reason
@@ -192,8 +228,10 @@ class Question:
         return {self.groups: self.rows.groups}
 
     def _check_roles(self, source: Source) -> None:
-        options = {"--target": self.target, "--ids": (self.ids,), "--groups": (self.groups,)}
-        options["--sample-weight"] = (self.weight,)
+        options: dict[str, tuple[str | None, ...]] = {"--ids": (self.ids,), "--groups": (self.groups,)}
+        if self.table is None:
+            # A table is told by the names of its own keys.
+            options = {"--target": self.target, **options, "--sample-weight": (self.weight,)}
         for option, names in options.items():
             for name in names:
                 if name is not None and name not in source.names:
@@ -201,6 +239,11 @@ class Question:
                         f"{option} is {shortened(name)!r}, which is no column of {source.name}. "
                         f"{did_you_mean(name, source.names)}Its columns are: {listing(source.names)}."
                     )
+
+
+def as_frame(table: pa.Table) -> Frame:
+    """Return a table as a frame of pandas if that is installed."""
+    return table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table
 
 
 def _labels(table: pa.Table, name: str) -> Column:

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.ipc
-import pyarrow.parquet as pq
 
 from seepage._errors import InputError, UnreadableError
 from seepage.cli.input._decoded import decoded_bytes, take_more_than
 from seepage.cli.terminal import shortened
-from seepage.engines.storage import Files, naming, resolve
+from seepage.engines.storage import Files, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 
@@ -105,7 +104,8 @@ class Source:
     def names(self) -> list[str]:
         """The columns, without those in which pandas keeps an unnamed index."""
         if self.kind == "parquet":
-            columns = self.files.schema.names
+            # Those too that only some of the files have, or with another type: whoever reads one is told.
+            columns = self.files.common.names
         elif self.kind == "csv":
             with self._opened() as (file, _):
                 columns = self._csv(file).schema.names
@@ -121,19 +121,9 @@ class Source:
         """Read some columns of all rows."""
         listed = list(dict.fromkeys(columns))
         if self.kind == "parquet":
-            files = self.files
-            self._check_types(files.schema, listed)
-            parts = []
-            for path in files.paths:
-                with naming(path), files.filesystem.open_input_file(path) as file:
-                    parts.append(pq.ParquetFile(file, pre_buffer=False).read(columns=listed))
-            try:
-                found = pa.concat_tables(parts, promote_options="permissive")
-            except pa.ArrowException as reason:
-                raise InputError(
-                    f"The files of {self.name} do not fit together: {str(reason).partition('Field ')[2] or reason}. "
-                    "Write this column with the same type in each of them."
-                ) from None
+            self.files.require(listed, "A column")
+            self._check_types(self.files.schema, listed)
+            found = self.files.table(listed)
         elif self.kind == "csv":
             with self._opened() as (file, _):
                 found = pa.csv.read_csv(file, **self._options(listed))
@@ -216,10 +206,13 @@ class Source:
             ) from None
         except (pa.ArrowException, OSError) as reason:
             words = str(reason).partition("\n")[0]
-            raise InputError(
-                f"{self.paths[0]} cannot be read as {_called(self.kind)}: {words}. Is it complete, and does its name "
-                "end in what it is (.csv, .parquet, .arrow, .feather)?"
-            ) from None
+            way_out = "Is it complete, and does its name end in what it is (.csv, .parquet, .arrow, .feather)?"
+            if "Expected 1 columns" in words:
+                way_out = (
+                    "It seems to be separated by something else than commas. Write it with commas and decimal points "
+                    "(write.csv, not write.csv2), or as Parquet."
+                )
+            raise InputError(f"{self.paths[0]} cannot be read as {_called(self.kind)}: {words}. {way_out}") from None
 
     def _csv(self, file: pa.NativeFile, columns: Sequence[str] | None = None) -> pa.csv.CSVStreamingReader:
         return pa.csv.open_csv(file, **self._options(columns))

@@ -1,5 +1,6 @@
 """What a user sees: text on a screen, a bar while waiting, documents for a pipeline."""
 
+from seepage._near import did_you_mean as did_you_mean
 from seepage.cli.terminal._console import aside as aside
 from seepage.cli.terminal._console import listing as listing
 from seepage.cli.terminal._console import note as note
@@ -15,7 +16,6 @@ from seepage.cli.terminal._formats import WRITERS as WRITERS
 from seepage.cli.terminal._formats import Format as Format
 from seepage.cli.terminal._journal import AGAIN as AGAIN
 from seepage.cli.terminal._journal import Journal as Journal
-from seepage.cli.terminal._near import did_you_mean as did_you_mean
 from seepage.cli.terminal._outputs import check_outputs as check_outputs
 from seepage.cli.terminal._outputs import data_inputs as data_inputs
 from seepage.cli.terminal._screen import item as item

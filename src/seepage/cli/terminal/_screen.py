@@ -1,7 +1,6 @@
 """A measurement on a screen of 80 columns."""
 
-from collections.abc import Iterable
-from math import isfinite
+from math import isfinite, isnan
 
 from rich.console import Console
 from rich.padding import Padding
@@ -10,31 +9,34 @@ from rich.text import Text
 
 from seepage.cli.terminal._console import printable, shortened
 from seepage.cli.terminal._verdict import Verdict
-from seepage.leakage import Spread, Summary
+from seepage.leakage import Summary
 
 _MOST_ROWS = 12
 _NAMES = 26
+_CELL = 13
 
 
 def show_summary(console: Console, summary: Summary, verdict: Verdict | None, *, grouped_by: str | None) -> None:
     """Print a measurement: the verdict first, then what it rests on."""
-    noise = "" if summary.noise_scale is None else f", noise scale {summary.noise_scale:g}"
-    attributes = len(summary.floors) + len(summary.categories)
-    console.print(
-        Text(f"{summary.people:,} people, {attributes} private attributes ({summary.assurance}{noise})", style="bold")
-    )
+    console.print(Text(summary.heading, style="bold"))
     if verdict is not None:
         console.print()
         show_verdict(console, verdict)
-    _titled(console, "Information about a person", _spreads(summary.examples, ("median", "95th pct", "largest"), ""))
+    _titled(console, "Information about a person", _examples(summary))
     if summary.floors:
-        title = "Smallest error of any unbiased guess, in the column's own unit"
-        _titled(console, title, _spreads(summary.floors[:_MOST_ROWS], ("median", "5th pct", "smallest"), "± "))
+        _titled(console, "Smallest error of any unbiased guess, in the column's own unit", _floors(summary))
     if len(summary.floors) > _MOST_ROWS:
         console.print(f"... and {len(summary.floors) - _MOST_ROWS:,} more columns", style="dim")
+    if summary.legend:
+        console.print(Text(summary.legend, style="dim"))
+    if summary.rates:
+        _titled(console, "How often the best attacker tells a category from another one", _rates(summary))
     if summary.categories:
         names = ", ".join(shortened(name) for name in summary.categories[:_MOST_ROWS])
         console.print(Padding(Text(f"Categories, which have no unit: {names}"), (1, 0, 0, 0)))
+    if summary.unanswered:
+        names = ", ".join(shortened(name) for name in summary.unanswered[:_MOST_ROWS])
+        console.print(Padding(Text(f"Unanswered, as the release jumps: {names}"), (1, 0, 0, 0)))
     if summary.groups:
         _titled(console, f"Mean eta by {shortened(grouped_by or 'group')}, with 95% intervals", _groups(summary))
     if summary.most_exposed:
@@ -69,11 +71,25 @@ def _titled(console: Console, title: str, table: Table) -> None:
     console.print(table)
 
 
-def _spreads(spreads: Iterable[Spread], heads: tuple[str, str, str], sign: str) -> Table:
-    table = _table(*heads)
-    for one in spreads:
-        numbers = (f"{sign}{value:.4g}" for value in (one.median, one.tail, one.worst))
-        table.add_row(Text(shortened(one.name, _NAMES)), *numbers)
+def _examples(summary: Summary) -> Table:
+    table = _table("", "median", "95th pct", "largest")
+    for one in summary.examples:
+        table.add_row(Text(shortened(one.name, _NAMES)), "", *(f"{value:.4g}" for value in one.values))
+    return table
+
+
+def _floors(summary: Summary) -> Table:
+    table = _table("blind guess", "median", "5th pct", "smallest")
+    for one in summary.floors[:_MOST_ROWS]:
+        blind = "unknown" if isnan(one.blind) else f"± {one.blind:.4g}"
+        table.add_row(Text(shortened(one.name, _NAMES)), blind, *one.errors("± "))
+    return table
+
+
+def _rates(summary: Summary) -> Table:
+    table = _table("blind guess", "median", "95th pct", "largest")
+    for one in summary.rates[:_MOST_ROWS]:
+        table.add_row(Text(shortened(one.name, _NAMES)), f"{one.blind:.0%}", *one.percents())
     return table
 
 
@@ -89,10 +105,12 @@ def _groups(summary: Summary) -> Table:
 
 def _most_exposed(summary: Summary) -> Table:
     median = summary.examples[0].median
-    table = _table("eta", "x median")
+    known = any(who.through is not None for who in summary.most_exposed)
+    table = _table("eta", "x median", *(["through"] if known else []))
     for who in summary.most_exposed:
         times = f"{who.eta / median:.1f}" if median > 0 else ""
-        table.add_row(Text(shortened(who.called, _NAMES)), f"{who.eta:.4g}", times)
+        through = [] if not known else ["" if who.through is None else shortened(who.through.attribute, _CELL)]
+        table.add_row(Text(shortened(who.called, _NAMES)), f"{who.eta:.4g}", times, *map(Text, through))
     return table
 
 
@@ -101,5 +119,5 @@ def _table(*heads: str) -> Table:
     table.add_column("", width=_NAMES + 2, no_wrap=True)
     for head in heads:
         # Wide enough for any number, and all tables alike.
-        table.add_column(head, justify="right", header_style="dim", width=12, no_wrap=True)
+        table.add_column(head, justify="right", header_style="dim", width=_CELL, no_wrap=True)
     return table

@@ -1,61 +1,52 @@
 """Parquet files on any file system, cut into units of work."""
 
-import fnmatch
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnreadableError
+from seepage._errors import InputError
+from seepage.engines._snapshot import Snapshot
+from seepage.engines.storage._at_once import at_once
+from seepage.engines.storage._columns import Common, Held, partition_types
+from seepage.engines.storage._contents import Contents, DataFile, format_of
+from seepage.engines.storage._delta import delta_contents
+from seepage.engines.storage._iceberg import iceberg_contents
+from seepage.engines.storage._identity import Opened, Stamp
+from seepage.engines.storage._output import Output
+from seepage.engines.storage._paths import Named, refuse_repeated, resolve
+from seepage.engines.storage._read import Store, Unit
 
 Path = str | os.PathLike[str]
-Paths = Path | Iterable[Path]
-"""Each of them a file, a folder, or a pattern such as \"people/*.parquet\"; or a URI of these."""
+Paths = Path | Snapshot | Iterable[Path | Snapshot]
+"""Each of them a file, a folder, a table, or a pattern such as \"people/*.parquet\"; or a URI of these."""
 
 # Enough work that starting it costs nothing, little enough that repeating it after a failure costs little.
 _UNIT_BYTES = 2**26
-_READERS_OF_FOOTERS = 16
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A range of row groups of one file."""
-
-    index: int
-    """The position among all units, which is the order of the rows."""
-    path: str
-    groups: tuple[int, int]
-    """The first row group, and the one after the last."""
-    start: int
-    """The first row, counted within the file."""
-    rows: int
-    bytes: int
-    """Uncompressed."""
-    size: int
-    """Of the whole file, as stored: tells when it was changed."""
-
-    def __str__(self) -> str:
-        return f"{self.path} (rows {self.start} to {self.start + self.rows - 1})"
+_READ_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
 class Files:
     """Parquet files in their order, and the units they are cut into."""
 
-    filesystem: pa.fs.FileSystem
+    store: Store
     base: str
     """The folder that all paths have in common."""
     paths: tuple[str, ...]
-    schema: pa.Schema
+    common: Common
     units: tuple[Unit, ...]
+    named: tuple[Named, ...]
+    """What was asked for."""
+    snapshot: Contents | None = None
+    """The table's state that they are, if they are one."""
 
     @classmethod
     def of(cls, source: Paths, filesystem: pa.fs.FileSystem | None = None) -> "Files":
@@ -63,41 +54,87 @@ class Files:
 
         Parameters
         ----------
-        source : path, URI, or sequence of them
-            Each a file, a folder, or a pattern such as "people/*.parquet".
+        source : path, URI, sequence of them, or Snapshot
+            Each a file, a folder, a pattern such as "people/*.parquet", or a Delta or Iceberg table.
         filesystem : pyarrow.fs.FileSystem, optional
             Where the paths are; found from a URI by default.
         """
-        listed = [source] if isinstance(source, str | os.PathLike) else list(source)
-        found = [resolve(os.fspath(path), filesystem) for path in listed]
+        listed = [source] if isinstance(source, str | os.PathLike | Snapshot) else list(source)
+        found = [resolve(os.fspath(_path(each)), filesystem) for each in listed]
         if not found:
             raise InputError("No file was given.")
         home = found[0][0]
         if any(not other.equals(home) for other, _ in found):
             raise InputError(f"All files must be on one file system; {listed[0]!r} and another are not.")
-        paths = [path for _, pattern in found for path in _expand(home, pattern)]
-        with ThreadPoolExecutor(_READERS_OF_FOOTERS) as pool:
-            footers = list(pool.map(lambda path: _footer(home, path), paths))
-        for path, (_, metadata) in zip(paths, footers, strict=True):
-            _check_same_columns(paths[0], footers[0][1], path, metadata)
+        contents = _table(home, found[0][1], listed)
+        if contents is not None:
+            return cls._read(home, contents.files, (Named(contents.folder, (), "folder"),), contents)
+        named = tuple(Named.of(home, path) for _, path in found)
+        return cls._read(home, _plain(home, named), named, None)
+
+    @classmethod
+    def _read(
+        cls,
+        filesystem: pa.fs.FileSystem,
+        files: Sequence[DataFile],
+        named: tuple[Named, ...],
+        snapshot: Contents | None,
+    ) -> "Files":
+        """Read the footers of files."""
+        paths = [file.path for file in files]
+        footers = at_once(lambda path: _footer(filesystem, path), paths)
+        schemas = [metadata.schema.to_arrow_schema() for _, metadata in footers]
+        if snapshot is None:
+            types = partition_types(file.constants for file in files)  # type: ignore[misc]
+            helds = [_held_in_folders(file, types, schema) for file, schema in zip(files, schemas, strict=True)]
+            whole = [_with(schema, held, types) for schema, held in zip(schemas, helds, strict=True)]
+            common = Common.of(paths, whole)
+        else:
+            helds = [_held_in(snapshot, file, schema) for file, schema in zip(files, schemas, strict=True)]
+            common = Common(pa.schema([field.remove_metadata() for field in snapshot.schema]), {})
         units: list[Unit] = []
-        for path, (size, metadata) in zip(paths, footers, strict=True):
-            units.extend(_cut(path, size, metadata, len(units)))
+        for file, (stamp, metadata), held in zip(files, footers, helds, strict=True):
+            units.extend(_cut(file, stamp, metadata, held, len(units)))
         if not units:
-            raise InputError(f"There is no row in {_listing(paths)}: nobody's leakage can be measured.")
+            told = _listing(paths) if paths else named[0].folder
+            raise InputError(f"There is no row in {told}: nobody's leakage can be measured.")
         folders = [path.rpartition("/")[0] for path in paths]
         base = os.path.commonpath(folders) if all(folders) else ""
-        return cls(home, base, tuple(paths), footers[0][1].schema.to_arrow_schema(), tuple(units))
+        return cls(Store(filesystem, common.schema), base, tuple(paths), common, tuple(units), named, snapshot)
+
+    @property
+    def filesystem(self) -> pa.fs.FileSystem:
+        """Where they are."""
+        return self.store.filesystem
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that all of them have, with the types that they are read as."""
+        return self.store.schema
 
     @property
     def count(self) -> int:
         """The number of rows."""
         return sum(unit.rows for unit in self.units)
 
+    def known(self) -> dict[str, str]:
+        """Return what tells each of them from another that has its name: for a job that may be continued."""
+        found: dict[str, list[str]] = {}
+        for unit in self.units:
+            known = (unit.groups, unit.rows, unit.stamp, unit.held)
+            found.setdefault(unit.path, []).append(repr(known))
+        return {path: hashlib.sha256("".join(told).encode()).hexdigest()[:32] for path, told in found.items()}
+
+    def table(self, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of all rows, for those who hold a number of each row anyway."""
+        self.require(columns, "A column")
+        kept = pa.schema([self.schema.field(name) for name in columns])
+        batches = (batch for unit in self.units for batch in self.store.read(unit, columns, _READ_AT_ONCE))
+        return pa.Table.from_batches(batches, schema=kept)
+
     def column(self, name: str) -> NDArray[np.generic]:
-        """Return one column of all rows, for those who hold a number of each row anyway."""
-        whole = pa.dataset.dataset(list(self.paths), filesystem=self.filesystem, format="parquet")
-        return np.asarray(whole.to_table(columns=[name]).column(0).to_numpy())
+        """Return one column of all rows."""
+        return np.asarray(self.table([name]).column(0).to_numpy())
 
     def positions(self, paths: NDArray[np.str_], rows: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return where rows of single files stand among all rows."""
@@ -108,118 +145,140 @@ class Files:
             seen += unit.rows
         return np.array([first[path] for path in paths.tolist()], dtype=np.intp) + rows
 
-    def require(self, columns: Sequence[str], what: str) -> None:
+    def require(self, columns: Iterable[str], what: str) -> None:
         """Refuse columns that the files do not have."""
-        for column in columns:
-            if column not in self.schema.names:
+        self.common.require(columns, what, self.paths[0])
+
+    def refuse_inside(self, filesystem: pa.fs.FileSystem, output: str) -> None:
+        """Refuse a folder for results that would be read as rows the next time."""
+        if not filesystem.equals(self.filesystem):
+            return
+        place = os.path.realpath(output) if isinstance(filesystem, pa.fs.LocalFileSystem) else output
+        for named in self.named:
+            folder = os.path.realpath(named.folder) if place is not output else named.folder
+            meant, results = Named(folder, named.parts, named.kind), Output(filesystem, place.rstrip("/"))
+            if any(
+                meant.matches(f"{results.path}/{results.place(self.base, unit, 'examples')}") for unit in self.units
+            ):
                 raise InputError(
-                    f"{what} is {column!r}, which is no column of {self.paths[0]}. Its columns are {self.schema.names}."
+                    f"output={output!r} is inside {named.folder}, whose files are the rows: the results would be read "
+                    "as people the next time. Name a folder elsewhere."
                 )
 
 
-def resolve(path: str, filesystem: pa.fs.FileSystem | None) -> tuple[pa.fs.FileSystem, str]:
-    """Return the file system of a path or URI, and the path there."""
-    if filesystem is not None:
-        return filesystem, path.partition("://")[2] or path
-    if "://" not in path:
-        return pa.fs.LocalFileSystem(), os.path.abspath(path)
-    # A pattern is no URI: only the part before its first wildcard is parsed, with the options that follow a "?".
-    path, mark, options = path.partition("?")
-    fixed = path[: next((i for i, letter in enumerate(path) if letter in "*["), len(path))]
-    try:
-        found, parsed = pa.fs.FileSystem.from_uri(fixed + mark + options)
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
-        raise InputError(f"{path!r} names no file system that pyarrow can open: {error}") from error
-    return found, parsed.rstrip("/") + ("/" if fixed.endswith("/") else "") + path[len(fixed) :]
+def _path(each: Path | Snapshot) -> Path:
+    return each.path if isinstance(each, Snapshot) else each
 
 
-def read(filesystem: pa.fs.FileSystem, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a unit, a batch at a time."""
-    with naming(unit.path):
-        # With pre_buffer the whole unit would be held in memory.
-        source = filesystem.open_input_file(unit.path)
-        if source.size() != unit.size:
+def _table(filesystem: pa.fs.FileSystem, path: str, listed: Sequence[Path | Snapshot]) -> Contents | None:
+    """Return the snapshot that a path stands for, if it is that of a table."""
+    asked = listed[0] if isinstance(listed[0], Snapshot) else Snapshot(listed[0])
+    place = path.rstrip("/")
+    is_iceberg = place.endswith(".metadata.json")
+    kind = "Iceberg" if is_iceberg else format_of(filesystem, place)
+    if kind is None:
+        if isinstance(listed[0], Snapshot):
             raise InputError(
-                f"{unit.path} has changed since its footer was read: its {unit.size} bytes are {source.size()}."
+                f"{path} is neither a Delta table (with a _delta_log) nor an Iceberg table (with metadata)."
             )
-        file = pq.ParquetFile(source, pre_buffer=False)
-    with source:
-        batches = file.iter_batches(batch_size, list(range(*unit.groups)), list(columns), use_threads=False)
-        rows = 0
-        while True:
-            with naming(unit.path):
-                batch = next(batches, None)
-            if batch is None:
-                break
-            rows += batch.num_rows
-            yield batch
-        if rows != unit.rows:
-            raise InputError(f"{unit.path} holds {rows} rows where its footer promised {unit.rows}.")
+        return None
+    if len(listed) > 1:
+        raise InputError(f"{path} is a {kind} table, which is read by itself: pass it alone.")
+    return (delta_contents if kind == "Delta" else iceberg_contents)(filesystem, place, asked)
 
 
-@contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Name the file in whatever goes wrong with it."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise InputError(f"{path} is missing. Put it back, or leave it out, and start again.") from error
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UnreadableError(path, reason) from error
+def _plain(filesystem: pa.fs.FileSystem, named: Sequence[Named]) -> list[DataFile]:
+    """Find files, each once."""
+    found: dict[str, DataFile] = {}
+    looked: set[str] = set()
+    for one in named:
+        files, seen = one.files(filesystem)
+        _refuse_tables(filesystem, one, seen, looked)
+        if not files:
+            raise InputError(f"No file matches {'/'.join([one.folder, *(one.parts or ('**', '*.parquet'))])!r}.")
+        for path in files:
+            found.setdefault(path, DataFile(path, one.values(path)))
+    refuse_repeated(filesystem, list(found))
+    return list(found.values())
 
 
-def _expand(filesystem: pa.fs.FileSystem, pattern: str) -> list[str]:
-    wild = any(letter in pattern for letter in "*?[")
-    if not wild:
-        with naming(pattern):
-            kind = filesystem.get_file_info(pattern).type
-        if kind == pa.fs.FileType.File:
-            return [pattern]
-        if kind == pa.fs.FileType.NotFound:
-            raise InputError(f"{pattern} does not exist.")
-        pattern = f"{pattern.rstrip('/')}/*.parquet"
-    first = next(i for i, letter in enumerate(pattern) if letter in "*?[")
-    folder = pattern[:first].rpartition("/")[0]
-    # Only below a further slash or a double star can a match be in a deeper folder.
-    deep = "/" in pattern[first:] or "**" in pattern or not wild
-    with naming(folder):
-        listed = filesystem.get_file_info(pa.fs.FileSelector(folder, recursive=deep, allow_not_found=True))
-    found = sorted(
-        info.path
-        for info in listed
-        if info.type == pa.fs.FileType.File
-        and fnmatch.fnmatchcase(info.path, pattern)
-        and not any(part[:1] in "._" for part in info.path[len(folder) :].strip("/").split("/"))
-    )
-    if not found:
-        raise InputError(f"No file matches {pattern!r}.")
-    return found
+def _refuse_tables(filesystem: pa.fs.FileSystem, named: Named, seen: Sequence[str], looked: set[str]) -> None:
+    """Refuse single files of a table: only all that its newest state names are its rows."""
+    inside = {path.partition("/_delta_log")[0] for path in seen if "/_delta_log" in path}
+    inside |= {path.rpartition("/metadata/")[0] for path in seen if path.endswith(".metadata.json")}
+    around = named.folder
+    while around and around not in looked and not inside:
+        looked.add(around)
+        if format_of(filesystem, around) is not None:
+            inside.add(around)
+        name = around.rpartition("/")[2]
+        # Files of a table are below folders that name partitions, or data.
+        around = around.rpartition("/")[0] if "=" in name or name == "data" else ""
+    if inside:
+        table = sorted(inside)[0]
+        raise InputError(
+            f"{table} is a table that keeps its past: files in its folder may hold people who were deleted or "
+            f"replaced. Pass the table itself, {table!r}, or seepage.Snapshot({table!r}, version=...)."
+        )
 
 
-def _footer(filesystem: pa.fs.FileSystem, path: str) -> tuple[int, pq.FileMetaData]:
-    with naming(path), filesystem.open_input_file(path) as source:
-        return source.size(), pq.ParquetFile(source, pre_buffer=False).metadata
+def _footer(filesystem: pa.fs.FileSystem, path: str) -> tuple[Stamp, pq.FileMetaData]:
+    opened = Opened.of(filesystem, path)
+    opened.source.close()
+    return opened.stamp, opened.metadata
 
 
-def _check_same_columns(first: str, expected: pq.FileMetaData, path: str, found: pq.FileMetaData) -> None:
-    ours, theirs = set(expected.schema.names), set(found.schema.names)
-    if ours != theirs:
-        odd = sorted(ours ^ theirs)[0]
-        has, lacks = (first, path) if odd in ours else (path, first)
-        raise InputError(f"The files differ in their columns: {has} has {odd!r}, {lacks} has not.")
+def _held_in_folders(file: DataFile, types: dict[str, pa.DataType], schema: pa.Schema) -> Held:
+    """Return the columns that folders name; a file that has one of them itself is believed."""
+    named = {name: value for name, value in file.constants.items() if name not in schema.names}
+    whole = {
+        name: int(value) if types[name] == pa.int64() and value is not None else value  # type: ignore[call-overload]
+        for name, value in named.items()
+    }
+    return Held(tuple(sorted(whole.items())))
 
 
-def _cut(path: str, size: int, metadata: pq.FileMetaData, index: int) -> Iterator[Unit]:
-    first = start = rows = held = 0
+def _with(schema: pa.Schema, held: Held, types: dict[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([*schema, *(pa.field(name, types[name]) for name, _ in held.constants)])
+
+
+def _held_in(snapshot: Contents, file: DataFile, schema: pa.Schema) -> Held:
+    """Return how a file of a snapshot holds its columns."""
+    constants = tuple(sorted(file.constants.items()))
+    if snapshot.columns is None:
+        # In a Delta table, what the log says of a partition counts, not what the file says.
+        return Held(constants, tuple((name, None) for name in file.constants))
+    numbers = {_number(field, snapshot): field.name for field in schema}
+    renamed = [(name, numbers.get(number)) for number, name in snapshot.columns.items()]
+    return Held(constants, tuple((name, held) for name, held in renamed if held != name))
+
+
+def _number(field: pa.Field, snapshot: Contents) -> int | None:
+    written = (field.metadata or {}).get(b"PARQUET:field_id")
+    return int(written) if written is not None else snapshot.called.get(field.name)
+
+
+def _cut(file: DataFile, stamp: Stamp, metadata: pq.FileMetaData, held: Held, index: int) -> Iterator[Unit]:
+    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    edges = [0, *accumulate(counts)]
+    gone = np.zeros(edges[-1], dtype=bool)
+    if file.deleted is not None:
+        gone[file.deleted] = True
+    first = start = held_bytes = 0
     for group in range(metadata.num_row_groups):
-        entry = metadata.row_group(group)
-        rows += entry.num_rows
-        held += entry.total_byte_size
+        held_bytes += metadata.row_group(group).total_byte_size
         last = group + 1 == metadata.num_row_groups
-        if rows and (held >= _UNIT_BYTES or last):
-            yield Unit(index, path, (first, group + 1), start, rows, held, size)
-            index, first, start, rows, held = index + 1, group + 1, start + rows, 0, 0
+        if held_bytes < _UNIT_BYTES and not last:
+            continue
+        marks = gone[edges[first] : edges[group + 1]]
+        rows = int(len(marks) - marks.sum())
+        if rows:
+            deleted = np.packbits(marks).tobytes() if marks.any() else b""
+            yield Unit(
+                index, file.path, (first, group + 1), start, rows, held_bytes, stamp, replace(held, deleted=deleted)
+            )
+            index += 1
+        first, start, held_bytes = group + 1, start + rows, 0
 
 
 def _listing(paths: Sequence[str]) -> str:

@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -12,11 +13,14 @@ import pyarrow.dataset
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from seepage._errors import InputError
-from seepage.engines.storage._files import Unit, naming, resolve
+from seepage._errors import InputError, UnreadableError
+from seepage.engines.storage._paths import naming, resolve
+from seepage.engines.storage._patience import patience_of
+from seepage.engines.storage._read import Unit
 
 # Readers of a folder of Parquet files skip names that begin so.
 _KEPT = "_seepage"
+_DAMAGED = f"{_KEPT}/damaged.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,8 @@ class Output:
         with output._writable():
             if home.get_file_info(note).type == pa.fs.FileType.File:
                 with home.open_input_file(note) as source:
-                    _check_same_job(output.path, json.loads(source.read()), json.loads(text), resume)
+                    output._check_same_job(json.loads(source.read()), json.loads(text), resume)
+                output.put(f"{_KEPT}/job.json", text.encode())
                 return output
             selector = pa.fs.FileSelector(output.path, allow_not_found=True)
             if home.get_file_info(output.path).type == pa.fs.FileType.File or home.get_file_info(selector):
@@ -68,27 +73,29 @@ class Output:
 
     def put(self, name: str, content: bytes) -> None:
         """Write a small file."""
-        with self.replacing(name) as path, self.filesystem.open_output_stream(path) as sink:
+        with self._appearing(name) as sink:
             sink.write(content)
 
     def tables(self, name: str, rows: int, size: int) -> Iterator[pa.Table]:
         """Yield the rows of a finished Parquet file, so many at a time."""
-        with naming(f"{self.path}/{name}"), self.filesystem.open_input_file(f"{self.path}/{name}") as source:
-            file = pq.ParquetFile(source, pre_buffer=False)
+        with self._sound(name), self.filesystem.open_input_file(f"{self.path}/{name}") as source:
+            file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
             if file.metadata.num_rows != rows:
-                raise InputError(f"{self.path}/{name} holds {file.metadata.num_rows} rows, not {rows}: delete it.")
-            for batch in file.iter_batches(size, use_threads=False):
+                raise pa.ArrowInvalid(f"it holds {file.metadata.num_rows} rows, not {rows}")
+            batches = file.iter_batches(size, use_threads=False)
+            while True:
+                with self._sound(name):
+                    batch = next(batches, None)
+                if batch is None:
+                    return
                 yield pa.Table.from_batches([batch])
 
     @contextmanager
     def writing(self, name: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], pa.Table]]:
         """Open a Parquet file that appears under its name only when it is complete; what is written is handed back."""
-        with (
-            self.replacing(name) as path,
-            self.filesystem.open_output_stream(path) as sink,
-            # Ids and measurements hardly repeat: a dictionary of them is work for nothing.
-            pq.ParquetWriter(sink, schema, use_dictionary=False, compression="lz4") as writer,
-        ):
+        # Ids and measurements hardly repeat: a dictionary of them is work for nothing.
+        options = {"use_dictionary": False, "compression": "lz4", "write_page_checksum": True}
+        with self._appearing(name) as sink, pq.ParquetWriter(sink, schema, **options) as writer:
 
             def write(table: pa.Table) -> pa.Table:
                 writer.write_table(table)
@@ -97,12 +104,20 @@ class Output:
             yield write
 
     @contextmanager
-    def replacing(self, name: str) -> Iterator[str]:
+    def _appearing(self, name: str) -> Iterator[pa.NativeFile]:
         """Write under a name nobody reads, then rename: a worker that dies leaves nothing behind that looks whole."""
         temporary, final = f"{self.path}/{_KEPT}/{uuid4().hex}.unfinished", f"{self.path}/{name}"
+        patience = patience_of(self.filesystem)
         with self._writable():
+            if patience is not None:
+                # A unit's results are small: sent whole, they can be sent again.
+                sink = pa.BufferOutputStream()
+                yield sink
+                patience.put(final, sink.getvalue())
+                return
             try:
-                yield temporary
+                with self.filesystem.open_output_stream(temporary) as file:
+                    yield file
                 self.filesystem.create_dir(final.rpartition("/")[0], recursive=True)
                 self.filesystem.move(temporary, final)
             except BaseException:
@@ -110,11 +125,19 @@ class Output:
                     self.filesystem.delete_file(temporary)
                 raise
 
-    def dataset(self, kind: str) -> pa.dataset.Dataset:
-        """Return the finished files of one kind, in the order of the input."""
-        selector = pa.fs.FileSelector(f"{self.path}/{kind}", recursive=True)
-        paths = [info.path for info in self.filesystem.get_file_info(selector) if info.type == pa.fs.FileType.File]
-        paths.sort(key=lambda path: path.rpartition("/")[2])
+    def dataset(self, places: Sequence[str]) -> pa.dataset.Dataset:
+        """Return finished files in their order; one that is missing is named."""
+        paths = [f"{self.path}/{place}" for place in places]
+        folder = os.path.commonpath([path.rpartition("/")[0] for path in paths])
+        selector = pa.fs.FileSelector(folder, recursive=True, allow_not_found=True)
+        there = {info.path for info in self.filesystem.get_file_info(selector) if info.type == pa.fs.FileType.File}
+        missing = [path for path in paths if path not in there]
+        if missing:
+            more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise InputError(
+                f"{missing[0]} is missing{more}: these results are not whole. Measure again with resume=True, which "
+                "repeats what is missing."
+            )
         return pa.dataset.dataset(paths, filesystem=self.filesystem, format="parquet")
 
     def forget(self, kind: str | None = None) -> None:
@@ -125,9 +148,54 @@ class Output:
             if info.type == pa.fs.FileType.File and (kept or info.path.endswith(".unfinished")):
                 self.filesystem.delete_file(info.path)
 
+    def excuse(self, path: str) -> None:
+        """Note that a file of rows was damaged: who continues the job may have written it again."""
+        self.put(_DAMAGED, json.dumps([*self._excused(), path]).encode())
+
+    def _excused(self) -> list[str]:
+        return list(json.loads(self.get(_DAMAGED))) if self.has(_DAMAGED) else []
+
+    def _check_same_job(self, earlier: Mapping[str, Any], job: Mapping[str, Any], resume: bool) -> None:
+        if not resume:
+            raise InputError(
+                f"output={self.path!r} holds an earlier job. Name another folder, or continue with resume=True."
+            )
+        differ = sorted(key for key in {*earlier, *job} if earlier.get(key) != job.get(key))
+        if not differ:
+            return
+        before, now = earlier.get("files", {}), job.get("files", {})
+        changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+        # What was added up is kept by what a file was; what was scored rests on all of them.
+        if differ == ["files"] and {*changed} <= {*self._excused()} and not self._has_any("examples"):
+            return
+        told = f" It was of {earlier['snapshot']}." if "snapshot" in differ and "snapshot" in earlier else ""
+        if changed and not told:
+            state = "is gone" if changed[0] not in now else "is new" if changed[0] not in before else "has changed"
+            more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
+            told = f" {changed[0]} {state}{more}."
+        raise InputError(
+            f"resume=True cannot continue the job in {self.path!r}: it differs from this one in its "
+            f"{' and its '.join(differ)}.{told} Name another folder."
+        )
+
+    def _has_any(self, kind: str) -> bool:
+        return bool(self.filesystem.get_file_info(pa.fs.FileSelector(f"{self.path}/{kind}", allow_not_found=True)))
+
     def kept(self, name: str) -> str:
         """Return the name of a file that is no result."""
         return f"{_KEPT}/{name}"
+
+    @contextmanager
+    def _sound(self, name: str) -> Iterator[None]:
+        """Say of a result that cannot be read what to do about it."""
+        try:
+            with naming(f"{self.path}/{name}"):
+                yield
+        except UnreadableError as error:
+            raise InputError(
+                f"{error.path} is a result of an earlier job that cannot be read ({error.reason}). Delete it, and "
+                "continue with resume=True, which repeats it."
+            ) from error
 
     @contextmanager
     def _writable(self) -> Iterator[None]:
@@ -138,14 +206,3 @@ class Output:
                 f"output={self.path!r} cannot be written to ({error}). Free space or choose another folder, then "
                 "continue with resume=True."
             ) from error
-
-
-def _check_same_job(path: str, earlier: Mapping[str, object], job: Mapping[str, object], resume: bool) -> None:
-    if not resume:
-        raise InputError(f"output={path!r} holds an earlier job. Name another folder, or continue with resume=True.")
-    for key in sorted({*earlier, *job}):
-        if earlier.get(key) != job.get(key):
-            raise InputError(
-                f"resume=True cannot continue the job in {path!r}: it differs from this one in its {key}. Name another "
-                "folder."
-            )

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from multiprocessing import parent_process
+from threading import Lock, Timer
 
 from seepage._amounts import clock
 from seepage.engines._watch import Watch, unwatched
 
 _SECONDS_BETWEEN_LINES = 0.5
+_SECONDS_BEFORE = 2.0
 
 Display = Callable[[str, int], AbstractContextManager[Watch]]
 """Is told what is done and in how many units, and shows it until it is left."""
@@ -30,7 +33,51 @@ def shown_on(display: Display) -> Iterator[None]:
 def followed(what: str, units: int) -> AbstractContextManager[Watch]:
     """Return a context that yields a function to tell of finished units: a display, if there is one, shows them."""
     display = _display.get()
-    return nullcontext(unwatched) if display is None else display(what, units)
+    if display is not None:
+        return display(what, units)
+    return _after_a_while(what, units) if _somebody_watches() else nullcontext(unwatched)
+
+
+@contextmanager
+def _after_a_while(what: str, units: int) -> Iterator[Watch]:
+    """Print how far a pass is once it has taken two seconds, and nothing before."""
+    start, done, last = time.monotonic(), 0, 0.0
+    writing = Lock()
+
+    def write(line: str) -> None:
+        print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+
+    def first() -> None:
+        with writing:
+            # Nothing is done yet after two seconds: of what is compiled at its first use, that is the usual reason.
+            write(f"seepage: {what}, {done} of {units}" + (" (compiled at its first use)" if not done else ""))
+
+    def watch(more: int) -> None:
+        nonlocal done, last
+        now = time.monotonic()
+        with writing:
+            done += more
+            if now - start >= _SECONDS_BEFORE and now - last >= _SECONDS_BETWEEN_LINES:
+                last = now
+                left = (now - start) / max(done, 1) * (units - done)
+                write(f"seepage: {what}, {done} of {units}, {clock(left)} left")
+
+    timer = Timer(_SECONDS_BEFORE, first)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield watch
+    finally:
+        timer.cancel()
+        timer.join()
+        if time.monotonic() - start >= _SECONDS_BEFORE:
+            write("")
+            print("\r", end="", file=sys.stderr, flush=True)
+
+
+def _somebody_watches() -> bool:
+    """Return whether this is a terminal or a notebook, and not a worker of either."""
+    return (sys.stderr.isatty() or "ipykernel" in sys.modules) and parent_process() is None
 
 
 @dataclass(frozen=True)
@@ -38,16 +85,16 @@ class Progress:
     """Prints one line a pass to standard error, if it is wanted."""
 
     wanted: bool | None = None
-    """By default only to a terminal."""
+    """By default only to a terminal or a notebook."""
 
     @contextmanager
-    def of(self, what: str, units: int, *, called: str = "units") -> Iterator[Watch]:
-        """Yield a function to tell of finished units."""
+    def of(self, what: str, units: int, *, called: str = "units", then: float = 0.0) -> Iterator[Watch]:
+        """Yield a function to tell of finished units; `then` is how long what follows takes, in times of this."""
         if self.wanted is not False and _display.get() is not None:
             with followed(what, units) as shown:
                 yield shown
             return
-        if not (sys.stderr.isatty() if self.wanted is None else self.wanted):
+        if not (_somebody_watches() if self.wanted is None else self.wanted):
             yield unwatched
             return
         start, done, last = time.monotonic(), 0, 0.0
@@ -59,7 +106,9 @@ class Progress:
             if now - last >= _SECONDS_BETWEEN_LINES or done == units:
                 last = now
                 left = (now - start) / done * (units - done)
-                print(f"\rseepage: {what}, {done} of {units} {called}, {clock(left)} left   ", end="", file=sys.stderr)
+                later = f", then about {clock(then * (now - start) / done * units)}" if then else ""
+                line = f"\rseepage: {what}, {done} of {units} {called}, {clock(left)} left{later}   "
+                print(line, end="", file=sys.stderr)
 
         yield watch
         print(f"\rseepage: {what}, {units} {called} in {clock(time.monotonic() - start)}          ", file=sys.stderr)

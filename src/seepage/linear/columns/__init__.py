@@ -1,13 +1,23 @@
-"""How features come from the raw columns: preprocessing as an affine map."""
+"""How features come from the raw columns: preprocessing as a map that is affine, or bends with a known derivative."""
 
 from seepage.linear.columns._affine import Affine as Affine
+from seepage.linear.columns._affine import Bend as Bend
 from seepage.linear.columns._check import Missing as Missing
+from seepage.linear.columns._check import bent_values as bent_values
 from seepage.linear.columns._check import check_map as check_map
 from seepage.linear.columns._check import is_single as is_single
 from seepage.linear.columns._check import missing_cells as missing_cells
 from seepage.linear.columns._chosen import chosen as chosen
 from seepage.linear.columns._chosen import search_of as search_of
 from seepage.linear.columns._claims import Claim as Claim
+from seepage.linear.columns._curve import Curve as Curve
+from seepage.linear.columns._curve import Trouble as Trouble
+from seepage.linear.columns._curves import Curves as Curves
+from seepage.linear.columns._curves import Forward as Forward
+from seepage.linear.columns._formula import Formula as Formula
+from seepage.linear.columns._functions import SLOPES as SLOPES
+from seepage.linear.columns._held import columns_of as columns_of
+from seepage.linear.columns._held import frame_of as frame_of
 from seepage.linear.columns._model import affine_of as affine_of
 from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of

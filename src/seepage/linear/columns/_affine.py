@@ -1,6 +1,7 @@
-"""The affine map from private attributes to model features.
+"""The map from private attributes to model features.
 
-A feature vector is  T xi + t  (eq. 2.2). The coordinates xi of one person are that person's raw columns: one number for
+A feature vector is  T xi + t  (eq. 2.2), and steps that bend add terms  B phi(z)  of an affine map z of their own (eq.
+2.22). The coordinates xi of one person are that person's raw columns: one number for
 a numeric column, one indicator for each encoded level of a categorical one. All coordinates of a column form one
 attribute. A level is known by the values that it stands for, never by its place: two encoders of one column may drop
 and group different ones.
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from seepage.linear.columns._claims import Claim
+from seepage.linear.columns._curve import Curve
 
 Array = NDArray[np.float64]
 
@@ -27,8 +29,22 @@ class Coordinate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Bend:
+    """What a step that is not affine adds to the features: B phi(z)."""
+
+    matrix: sparse.csr_array
+    """B, shape (features, what the step makes)."""
+    curve: Curve
+    """phi."""
+    incoming: "Affine"
+    """z, over the coordinates that reach it, in the order of the map that it is part of."""
+    path: str
+    """Where the step stands."""
+
+
+@dataclass(frozen=True, eq=False)
 class Affine:
-    """Features as an affine function of the coordinates of raw columns."""
+    """Features as an affine function of the coordinates of raw columns, and of what some steps bent."""
 
     matrix: sparse.csr_array
     """T, shape (features, coordinates)."""
@@ -39,6 +55,8 @@ class Affine:
     """What stands for a missing value in a raw column, besides NaN and None."""
     claims: Mapping[int, tuple[Claim, ...]] = field(default_factory=dict)
     """What steps say of the features that they made, the first step's first."""
+    bends: tuple[Bend, ...] = ()
+    """What is not affine."""
 
     @classmethod
     def raw(cls, columns: int) -> "Affine":
@@ -54,8 +72,12 @@ class Affine:
         """Return the map of some of the features, in the order given, and of the coordinates that reach them."""
         index = np.asarray(features, dtype=np.intp)
         matrix = self.matrix[index]
-        reached = np.unique(matrix.tocoo().coords[1])
-        coordinates = tuple(self.coordinates[int(i)] for i in reached)
+        bends = tuple(replace(bend, matrix=bend.matrix[index]) for bend in self.bends)
+        bends = tuple(bend for bend in bends if bend.matrix.nnz)
+        entered = {coordinate for bend in bends for coordinate in bend.incoming.coordinates}
+        straight = set(np.unique(matrix.tocoo().coords[1]).tolist())
+        reached = [i for i, each in enumerate(self.coordinates) if i in straight or each in entered]
+        coordinates = tuple(self.coordinates[i] for i in reached)
         claims = {i: self.claims[int(old)] for i, old in enumerate(index) if int(old) in self.claims}
         return replace(
             self,
@@ -63,7 +85,18 @@ class Affine:
             offset=self.offset[index],
             coordinates=coordinates,
             claims=claims,
+            bends=bends,
         )
+
+    def bent(self, curve: Curve, path: str) -> "Affine":
+        """Return what a step makes of the features that is a smooth function of each row."""
+        made, inputs = curve.reach.shape
+        if inputs != self.features:
+            raise ValueError(f"the curve of {path!r} takes {inputs} features, and {self.features} come in")
+        matrix = sparse.csr_array((made, len(self.coordinates)))
+        own = Bend(sparse.eye_array(made, format="csr"), curve, self, path)
+        # What steps before said of their features is hidden behind the bend.
+        return Affine(matrix, np.zeros(made), self.coordinates, self.markers, bends=(own,))
 
     def claimed(self, claim: Claim) -> "Affine":
         """Return the map with a step's claim about each of the features."""
@@ -84,20 +117,25 @@ class Affine:
         """Return the map with each feature multiplied by its entry of `by`."""
         factor = np.broadcast_to(np.asarray(by, dtype=np.float64), (self.features,))
         claims = {i: tuple(one.scaled(float(factor[i])) for one in each) for i, each in self.claims.items()}
-        matrix = (sparse.diags_array(factor) @ self.matrix).tocsr()
-        return replace(self, matrix=matrix, offset=self.offset * factor, claims=claims)
+        by_feature = sparse.diags_array(factor)
+        bends = tuple(replace(bend, matrix=(by_feature @ bend.matrix).tocsr()) for bend in self.bends)
+        matrix = (by_feature @ self.matrix).tocsr()
+        return replace(self, matrix=matrix, offset=self.offset * factor, claims=claims, bends=bends)
 
     def mapped(self, matrix: ArrayLike) -> "Affine":
         """Return the map followed by a matrix."""
         step = np.asarray(matrix, dtype=np.float64)
         matrix = sparse.csr_array(step @ self.matrix.toarray())
+        bends = tuple(replace(bend, matrix=sparse.csr_array(step @ bend.matrix.toarray())) for bend in self.bends)
         # What is mixed is no longer what any step claimed it to be.
-        return replace(self, matrix=matrix, offset=step @ self.offset, claims={})
+        return replace(self, matrix=matrix, offset=step @ self.offset, claims={}, bends=bends)
 
     def raw_column(self, feature: int) -> int | None:
         """Return which raw column this feature is, untouched, or None."""
         row = self.matrix[[feature]].tocoo()
         if row.nnz != 1 or row.data[0] != 1 or self.offset[feature] != 0:
+            return None
+        if any(bend.matrix[[feature]].nnz for bend in self.bends):
             return None
         coordinate = self.coordinates[int(row.coords[1][0])]
         return coordinate.column if coordinate.level is None else None
@@ -109,8 +147,9 @@ class Affine:
 
     def noticing(self, count: int) -> "Affine":
         """Return the map with so many more features, which say whether a cell is missing: that is public."""
-        matrix = sparse.vstack([self.matrix, sparse.csr_array((count, self.matrix.shape[1]))], format="csr")
-        return replace(self, matrix=matrix, offset=np.concatenate([self.offset, np.full(count, np.nan)]))
+        matrix = _padded(self.matrix, 0, count)
+        bends = tuple(replace(bend, matrix=_padded(bend.matrix, 0, count)) for bend in self.bends)
+        return replace(self, matrix=matrix, offset=np.concatenate([self.offset, np.full(count, np.nan)]), bends=bends)
 
     def encoded(self, columns: Sequence[int], levels: Sequence[Sequence[tuple[Hashable, ...]]]) -> "Affine":
         """Return one-hot features of raw columns: for each column in turn, one for each of its levels.
@@ -130,13 +169,18 @@ class Affine:
         finer = _common(every)
         coordinates = tuple(sorted(dict.fromkeys(c for each in every for c in finer[each]), key=lambda c: c.column))
         position = {coordinate: i for i, coordinate in enumerate(coordinates)}
-        blocks = []
+        blocks, bends, start, features = [], [], 0, sum(part.features for part in parts)
         for part in parts:
             turn = sparse.lil_array((len(part.coordinates), len(coordinates)))
             for i, coordinate in enumerate(part.coordinates):
                 for piece in finer[coordinate]:
                     turn[i, position[piece]] = 1.0
             blocks.append((part.matrix @ turn.tocsr()).tocsr())
+            after = features - start - part.features
+            for bend in part.bends:
+                incoming = bend.incoming.over(finer)
+                bends.append(replace(bend, matrix=_padded(bend.matrix, start, after), incoming=incoming))
+            start += part.features
         matrix = sparse.vstack(blocks, format="csr") if blocks else sparse.csr_array((0, 0))
         offset = np.concatenate([part.offset for part in parts]) if parts else np.zeros(0)
         claims, start = {}, 0
@@ -147,12 +191,43 @@ class Affine:
         for part in parts:
             for column, found in part.markers.items():
                 markers[column] = tuple(dict.fromkeys([*markers.get(column, ()), *found]))
-        return cls(matrix, offset, coordinates, markers, claims)
+        return cls(matrix, offset, coordinates, markers, claims, tuple(bends))
+
+    def over(self, finer: "Mapping[Coordinate, tuple[Coordinate, ...]]") -> "Affine":
+        """Return the same map over coordinates that some of its own are sums of."""
+        if all(finer[each] == (each,) for each in self.coordinates):
+            return self
+        coordinates = tuple(dict.fromkeys(piece for each in self.coordinates for piece in finer[each]))
+        turn = sparse.lil_array((len(self.coordinates), len(coordinates)))
+        for i, each in enumerate(self.coordinates):
+            for piece in finer[each]:
+                turn[i, coordinates.index(piece)] = 1.0
+        bends = tuple(replace(bend, incoming=bend.incoming.over(finer)) for bend in self.bends)
+        matrix = (self.matrix @ turn.tocsr()).tocsr()
+        return replace(self, matrix=matrix, coordinates=coordinates, bends=bends)
+
+    def reach(self) -> sparse.csr_array:
+        """Return which coordinate moves which feature, shape (features, coordinates): positive where it does."""
+        place = {coordinate: i for i, coordinate in enumerate(self.coordinates)}
+        found = abs(self.matrix)
+        for bend in self.bends:
+            inner = bend.incoming.reach()
+            at = [place[coordinate] for coordinate in bend.incoming.coordinates]
+            turn = sparse.csr_array((np.ones(len(at)), (np.arange(len(at)), at)), shape=(len(at), len(place)))
+            found = found + abs(bend.matrix) @ bend.curve.reach @ inner @ turn
+        return sparse.csr_array(found)
+
+    @property
+    def bent_coordinates(self) -> tuple[Coordinate, ...]:
+        """The coordinates that reach a step which is not affine."""
+        entered = {coordinate for bend in self.bends for coordinate in bend.incoming.coordinates}
+        return tuple(coordinate for coordinate in self.coordinates if coordinate in entered)
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""
         blocks = self.blocks()
         kept = [int(i) for column in columns for i in blocks.get(column, ())]
+        # What is bent stays whole: the curve needs the public values too.
         return replace(self, matrix=self.matrix[:, kept].tocsr(), coordinates=tuple(self.coordinates[i] for i in kept))
 
     def blocks(self) -> dict[int, NDArray[np.intp]]:
@@ -165,6 +240,12 @@ class Affine:
     def is_categorical(self, column: int) -> bool:
         """Return whether a column enters as indicators of its levels."""
         return any(c.column == column and c.level is not None for c in self.coordinates)
+
+
+def _padded(matrix: sparse.csr_array, before: int, after: int) -> sparse.csr_array:
+    """Return a matrix with empty rows around it."""
+    width = matrix.shape[1]
+    return sparse.vstack([sparse.csr_array((before, width)), matrix, sparse.csr_array((after, width))], format="csr")
 
 
 def _common(coordinates: Sequence[Coordinate]) -> dict[Coordinate, tuple[Coordinate, ...]]:

@@ -1,10 +1,10 @@
-"""Whether the affine map of some steps is what the steps do.
+"""Whether the map of some steps is what the steps do.
 
 A class says how its steps are read; an object of it may do something else (a method that was overridden, a cell that
 was filled in, a value that was cut off). So the map is compared with what `transform` returned, for every row.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numba
@@ -14,9 +14,10 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import UnsupportedError
+from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Table, missing_in
-from seepage.linear.columns._affine import Affine
+from seepage.linear.columns._affine import Affine, Bend, Coordinate
+from seepage.linear.columns._curves import Forward
 from seepage.linear.columns._steps import through
 
 Array = NDArray[np.float64]
@@ -66,6 +67,8 @@ def check_map(
     start : int
         What to call the first row.
     """
+    if affine.bends:
+        _check_bends(affine, table, missing, start)
     wrong = _difference(affine, table, features, missing)
     if wrong is None:
         return
@@ -79,6 +82,54 @@ def check_map(
     )
 
 
+def bent_values(affine: Affine, table: Table) -> Array:
+    """Return the coordinates that reach a step which is not affine, shape (n, coordinates)."""
+    coordinates = affine.bent_coordinates
+    numbers, levels = _values(coordinates, table, {})
+    found = np.empty((len(table), len(coordinates)))
+    is_level = np.array([coordinate.level is not None for coordinate in coordinates], dtype=bool)
+    found[:, ~is_level] = numbers if isinstance(numbers, np.ndarray) else numbers.toarray()
+    found[:, is_level] = levels.toarray()
+    return found
+
+
+def _check_bends(affine: Affine, table: Table, missing: Missing, start: int) -> None:
+    """Refuse rows at which a step has no derivative."""
+    entered = {coordinate.column for coordinate in affine.bent_coordinates}
+    for column, rows in missing.items():
+        if column in entered:
+            raise InputError(
+                f"X has a missing value in column {table.names[column]!r} (row {start + int(np.argmax(rows))}), which "
+                "reaches a step that is not affine. Fill or drop it before fitting and measuring."
+            )
+    forward, values = Forward(affine, affine.bent_coordinates), bent_values(affine, table)
+    for bend in _every(affine):
+        inputs = forward.inputs(bend, values)
+        found = bend.curve.trouble(inputs)
+        if found is not None:
+            row = start + int(np.argmax(found.rows))
+            raise UnsupportedError(
+                f"The step {bend.path!r} cannot be measured through in row {row} ({int(found.rows.sum())} of "
+                f"{len(table)} rows that were looked at): {found.why}."
+            )
+        with np.errstate(all="ignore"):
+            endless = ~np.isfinite(bend.curve.slopes(inputs)).all(axis=1)
+        if endless.any():
+            row = int(np.argmax(endless))
+            raise UnsupportedError(
+                f"The step {bend.path!r} has no finite derivative in row {start + row}, where it is given "
+                f"{', '.join(f'{value:g}' for value in inputs[row])}. Move such values away from there (log1p for log, "
+                "or a constant that is added before), and fit again."
+            )
+
+
+def _every(affine: Affine) -> Iterator[Bend]:
+    """Yield all bends, those of what goes into others first."""
+    for bend in affine.bends:
+        yield from _every(bend.incoming)
+        yield bend
+
+
 def _difference(
     affine: Affine, table: Table, features: Features, missing: Missing
 ) -> tuple[int, int, float, float] | None:
@@ -88,10 +139,10 @@ def _difference(
         columns = np.array([affine.coordinates[i].column for i in matrix.indices], dtype=np.intp)
         if _scaled_alike(table.native, columns, matrix.data, affine.offset, features, _DOUBLE):
             return None
-    numbers, levels = _values(affine, table, missing)
+    numbers, levels = _values(affine.coordinates, table, missing)
     is_level = np.array([coordinate.level is not None for coordinate in affine.coordinates], dtype=bool)
     to_numbers, to_levels = affine.matrix[:, ~is_level], affine.matrix[:, is_level]
-    if sparse.issparse(features) and not affine.offset.any():
+    if sparse.issparse(features) and not affine.offset.any() and not affine.bends:
         mapped = sparse.csr_array(numbers) @ to_numbers.T + levels @ to_levels.T
         apart = np.abs(sparse.csr_array(features) - mapped)
         if not apart.nnz or apart.max() <= _DOUBLE * np.abs(features).max():
@@ -101,12 +152,17 @@ def _difference(
         mapped = _turned(numbers, to_numbers) + affine.offset
         if is_level.any():
             mapped += (levels @ to_levels.T).toarray()
+        if affine.bends:
+            bent = Forward(affine, affine.bent_coordinates).bent(bent_values(affine, table))
+            mapped = mapped + bent
     given = features if isinstance(features, np.ndarray) else features.toarray()
     gap = np.abs(given - mapped)
     size = np.maximum(given.max(axis=0, initial=0.0), -given.min(axis=0, initial=0.0))
     if (gap.max(axis=0, initial=0.0) <= _DOUBLE * size).all():
         return None
     terms = np.abs(numbers) @ np.abs(to_numbers).T + (levels @ np.abs(to_levels).T).toarray() + np.abs(affine.offset)
+    if affine.bends:
+        terms = terms + np.abs(bent)
     single = is_single(table)
     differs = ~(gap <= (_SINGLE if single else _DOUBLE) * np.maximum(terms, size))
     differs[:, np.isnan(affine.offset)] = False
@@ -136,7 +192,7 @@ def _check_digits(terms: Array, size: Array, precision: type[np.float32] | type[
 def _only_scales(affine: Affine, table: Table, features: Features) -> bool:
     """Return whether each feature is one raw number, scaled and shifted: the plainest and largest case."""
     arrays = isinstance(table.native, np.ndarray) and isinstance(features, np.ndarray)
-    if not arrays or table.native.dtype != np.float64 or not (np.diff(affine.matrix.indptr) == 1).all():
+    if affine.bends or not arrays or table.native.dtype != np.float64 or not (np.diff(affine.matrix.indptr) == 1).all():
         return False
     return all(coordinate.level is None for coordinate in affine.coordinates)
 
@@ -169,9 +225,9 @@ def _turned(numbers: Features, matrix: sparse.csr_array) -> Array:
     return found
 
 
-def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Features, sparse.csr_array]:
+def _values(coordinates: Sequence[Coordinate], table: Table, missing: Missing) -> tuple[Features, sparse.csr_array]:
     """Return the coordinates of some rows: those that are numbers, and indicators of levels; 0 where missing."""
-    numbers = [c.column for c in affine.coordinates if c.level is None]
+    numbers = [c.column for c in coordinates if c.level is None]
     if not table.is_frame and table.native.dtype.kind != "O":
         every = numbers == list(range(table.native.shape[1]))
         held = table.native if every else table.native[:, numbers]
@@ -187,7 +243,7 @@ def _values(affine: Affine, table: Table, missing: Missing) -> tuple[Features, s
         if column in missing and not sparse.issparse(values):
             values[missing[column], i] = 0.0
     codes: dict[int, dict[Hashable, int]] = {}
-    levels = [coordinate for coordinate in affine.coordinates if coordinate.level is not None]
+    levels = [coordinate for coordinate in coordinates if coordinate.level is not None]
     for i, coordinate in enumerate(levels):
         codes.setdefault(coordinate.column, {}).update(dict.fromkeys(coordinate.level or (), i))
     rows, columns = [], []

@@ -7,6 +7,10 @@ and the penalty counts as known (an assumption of its own).
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
     LogisticRegression,
     LogisticRegressionCV,
     Ridge,
@@ -39,6 +43,11 @@ def chosen(model: BaseEstimator) -> BaseEstimator:
         return _as(found, model)
     if kind is LogisticRegressionCV:
         return _logistic(model)
+    if kind in (LassoCV, ElasticNetCV):
+        settings = {name: getattr(model, name) for name in ("fit_intercept", "tol", "positive")}
+        if kind is LassoCV:
+            return _as(Lasso(alpha=_found(model, "alpha_"), **settings), model)
+        return _as(ElasticNet(alpha=_found(model, "alpha_"), l1_ratio=model.l1_ratio_, **settings), model)
     return model
 
 
@@ -50,6 +59,8 @@ def search_of(model: BaseEstimator) -> str | None:
         RidgeCV,
         RidgeClassifierCV,
         LogisticRegressionCV,
+        LassoCV,
+        ElasticNetCV,
     ):
         return type(model).__name__
     return None

@@ -43,7 +43,7 @@ def _through(preprocess: Model, names: Sequence[str]) -> Affine:
 
 
 def affine_of(preprocess: Model, estimator: Model, names: Sequence[str]) -> Affine:
-    """Return the features as an affine map of the raw columns."""
+    """Return the features as a map of the raw columns."""
     affine = _through(preprocess, names)
     expected = np.atleast_2d(estimator.coef_).shape[1]
     if affine.features != expected:
@@ -55,10 +55,14 @@ def affine_of(preprocess: Model, estimator: Model, names: Sequence[str]) -> Affi
 
 def feature_names(affine: Affine, names: tuple[str, ...]) -> tuple[str, ...]:
     """Name each feature after the columns that it is made of."""
-    found = []
+    found, reach = [], affine.reach()
+    bent = {int(row) for bend in affine.bends for row in bend.matrix.tocoo().coords[0]}
     for feature in range(affine.features):
-        reached = [affine.coordinates[i] for i in affine.matrix[[feature]].tocoo().coords[1]]
-        if len(reached) == 1:
+        reached = [affine.coordinates[i] for i in reach[[feature]].tocoo().coords[1]]
+        if feature in bent:
+            columns = dict.fromkeys(names[coordinate.column] for coordinate in reached)
+            found.append(f"feature {feature} ({', '.join(columns) or 'constant'})")
+        elif len(reached) == 1:
             column, level = reached[0]
             values = "" if level is None else f" = {', '.join(map(str, level))}"
             found.append(f"{names[column]}{values}")

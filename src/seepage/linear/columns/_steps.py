@@ -1,14 +1,19 @@
-"""Preprocessing steps of scikit-learn as affine maps.
+"""Preprocessing steps of scikit-learn as maps of the raw columns.
 
-`through(step, incoming, path)` continues an affine map through one fitted step. To support another step, register one
-function for its class:
+`through(step, incoming, path)` continues a map through one fitted step. To support another step, register one function
+for its class; a step that is not affine brings a `Curve` with its derivatives:
 
     @through.register
     def _(step: MyScaler, incoming: Affine, path: str) -> Affine:
         return incoming.shifted(-step.center_).scaled(1 / step.width_)
+
+    @through.register
+    def _(step: MyWarp, incoming: Affine, path: str) -> Affine:
+        return incoming.bent(MyCurve(step.strength_), path)
 """
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -19,11 +24,17 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 
@@ -31,11 +42,13 @@ from seepage._errors import UnsupportedError
 from seepage._tables import is_missing
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._claims import Claim
+from seepage.linear.columns._curve import Powers, Splines
+from seepage.linear.columns._functions import SLOPES, Elementwise, Unknown
 
 
 @singledispatch
 def through(step: object, incoming: Affine, path: str) -> Affine:
-    """Return the features after `step`, as an affine map of the raw columns.
+    """Return the features after `step`, as a map of the raw columns.
 
     Parameters
     ----------
@@ -48,7 +61,7 @@ def through(step: object, incoming: Affine, path: str) -> Affine:
     """
     if step == "passthrough":
         return incoming
-    raise _not_affine(path, step, "it is not known to be affine")
+    raise _not_affine(path, step, "it is neither known to be affine nor to have a derivative")
 
 
 def _below(path: str, name: str) -> str:
@@ -82,7 +95,9 @@ def learns(step: object) -> bool:
         return bool(step.strategy != "constant")
     if isinstance(step, StandardScaler):
         return bool(step.with_mean or step.with_std)
-    return not isinstance(step, FunctionTransformer | MissingIndicator)
+    if isinstance(step, SplineTransformer):
+        return isinstance(step.knots, str)
+    return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures)
 
 
 def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:
@@ -194,9 +209,49 @@ def _(step: SelectorMixin, incoming: Affine, path: str) -> Affine:
 
 @through.register
 def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
-    if step.func is not None:
-        raise _not_affine(path, step, "its function may do anything")
-    return incoming
+    if step.func is None:
+        return incoming
+    if not step.kw_args and isinstance(step.func, Hashable) and step.func in SLOPES:
+        return incoming.bent(Elementwise(step.func, incoming.features), path)
+    names = getattr(step, "feature_names_in_", None)
+    called = None if names is None else tuple(map(str, names))
+    one = Unknown(step.transform, incoming.features, 0, called, step.func, step.get_params(deep=False))
+    try:
+        features = one.values(np.ones((1, incoming.features))).shape[1]
+    except Exception as reason:
+        raise _not_affine(path, step, f"its function does not take one row of numbers ({reason})") from reason
+    return incoming.bent(replace(one, features=features), path)
+
+
+@through.register
+def _(step: PolynomialFeatures, incoming: Affine, path: str) -> Affine:
+    return incoming.bent(Powers(step.powers_, step.get_params(deep=False)), path)
+
+
+@through.register
+def _(step: SplineTransformer, incoming: Affine, path: str) -> Affine:
+    if step.degree == 0:
+        raise _without_slope(path, step)
+    knots = tuple(np.asarray(spline.t, dtype=np.float64) for spline in step.bsplines_)
+    coefficients = np.asarray(step.bsplines_[0].c, dtype=np.float64)
+    kept = coefficients.shape[1] - (not step.include_bias)
+    settings = step.get_params(deep=False)
+    return incoming.bent(Splines(knots, coefficients, step.degree, step.extrapolation, kept, settings), path)
+
+
+@through.register
+def _(step: QuantileTransformer | KBinsDiscretizer | Binarizer | OrdinalEncoder, incoming: Affine, path: str) -> Affine:
+    raise _without_slope(path, step)
+
+
+def _without_slope(path: str, step: object) -> UnsupportedError:
+    what = "ranks" if isinstance(step, QuantileTransformer) else "bins or codes"
+    return UnsupportedError(
+        f"The step {path!r} ({type(step).__name__}) makes {what} of values: their derivative is zero almost everywhere,"
+        " which would look like safety and is none. Way out: a smooth step (SplineTransformer) in its place; or make "
+        "the bins before the pipeline, as a column of names, and encode it (OneHotEncoder): then it is a category, for "
+        "which success_rate() and calibrate() refit exactly."
+    )
 
 
 @through.register

@@ -1,11 +1,14 @@
 """People in Parquet files: measured where they are, never gathered."""
 
+from seepage.linear.files._ids import Hashing as Hashing
+from seepage.linear.files._measure import check_smooth as check_smooth
 from seepage.linear.files._measure import measure_files as measure_files
 from seepage.linear.files._measure import noted as noted
 from seepage.linear.files._people import StoredColumns as StoredColumns
 from seepage.linear.files._roles import Roles as Roles
 from seepage.linear.files._roles import are_paths as are_paths
 from seepage.linear.files._roles import refuse_in_memory as refuse_in_memory
+from seepage.linear.files._rows import FileReader as FileReader
 from seepage.linear.files._rows import FileRows as FileRows
 from seepage.linear.files._source import SourceInFiles as SourceInFiles
 from seepage.linear.files._weights import Reweighting as Reweighting

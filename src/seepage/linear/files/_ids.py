@@ -13,11 +13,10 @@ from typing import ClassVar
 import numba
 import numpy as np
 import pyarrow as pa
-import pyarrow.fs
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage.engines.storage import Progress, Unit, read
+from seepage.engines.storage import Progress, Store, Unit
 from seepage.linear.files._source import SourceInFiles
 from seepage.linear.information import WARM, in_runs
 
@@ -37,14 +36,14 @@ def check_ids(source: SourceInFiles, column: str) -> None:
     suspects = []
     for share in range(shares):
         with progress.of("comparing ids", len(runs)) as watch:
-            found = engine.total(Hashing(files.filesystem, column, share, shares), runs, watch)
+            found = engine.total(Hashing(files.store, column, share, shares), runs, watch)
         every = np.sort(np.concatenate(found.parts)) if found.parts else np.empty(0, dtype=np.uint64)
         suspects.append(np.unique(every[1:][every[1:] == every[:-1]]))
     twice = np.concatenate(suspects) if suspects else np.empty(0, dtype=np.uint64)
     if not twice.size:
         return
     with progress.of("comparing ids", len(runs)) as watch:
-        counted = engine.total(Comparing(files.filesystem, column, twice[:_MOST_COMPARED]), runs, watch)
+        counted = engine.total(Comparing(files.store, column, twice[:_MOST_COMPARED]), runs, watch)
     repeated = {value: count for value, count in counted.items() if count > 1}
     if not repeated:
         return
@@ -73,7 +72,7 @@ class Hashing:
 
     preload: ClassVar[str] = WARM
 
-    filesystem: pa.fs.FileSystem
+    store: Store
     column: str
     share: int
     shares: int
@@ -81,7 +80,7 @@ class Hashing:
     def __call__(self, run: Sequence[Unit]) -> Gathered:
         found = []
         for unit in run:
-            for batch in read(self.filesystem, unit, [self.column], _BATCH):
+            for batch in self.store.read(unit, [self.column], _BATCH):
                 hashes = hashed(batch.column(0), self.column)
                 found.append(hashes if self.shares == 1 else hashes[hashes % self.shares == self.share])
         return Gathered((np.concatenate(found),) if found else ())
@@ -93,14 +92,14 @@ class Comparing:
 
     preload: ClassVar[str] = WARM
 
-    filesystem: pa.fs.FileSystem
+    store: Store
     column: str
     hashes: Hashes
 
     def __call__(self, run: Sequence[Unit]) -> Counter[Hashable]:
         found: Counter[Hashable] = Counter()
         for unit in run:
-            for batch in read(self.filesystem, unit, [self.column], _BATCH):
+            for batch in self.store.read(unit, [self.column], _BATCH):
                 ids = batch.column(0)
                 kept = np.isin(hashed(ids, self.column), self.hashes)
                 found.update(ids.filter(pa.array(kept)).to_pylist())

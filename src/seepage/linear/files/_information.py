@@ -12,8 +12,9 @@ from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
 from seepage.linear.files._facts import Facts, Finding
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
+from seepage.linear.files._refits import Refitting, Seeing
 from seepage.linear.files._rows import FileRows
-from seepage.linear.files._scores import MOST, Scores, Summary
+from seepage.linear.files._scores import MOST, Scores, Summary, places
 from seepage.linear.information import ExactInformation, KnownValues
 from seepage.linear.objective import JointSums, Nothing
 from seepage.linear.rows import Reading
@@ -46,10 +47,15 @@ class FileInformation(ExactInformation):
         return self._summary(kind).columns
 
     def distribution_at(self, kind: Kind, name: str, factor: float) -> Distribution:
+        if factor == 1.0:
+            return self.distributions(kind)[name]
         # Another pass over the files; what was written stays what was measured.
         rows = replace(self.rows, output=None)
         changed = replace(self, rows=rows, geometry=self.geometry.at(factor), _known={})
         return changed.distributions(kind)[name]
+
+    def _elsewhere(self) -> "FileInformation":
+        return replace(self, rows=replace(self.rows, output=None), _known={})
 
     def groups(self, by: By) -> dict[Hashable, Distribution]:
         found = self._summary("examples", self.people.column(by)).groups
@@ -63,7 +69,8 @@ class FileInformation(ExactInformation):
             )
         columns = {name: column.to_numpy() for name, column in zip(top.column_names, top.columns, strict=True)}
         shown = {name: values[:count] for name, values in columns.items()}
-        rows = self.rows.files.positions(shown["file"], shown["row"])
+        file, row = places(self.rows.reader.roles)
+        rows = self.rows.files.positions(shown[file], shown[row])
         ids = rows if self.people.name is None else shown.pop(self.people.name)
         return Exposed(rows, PeopleInMemory(ids, self.people.library, self.people.name or "id"), shown)
 
@@ -97,9 +104,38 @@ class FileInformation(ExactInformation):
         return self.rows.add(work, "variances")
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
+        self._check_refits(attribute)
+        name = None if self.is_label(attribute) else attribute
+        if values is None:
+            if attribute not in self.categorical:
+                raise InputError(
+                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
+                    "for its error_floor()."
+                )
+            classes = self.reading.labels.classes if name is None else None
+            seen = self.rows.add(Seeing(self.rows.reader, name), "values").values if classes is None else classes
+            values = np.unique(np.array(list(seen))).tolist()
+        work = Refitting(self.rows.reader, self.geometry, self.penalty, name, tuple(values))
+        parts = self.rows.each(work, f"refitting with other values of {attribute}")
+        truth, means, stays = (
+            np.concatenate([getattr(part, of) for part in parts]) for of in ("truth", "distance", "stays")
+        )
+        if not stays.any():
+            return Distances(work.values, truth, means)
+        return Distances(work.values, truth, np.hypot(means, stays), stays=stays)
+
+    def _check_refits(self, attribute: str) -> None:
+        """Refuse refits that need more than the sums and a person's own row."""
+        balanced = self.is_label(attribute) and self.reading.balance is not None
+        if len(self.rows.reader.roles.target) > 1 and self.is_label(attribute):
+            raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
+        if self.geometry.loss.quadratic and not balanced:
+            return
+        why = "class_weight='balanced' moves every weight" if balanced else "its loss is not quadratic"
         raise UnansweredError(
-            f"What moves with {attribute!r} is found by refitting, which needs the rows in memory: measure them, with "
-            "everybody else, as a frame."
+            f"How far the release moves with {attribute!r} is found by refitting, and {why}, so that each refit needs "
+            "all rows again: over files that is done for squared loss. Certified without refits are eta, error_floor() "
+            "and joint(); for the success rate measure the rows, with everybody else, in memory."
         )
 
     def joint(self, who: Who, attribute: str | None) -> float:
@@ -109,7 +145,7 @@ class FileInformation(ExactInformation):
         geometry = self.geometry_of(attribute)
         # Nobody in files lacks a value, so that it does not matter which columns the attributes are.
         known = KnownValues(geometry, tuple(range(len(geometry.blocks))))
-        through = geometry.scales is not None
+        through = geometry.stays or geometry.curves is not None
         sums: JointSums | Array | Nothing = self.rows.joint(known.joint_gram if through else geometry.joining.sums, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
@@ -141,4 +177,6 @@ class FileInformation(ExactInformation):
             )
         self._summary(kind)
         names = ("eta", "dfil") if kind == "examples" else self.attribute_names
-        return StoredColumns(self.rows.output, kind, names)
+        files, output = self.rows.files, self.rows.output
+        places = tuple(output.place(files.base, unit, kind) for unit in files.units)
+        return StoredColumns(output, kind, names, places, self.people.name)

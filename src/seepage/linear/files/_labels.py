@@ -7,12 +7,10 @@ from operator import add
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.fs
 
 from seepage._errors import InputError
 from seepage._tables import Array, Column
-from seepage.engines.storage import Unit
+from seepage.engines.storage import Store, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.files._weights import read_weighted
@@ -48,7 +46,7 @@ class Tallying:
 
     preload: ClassVar[str] = WARM
 
-    filesystem: pa.fs.FileSystem
+    store: Store
     roles: Roles
     classifier: bool
 
@@ -58,7 +56,7 @@ class Tallying:
 
     def _tally(self, unit: Unit, columns: list[str]) -> Tally:
         found = Tally(0.0, {})
-        for batch in read_weighted(self.filesystem, unit, columns, _BATCH, self.roles.weight):
+        for batch in read_weighted(self.store, unit, columns, _BATCH, self.roles.weight):
             try:
                 labels = labels_in(batch, self.roles.target)
                 weights = weights_in(batch, self.roles.weight_column)

@@ -1,15 +1,18 @@
 """From a fitted scikit-learn model and files of its data to a `Leakage`."""
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnreadableError, UnsupportedError
+from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
 from seepage._tables import Model
 from seepage._version import __version__
-from seepage.engines.storage import Files, Output
+from seepage.engines.storage import Files, Output, resolve
 from seepage.leakage import Leakage
 from seepage.linear.files._ids import check_ids
 from seepage.linear.files._information import FileInformation
@@ -32,11 +35,13 @@ def measure_files(
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
     fit, roles, job = Fit.assembled(model, source), source.roles, source.job
+    check_smooth(fit)
     # Weights that were stored are of rows that were measured before.
     if roles.ids is not None and not isinstance(roles.weight, StoredWeights):
         check_ids(source, roles.ids)
     rows = fit.rows
     if job.output is not None:
+        rows.files.refuse_inside(*resolve(os.fspath(job.output), job.filesystem))
         note = {
             **job_of(fit, rows.files, roles),
             "noise": noted(noise),
@@ -48,7 +53,10 @@ def measure_files(
         rows = replace(rows, output=output)
         fit = replace(fit, rows=rows)
     label = ", ".join(roles.target)
-    release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)
+    with _tidied(rows.output):
+        minimizer = fit.minimize()
+    release = Release.of(fit, minimizer, noise, attributes, label, public_label, numbers, public_preprocessing)
+    _check_names(roles, release.attribute_names)
     information = FileInformation(
         people=PeopleInFiles(rows.files, roles.ids, roles.groups),
         rows=rows,
@@ -56,27 +64,48 @@ def measure_files(
         penalty=fit.problem.penalty,
         attribute_names=release.attribute_names,
         categorical=release.categorical,
-        assumptions=release.assumptions,
-        stays=release.geometry.scales is not None,
+        assumptions=(*release.assumptions, *_of_a_table(rows.files)),
+        stays=release.geometry.stays,
         units=release.units,
-        noise=noise,
+        noise=release.noise,
+        basis=fit.problem.basis,
+        shaping=release.shaping,
     )
-    _check_names(roles, release.attribute_names)
-    try:
+    with _tidied(rows.output):
         information.distributions("examples")
-    except BaseException:
-        # Workers that were stopped in the midst of a file could not tidy up after themselves.
-        if rows.output is not None:
-            rows.output.forget()
-        raise
     if rows.output is not None:
         rows.output.forget("sums")
     return Leakage(information)
 
 
+def check_smooth(fit: Fit[FileRows]) -> None:
+    """Refuse a model with kinks: how far everybody is from the nearest is told with every number."""
+    if fit.problem.selects:
+        raise UnsupportedError(
+            f"A {fit.problem.estimator} with an L1 penalty is not measured over files: its numbers hold up to the "
+            "nearest kink, which is found for people in memory. Read the rows into memory: seepage.measure(model, "
+            "frame, y, ...); or fit with an L2 penalty alone."
+        )
+
+
+@contextmanager
+def _tidied(output: Output | None) -> Iterator[None]:
+    """Tidy up after workers that were stopped in the midst of a file, and note which file of rows was damaged."""
+    try:
+        yield
+    except BaseException as error:
+        if output is not None:
+            output.forget()
+            if isinstance(error, UnreadableError):
+                output.excuse(error.path)
+        raise
+
+
 def noted(noise: GaussianNoise) -> str:
     """Return what tells a noise from another in the note of a job."""
-    return repr(noise) if noise.scale is not None else fingerprint(np.asarray(noise.covariance))
+    if noise.scale is not None:
+        return repr(noise)
+    return fingerprint(np.asarray(noise.covariance)) if noise.shape is None else fingerprint(noise.shape)
 
 
 def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
@@ -85,17 +114,32 @@ def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates
     classes = () if problem.labels.classes is None else problem.labels.classes.tolist()
     numbers = problem.parameters, problem.penalty, affine.matrix.toarray(), affine.offset
-    listed = [(unit.path, unit.groups, unit.rows, unit.size) for unit in files.units]
+    table = {} if files.snapshot is None else {"snapshot": repr(files.snapshot.pinned)}
     return {
+        **table,
         "seepage": __version__,
-        "model": fingerprint(settings, classes, *numbers),
-        "files": fingerprint(listed),
+        "model": fingerprint(settings, classes, *numbers, affine.bends),
+        "files": files.known(),
         "columns": {what: list(names) for what, names in roles.named().items()},
         "weights": repr(roles.weight),
     }
 
 
+def _of_a_table(files: Files) -> tuple[Assumption, ...]:
+    """Say which state of a table the people are."""
+    if files.snapshot is None:
+        return ()
+    table = files.snapshot
+    called = "version" if table.format == "Delta" else "snapshot"
+    # The number is a name: its digits are all told.
+    names = {"format": table.format, "table": table.name, "version": f"{called} {table.version}"}
+    return (Assumption("snapshot", "The people are the rows of {version} of the {format} table {table}.", {}, names),)
+
+
 def _check_names(roles: Roles, attributes: Sequence[str]) -> None:
-    for what, name in (("ids", roles.ids), ("groups", roles.groups)):
-        if name in ("eta", "dfil", *attributes):
+    for what, name, results in (
+        ("ids", roles.ids, ("eta", "dfil", *attributes)),
+        ("groups", roles.groups, ("eta", "dfil")),
+    ):
+        if name in results:
             raise InputError(f"{what}={name!r} is also the name of a result: rename the column.")

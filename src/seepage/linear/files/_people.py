@@ -10,10 +10,13 @@ import pyarrow.dataset
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnansweredError
-from seepage._tables import Array, Column, Frame
+from seepage._tables import Array, Column, Frame, Listed, column_values
 from seepage.engines.storage import Files, Output
 from seepage.leakage import People, PeopleInMemory
-from seepage.leakage.types import By, Kind
+from seepage.leakage.types import By, Kind, Who
+
+# Rows that are held at once when all of them are read.
+_ROWS = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +26,28 @@ class StoredColumns(Mapping[str, Array]):
     output: Output
     kind: Kind
     names: tuple[str, ...]
+    places: tuple[str, ...]
+    """The files that hold them, in order."""
+    id: str | None
+    """The column that names the people."""
 
     @cached_property
     def dataset(self) -> pa.dataset.Dataset:
         """The files themselves, for reading only what is wanted."""
-        return self.output.dataset(self.kind)
+        return self.output.dataset(self.places)
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.names:
             raise KeyError(name)
         return np.asarray(self.dataset.to_table(columns=[name]).column(0).to_numpy())
+
+    def batches(self) -> Iterator[tuple[Column | None, dict[str, Array]]]:
+        """Yield the ids of some people and their columns, in the order of the rows."""
+        wanted = [*([] if self.id is None else [self.id]), *self.names]
+        for file in self.dataset.get_fragments():
+            for batch in file.to_batches(columns=wanted, batch_size=_ROWS, use_threads=False):
+                found = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in self.names}
+                yield None if self.id is None else batch.column(self.id).to_numpy(zero_copy_only=False), found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -63,6 +78,14 @@ class PeopleInFiles(People):
 
     def take(self, rows: NDArray[np.intp]) -> PeopleInMemory:
         return PeopleInMemory(rows if self.ids is None else self.ids[rows], self.library, self.name or "id")
+
+    def chosen(self, ids: Listed) -> Who:
+        if self.name is None:
+            raise UnansweredError(
+                "Nobody in these files has a name. Measure with ids=, the column that names people, or choose them by "
+                'values of a column: joint({"column": value}).'
+            )
+        return {self.name: [ids] if isinstance(ids, str) else column_values(ids).tolist()}
 
     def labels(self, by: By) -> Column:
         return self.files.column(self.column(by))

@@ -7,17 +7,44 @@ from typing import TypeGuard
 
 from seepage._errors import InputError
 from seepage._tables import Data, Listed
-from seepage.engines import Job
+from seepage.engines import Job, Snapshot
 from seepage.engines.storage import Paths
 from seepage.leakage.types import By
 from seepage.linear.files._weights import StoredWeights
 
 
 def are_paths(X: Data) -> TypeGuard[Paths]:
-    """Return whether rows are given as names of files."""
-    if isinstance(X, str | os.PathLike):
+    """Return whether rows are given as names of files; refuse those that are elsewhere with what to pass instead."""
+    if isinstance(X, str | os.PathLike | Snapshot):
         return True
-    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(path, str | os.PathLike) for path in X)
+    _refuse_elsewhere(X)
+    return isinstance(X, list | tuple) and all(isinstance(path, str | os.PathLike | Snapshot) for path in X)
+
+
+# What to pass instead of rows that another system holds, or has only promised, by the package and kind of them.
+_INSTEAD = {
+    ("pyspark", "DataFrame"): 'Write it, df.write.parquet("folder"), or name the table it came from; pass that path, '
+    "with job=seepage.Job(engine=seepage.engines.Spark(session)).",
+    ("ray", "Dataset"): 'Write it, dataset.write_parquet("folder"), and pass that path, with '
+    "job=seepage.Job(engine=seepage.engines.Ray()).",
+    ("dask", "DataFrame"): 'Write it, df.to_parquet("folder"), and pass that path; or pass df.compute() if it fits in '
+    "memory.",
+    ("deltalake", "DeltaTable"): "Pass seepage.Snapshot(table.table_uri, version=table.version()).",
+    ("pyiceberg", "Table"): "Pass seepage.Snapshot(table.metadata_location).",
+    ("pyarrow", "Dataset"): "Pass its paths, dataset.files; or dataset.to_table() if it fits in memory.",
+    ("polars", "LazyFrame"): "Pass X.collect(), or the paths of its files.",
+}
+
+
+def _refuse_elsewhere(X: object) -> None:
+    # Of classes that are not imported here only the names are known.
+    for kind in type(X).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if (package, kind.__name__) in _INSTEAD:
+            raise InputError(
+                f"X is a {type(X).__name__} of {package}: its rows are elsewhere, and are read there, not gathered. "
+                f"{_INSTEAD[package, kind.__name__]}"
+            )
 
 
 @dataclass(frozen=True)

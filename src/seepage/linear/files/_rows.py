@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs
 
 from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Array, Column, Table, plain
 from seepage.engines import Engine
-from seepage.engines.storage import Files, Output, Progress, Unit
+from seepage.engines.storage import Files, Output, Progress, Store, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import Adding, Kept, fingerprint, in_runs
 from seepage.linear.objective import NewtonSums, Nothing
-from seepage.linear.rows import Batch, Reading, check_batch, check_raw, checked_weights
+from seepage.linear.rows import Batch, InMemory, Reading, check_batch, check_raw, checked_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +33,7 @@ _READ_NUMBERS = 2**22
 class FileReader:
     """Turns row groups into batches."""
 
-    filesystem: pa.fs.FileSystem
+    store: Store
     features: tuple[str, ...]
     roles: Roles
     reading: Reading
@@ -53,12 +52,23 @@ class FileReader:
         """Yield each batch with the columns that say who its rows are."""
         return self._read(unit, [*self._columns(), *(field.name for field in self.kept)], None)
 
+    def held(self, unit: Unit) -> Iterator[InMemory]:
+        """Yield the rows of a unit as they are in the files, some at a time."""
+        start = unit.start
+        columns = list(dict.fromkeys(self._columns()))
+        for some in read_weighted(self.store, unit, columns, self._read_at_once, self.roles.weight):
+            native = _frame(some, self.features) if self.by_name else _matrix(some, self.features)
+            weights = weights_in(some, self.roles.weight_column)
+            labels = labels_in(some, self.roles.target)
+            yield InMemory(Table(native, self.features), labels, weights, self.reading, some.num_rows, start)
+            start += some.num_rows
+
     def _read(
         self, unit: Unit, names: list[str], check: tuple[str, ...] | None
     ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         start = unit.start
         for columns in read_weighted(
-            self.filesystem, unit, list(dict.fromkeys(names)), self._read_at_once, self.roles.weight
+            self.store, unit, list(dict.fromkeys(names)), self._read_at_once, self.roles.weight
         ):
             size, kept = columns.num_rows, self._kept(columns)
             if not kept.num_rows:
@@ -84,12 +94,10 @@ class FileReader:
     def _kept(self, columns: pa.RecordBatch) -> pa.RecordBatch:
         for name, wanted in (self.only or {}).items():
             column = columns.column(name)
-            values = wanted if isinstance(wanted, list | tuple | set | frozenset | np.ndarray) else [wanted]
-            try:
-                among = pa.array(list(values), type=getattr(column.type, "value_type", column.type))
-            except (pa.ArrowInvalid, pa.ArrowTypeError):
-                raise InputError(f"The column {name!r} holds {column.type}, not {wanted!r}.") from None
-            columns = columns.filter(pc.is_in(column, value_set=among))
+            values = list(wanted) if isinstance(wanted, list | tuple | set | frozenset | np.ndarray) else [wanted]
+            kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+            among = [value for value in values if _can_be(value, kind, name)]
+            columns = columns.filter(pc.is_in(column, value_set=pa.array(among, kind)))
         return columns
 
     def _batch(self, columns: pa.RecordBatch, start: int, check: tuple[str, ...] | None) -> Batch:
@@ -101,6 +109,7 @@ class FileReader:
         batch = self.reading.batch(native, labels_in(columns, self.roles.target), weights)
         if check is not None:
             check_batch(batch, start, check)
+            self.reading.labels.check(batch.labels, start)
             if self.reading.preprocess is not None:
                 check_map(self.reading.affine, table, batch.features, {}, self.reading.preprocess, start)
         return batch
@@ -145,17 +154,46 @@ class FileRows:
         kept = None
         if self.output is not None and isinstance(of, partial):
             kept = Kept(self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
-        return self.add(Adding(self.reader, of, check, kept), "adding up")
+        return self.add(Adding(self.reader, of, check, kept), "adding up", then=self._scoring_takes)
+
+    @property
+    def _scoring_takes(self) -> float:
+        """How long scoring takes, in times of adding up, as `python -m benchmarks cost` finds by the width."""
+        p = len(self.reader.features)
+        reading = 11.5 * p + 0.002 * p**2
+        return (reading + 510 + 6.5 * p + 0.051 * p**2) / (reading + 5.3 * p + 0.028 * p**2)
 
     def joint(self, of: Callable[[Batch], Result], people: Mapping[str, object] | None) -> Result | Nothing:
         """Add up over some of the rows."""
         return self.add(Adding(replace(self.reader, only=people), of), "joint information")
 
-    def add(self, work: Callable[[Sequence[Unit]], Result], what: str) -> Result:
-        """Run a function of runs of units and add its results up."""
+    def each(self, work: Callable[[Sequence[Unit]], Result], what: str) -> list[Result]:
+        """Run a function of runs of units and return its results, in order."""
         runs = in_runs(self.files.units, self.engine.workers)
+        found: dict[int, Result] = {}
         with self.progress.of(what, len(runs)) as watch:
+            for index, result in self.engine.map(work, runs):
+                found[index] = result
+                watch(1)
+        return [found[index] for index in range(len(runs))]
+
+    def add(self, work: Callable[[Sequence[Unit]], Result], what: str, then: float = 0.0) -> Result:
+        """Run a function of runs of units and add its results up; `then` is how long what follows takes."""
+        runs = in_runs(self.files.units, self.engine.workers)
+        with self.progress.of(what, len(runs), then=then) as watch:
             return self.engine.total(work, runs, watch)
+
+
+def _can_be(value: object, kind: pa.DataType, name: str) -> bool:
+    """Return whether a column of a type can hold a value: 52.9 is nobody's number of years."""
+    value = value.item() if isinstance(value, np.generic) else value
+    number = isinstance(value, int | float) and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    try:
+        return bool(pa.scalar(value, kind).as_py() == value)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        if number:
+            return False
+        raise InputError(f"The column {name!r} holds {kind}, not {value!r}.") from None
 
 
 def labels_in(columns: pa.RecordBatch, target: tuple[str, ...]) -> Column:
@@ -196,6 +234,8 @@ def values_in(columns: pa.RecordBatch, name: str, what: str) -> Column:
         )
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

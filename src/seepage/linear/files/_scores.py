@@ -9,12 +9,14 @@ from typing import ClassVar
 import numba
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seepage._errors import InputError
 from seepage._tables import Array
 from seepage.engines.storage import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
+from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, Scorer
 from seepage.linear.rows import Batch
@@ -73,13 +75,19 @@ class Scores:
             yield from self._summed(unit, map(write, self._scored(unit)))
 
     def _schema(self) -> pa.Schema:
-        return pa.schema([*self.reader.kept, *((name, pa.float64()) for name in self.names)])
+        return pa.schema([*self.kept, *((name, pa.float64()) for name in self.names)])
+
+    @property
+    def kept(self) -> tuple[pa.Field, ...]:
+        """The columns that say who a row is; groups are asked for of examples alone, and may be attributes."""
+        of_people = self.kind == "examples"
+        return tuple(field for field in self.reader.kept if of_people or field.name == self.reader.roles.ids)
 
     def _scored(self, unit: Unit) -> Iterator[pa.Table]:
         """Yield the rows of a unit with their scores, many at a time."""
         waiting: list[pa.RecordBatch] = []
         for batch, columns in self.reader.rows(unit):
-            kept = [columns.column(field.name) for field in self.reader.kept]
+            kept = [columns.column(field.name) for field in self.kept]
             waiting.append(pa.record_batch([*kept, *self._scores(batch)], schema=self._schema()))
             if sum(part.num_rows for part in waiting) >= _PIECE:
                 yield pa.Table.from_batches(waiting)
@@ -110,7 +118,7 @@ class Scores:
         if column is None:
             return {}
         labels = piece.column(column).combine_chunks()
-        if labels.null_count:
+        if pc.is_null(labels, nan_is_null=pa.types.is_floating(labels.type)).to_numpy(zero_copy_only=False).any():
             raise InputError(
                 f"The column {column!r} lacks a group for somebody. Give the people without a group a name."
             )
@@ -125,8 +133,15 @@ class Scores:
         rows = np.argpartition(-values, MOST)[:MOST] if len(values) > MOST else np.arange(len(values))
         rows = np.sort(rows)
         found = piece.take(rows)
-        found = found.append_column("file", pa.array([unit.path] * len(rows), pa.string()))
-        return _largest(found.append_column("row", pa.array(start + rows)))
+        file, row = places(self.reader.roles)
+        found = found.append_column(file, pa.array([unit.path] * len(rows), pa.string()))
+        return _largest(found.append_column(row, pa.array(start + rows)))
+
+
+def places(roles: Roles) -> tuple[str, str]:
+    """Return what the columns are called that say where a row is: the files may have columns of such names."""
+    taken = (roles.ids, roles.groups)
+    return "file (of the row)" if "file" in taken else "file", "row (in its file)" if "row" in taken else "row"
 
 
 def _largest(people: pa.Table) -> pa.Table:

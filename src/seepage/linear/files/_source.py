@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
+from seepage._errors import InputError
 from seepage._tables import Column, Table
 from seepage.engines import Engine, Job, Local
 from seepage.engines.storage import Files, Paths, Progress
@@ -35,7 +37,11 @@ class SourceInFiles(Source[FileRows]):
         files = Files.of(paths, job.filesystem)
         for what, names in roles.named().items():
             files.require(names, what)
-        taken = roles.features(files.schema.names) if columns is None else list(columns)
+            for name in names:
+                kind = files.schema.field(name).type
+                if pa.types.is_nested(kind):
+                    raise InputError(f"{what} is {name!r}, which holds {kind}: several values a row, not one.")
+        taken = roles.features(files.common.names) if columns is None else list(columns)
         files.require(taken, "A feature of the model")
         return cls(files, roles, tuple(taken), columns is not None, job)
 
@@ -77,12 +83,12 @@ class SourceInFiles(Source[FileRows]):
         """Count the labels, in a pass over their column alone."""
         runs = in_runs(self.files.units, self.engine.workers)
         with Progress(self.job.progress).of("counting labels", len(runs)) as watch:
-            return self.engine.total(Tallying(self.files.filesystem, self.roles, classifier), runs, watch)
+            return self.engine.total(Tallying(self.files.store, self.roles, classifier), runs, watch)
 
     def rows(self, reading: Reading, batch_size: int) -> FileRows:
         named = (self.roles.ids, self.roles.groups)
         kept = tuple(self.files.schema.field(name) for name in named if name is not None)
         # Preprocessing looks its columns up in a data frame.
         by_name = self.by_name and reading.preprocess is not None
-        reader = FileReader(self.files.filesystem, self.names, self.roles, reading, batch_size, by_name, kept)
+        reader = FileReader(self.files.store, self.names, self.roles, reading, batch_size, by_name, kept)
         return FileRows(self.files, reader, self.engine, Progress(self.job.progress), None)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from seepage._tables import Array
-from seepage.engines.storage import Output, Unit, read
+from seepage.engines.storage import Output, Store, Unit
 from seepage.linear.information import WARM
 
 _PIECE = 2**17
@@ -32,6 +32,8 @@ class StoredWeights:
     kind: str
     factor: float = 1.0
     """What the stored numbers are multiplied by, so that their mean is 1."""
+    places: tuple[str, ...] = ()
+    """The files that hold them, in order; those of a round in between are read a unit at a time only."""
     column: ClassVar[str] = "weight"
     in_batch: ClassVar[str] = "weight (stored)"
     """What the column is called beside columns of the files, which may have a "weight" of their own."""
@@ -39,7 +41,7 @@ class StoredWeights:
     @property
     def dataset(self) -> pa.dataset.Dataset:
         """The files themselves, for reading only what is wanted."""
-        return self.output.dataset(self.kind)
+        return self.output.dataset(self.places)
 
     def of(self, unit: Unit) -> Array:
         """Return the weights of a unit of work: a small array, since units are small."""
@@ -51,7 +53,7 @@ class StoredWeights:
 
 
 def read_weighted(
-    filesystem: pa.fs.FileSystem,
+    store: Store,
     unit: Unit,
     columns: Sequence[str],
     batch_size: int,
@@ -59,10 +61,10 @@ def read_weighted(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a unit, stored weights as one more column."""
     if not isinstance(weights, StoredWeights):
-        yield from read(filesystem, unit, columns, batch_size)
+        yield from store.read(unit, columns, batch_size)
         return
     stored, at = weights.of(unit), 0
-    for batch in read(filesystem, unit, columns, batch_size):
+    for batch in store.read(unit, columns, batch_size):
         yield batch.append_column(weights.in_batch, pa.array(stored[at : at + batch.num_rows]))
         at += batch.num_rows
 

@@ -78,7 +78,10 @@ class Anew:
         return list(in_threads(one, range(len(changes))))
 
     def _after(self, before: Batch, changes: Sequence[Change]) -> Batch:
-        """Return the rows as they become: features are affine in each value."""
+        """Return the rows as they become."""
+        if self.information.geometry.curves is not None:
+            return self._bent(before, changes)
+        # Features are affine in each value.
         information, affine = self.information, self.information.rows.reading.affine
         features = before.features
         features = features.copy() if isinstance(features, np.ndarray) else np.asarray(features.toarray())
@@ -91,6 +94,21 @@ class Anew:
             change = value - float(information.rows.column(attribute)[person])
             features[i] += change * affine.of_columns((column,)).matrix.toarray()[:, 0]
         return replace(before, features=features, labels=labels)
+
+    def _bent(self, before: Batch, changes: Sequence[Change]) -> Batch:
+        """Return the rows as they become through steps that are not affine: preprocessed anew."""
+        information = self.information
+        features, labels = np.empty((len(changes), before.features.shape[1])), before.labels.copy()
+        assert before.bent is not None
+        bent = before.bent.copy()
+        for i, (person, attribute, value) in enumerate(changes):
+            if information.is_label(attribute):
+                features[i], labels[i] = before.take(slice(i, i + 1)).dense()[0], value
+                continue
+            changed = information.rows.altered(slice(person, person + 1), attribute, value)
+            assert changed.bent is not None
+            features[i], bent[i] = changed.dense()[0], changed.bent[0]
+        return replace(before, features=features, labels=labels, bent=bent)
 
     def _changed(self, swap: "_Swap", move: Array, distance: float) -> Changed:
         if not np.isfinite(distance):
@@ -111,7 +129,10 @@ class Anew:
         else:
             position = self._into_frame @ changed.parameters(geometry.parameters + move)
             scales = changed.scales(geometry.scales, intercept=swap.before.intercept)
-            geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales)
+            curves = geometry.curves
+            if curves is not None:
+                curves = curves.scaled(changed.factors(len(geometry.parameters)))
+            geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales, curves=curves)
         inverse = np.asarray(np.linalg.inv(self._hessian_at(position, swap)), dtype=np.float64)
         return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
 

@@ -1,8 +1,8 @@
 """What becomes of a scaler, and of the noise behind it, when one record takes another value.
 
-Seen in the units of the old scaler, the new one changes the penalty on a feature by (s'/s)^2 and nothing else of the
-fit, and makes noise of another shape: L Sigma L^T with L = 1 + sum_f b_f e_f^T, where b_f has the entry s/s' - 1 at
-feature f and takes the move of the mean to the intercept.
+Seen in the units of the old scaler, the new one changes the penalty on a feature by (s'/s)^2, that on an absolute value
+by s'/s, and nothing else of the fit, and makes noise of another shape: L Sigma L^T with L = 1 + sum_f b_f e_f^T, where
+b_f has the entry s/s' - 1 at feature f and takes the move of the mean to the intercept.
 """
 
 from dataclasses import dataclass, replace
@@ -66,9 +66,13 @@ class ChangedScales:
 
     def reading(self, reading: sparse.csr_array) -> sparse.csr_array:
         """Return how features in those units move with each coordinate, of a single change."""
-        each = np.ones(reading.shape[0])
+        return sparse.csr_array(sparse.diags_array(self.factors(reading.shape[0])) @ reading)
+
+    def factors(self, size: int) -> Array:
+        """Return what features in those units are of the old ones, of a single change."""
+        each = np.ones(size)
         each[self.features[0]] = 1.0 / self.stretch[0]
-        return sparse.csr_array(sparse.diags_array(each) @ reading)
+        return each
 
     def parameters(self, theta: Array) -> Array:
         """Return parameters in those units, shape (p, outputs), of a single change."""
@@ -93,6 +97,12 @@ class ChangedScales:
     def penalties(self, penalty: Array) -> Array:
         """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""
         return np.asarray(penalty[self.features] * (self.stretch**2 - 1.0)[:, :, None])
+
+    def absolute(self, person: int, absolute: Array) -> Array:
+        """Return all penalties on absolute values, shape (p,), in the data of one of the records."""
+        found = absolute.copy()
+        found[self.features[person]] *= self.stretch[person]
+        return found
 
     def distances(self, scales: Scales) -> Array:
         """Return how far apart the old and the new shape of the noise are, as if a mean had moved instead.

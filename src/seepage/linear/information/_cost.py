@@ -47,6 +47,10 @@ def cost_of(information: LinearInformation) -> Cost:
     turned = np.einsum("qi,cidj,sj->cqds", matrix, covariance.reshape(outputs, p, outputs, p), matrix, optimize=True)
     q = len(position)
     spread = 0.5 * float(np.sum(sums.hessian * turned.reshape(outputs * q, outputs * q)))
+    active = geometry.minimizer.active
+    if active is not None:
+        # Noise is on the coefficients that are zero, too, and the frame is without them.
+        spread = 0.5 * float(np.sum((active.hessian - np.diag(information.penalty[:, 0])) * covariance))
     squared = isinstance(geometry.loss, Squared)
     inverse = geometry.minimizer.inverse
     sandwich = inverse @ sums.hessian @ inverse

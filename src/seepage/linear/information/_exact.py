@@ -1,8 +1,9 @@
 """What the exact information of a linear model is, wherever its rows are."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from seepage.leakage import Information
 from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import Scorer, scorer_of
+from seepage.linear.information._shape import Shaping, noise_assumptions
 from seepage.linear.rows import Reading
 from seepage.meaning import Guarantee, check_delta, output_perturbation
 
@@ -35,6 +37,47 @@ class ExactInformation(Information):
     geometry: Geometry
     penalty: Array
     """P, shape (p, outputs)."""
+    basis: Array
+    """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
+    shaping: Shaping
+    """What another noise takes its shape from."""
+
+    def with_noise(self, noise: GaussianNoise) -> Self:
+        """Return what the same model tells if it is published with another noise."""
+        made, shape = self.shaping.noise(noise)
+        geometry = self.geometry.with_noise(made, self.basis, shape)
+        about = noise_assumptions(made, shape, self.geometry.minimizer.estimator)
+        # For how many people numbers are local depends on their floors.
+        rest = tuple(one for one in self.assumptions if one.kind not in ("release", "shape", "local"))
+        return replace(
+            self._elsewhere(), noise=made, geometry=geometry, stays=geometry.stays, assumptions=(*about, *rest)
+        )
+
+    @cached_property
+    def without_shape(self) -> Self:
+        """What noise hides: the same without what its shape tells."""
+        return replace(self._elsewhere(), geometry=self.geometry.without_shape(), stays=False)
+
+    @abstractmethod
+    def _elsewhere(self) -> Self:
+        """Return the same, without what was written or kept of it: another noise has other results."""
+
+    def excess_loss(self) -> float:
+        """Return by how much the noise raises the loss on these rows in the mean: tr(H Sigma) / 2 (eq. 7.7).
+
+        H is the Hessian of the sum of losses, without the penalty. It is exact for squared loss, and for others the
+        leading term.
+        """
+        p, outputs = self.penalty.shape
+        active = self.geometry.minimizer.active
+        whole = np.linalg.inv(self.geometry.minimizer.hessian_inverse) if active is None else active.hessian
+        hessian = whole - np.diag(self.penalty.T.ravel())
+        if self.noise.scale is not None:
+            return 0.5 * self.noise.scale**2 * float(np.trace(hessian))
+        # From what is published to the parameters in which the minimizer is unique.
+        back = np.kron(np.linalg.pinv(self.basis), np.eye(p))
+        assert back.shape[0] == p * outputs
+        return 0.5 * float(np.sum(hessian * (back @ self.noise.known() @ back.T)))
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -55,6 +98,11 @@ class ExactInformation(Information):
         """Return the geometry of all values, or of one attribute alone."""
         if attribute is None:
             return self.geometry
+        if attribute in self.without_slope:
+            raise UnansweredError(
+                f"All coefficients of {attribute!r} are kept at zero by the L1 penalty, until other values of it let "
+                "one go: joint information about it is not defined. Ask success_rate, which refits the model."
+            )
         if self.is_label(attribute):
             return self.geometry.of_label()
         return self.geometry.of_attribute(self.attribute_names.index(attribute))

@@ -1,8 +1,8 @@
 """A fitted model with the rows it was fitted on, in one notation, and what its release is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError
-from seepage._facts import Assumption, given, personal
+from seepage._facts import Assumption, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._preprocessing import Preprocessing, preprocessing_of
+from seepage.linear.information._shape import MovingShape, Shaping, noise_assumptions
 from seepage.linear.objective import (
     A_FEW_TIMES,
     STATED,
@@ -27,6 +28,7 @@ from seepage.linear.objective import (
     class_weight_of,
     labels_of,
     minimize,
+    minimize_absolute,
     newton_sums,
     read,
 )
@@ -128,6 +130,10 @@ class Release:
     """What is published about whom, and how it moves with their values."""
 
     geometry: Geometry
+    noise: GaussianNoise
+    """With the covariance that its shape made of the rows, if it has one."""
+    shaping: Shaping
+    """What another noise takes its shape from."""
     attribute_names: tuple[str, ...]
     categorical: frozenset[str]
     assumptions: tuple[Assumption, ...]
@@ -152,18 +158,33 @@ class Release:
         names = fit.table.names
         columns = fit.private_columns(attributes)
         preprocessing, scales = preprocessing_of(fit, minimizer, noise, public_preprocessing)
-        geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label, scales)
+        shaping = Shaping(
+            fit.problem.loss,
+            minimizer,
+            fit.affine,
+            names,
+            fit.problem.intercept,
+            len(fit.problem.basis),
+            fit.rows,
+            scales,
+            preprocessing.fitted,
+        )
+        noise, shape = shaping.noise(noise)
+        if scales is not None and noise.scale is None:
+            # What the noise's shape made of this model, whatever it made of another one before.
+            scales = replace(scales, covariance=noise.known())
+        geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label, scales, shape)
         private = [names[column] for column in columns]
         categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
-        categorical |= fit.two_valued(columns) - _checked_numbers(numbers, names)
+        categorical |= fit.two_valued(columns) - checked_numbers(numbers, names)
         if not public_label:
             private.append(label if label not in private else f"{label} (label)")
             if fit.problem.labels.classes is not None:
                 categorical.add(private[-1])
-        assumptions = _assumptions(fit, noise, minimizer, private, public_label, preprocessing)
+        assumptions = _assumptions(fit, noise, shape, minimizer, private, public_label, preprocessing)
         codes = fit.problem.labels.codes
         units = {} if public_label or codes is None else {private[-1]: _coding(codes)}
-        return cls(geometry, tuple(private), frozenset(categorical), assumptions, units, preprocessing)
+        return cls(geometry, noise, shaping, tuple(private), frozenset(categorical), assumptions, units, preprocessing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,12 +252,14 @@ class Fit(Generic[GivenRows]):
 
         # Rows that are given in single precision are what they are; what steps make of them is rounded to it.
         precision = np.float32 if self.preprocess is not None and is_single(self.table) else np.float64
-        return minimize(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit, precision=precision)
+        found = minimize_absolute if self.problem.selects else minimize
+        return found(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit, precision=precision)
 
     def _frame(self) -> Frame:
         """Return where to look at the rows from: any place among them will do, so the first few tell it."""
         problem = self.problem
-        return Frame.around(self.rows.few()) if problem.intercept and not problem.penalty[-1].any() else Frame()
+        held = not problem.intercept or problem.penalty[-1].any() or problem.absolute[-1].any()
+        return Frame() if held else Frame.around(self.rows.few())
 
     def two_valued(self, columns: Sequence[int]) -> set[str]:
         """Return the columns with two values: an error in units of such a code says nothing."""
@@ -244,14 +267,19 @@ class Fit(Generic[GivenRows]):
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
-        if attributes is None:
-            return sorted({coordinate.column for coordinate in self.affine.coordinates})
-        if isinstance(attributes, str):
-            raise InputError(f"attributes must be a list of column names; write attributes=[{attributes!r}].")
-        missing = [name for name in attributes if name not in self.table.names]
-        if missing:
-            raise InputError(f"attributes names {missing[0]!r}, which is no column of X: {list(self.table.names)}.")
-        return [self.table.names.index(name) for name in dict.fromkeys(attributes)]
+        return private_columns(self.affine, self.table.names, attributes)
+
+
+def private_columns(affine: Affine, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
+    """Return the raw columns that are private: all that reach the model, or those that somebody named."""
+    if attributes is None:
+        return sorted({coordinate.column for coordinate in affine.coordinates})
+    if isinstance(attributes, str):
+        raise InputError(f"attributes must be a list of column names; write attributes=[{attributes!r}].")
+    missing = [name for name in attributes if name not in names]
+    if missing:
+        raise InputError(f"attributes names {missing[0]!r}, which is no column of X: {list(names)}.")
+    return [names.index(name) for name in dict.fromkeys(attributes)]
 
 
 def _few(names: Sequence[str]) -> str:
@@ -265,7 +293,8 @@ def _coding(codes: Array) -> str:
     return f"{codes.shape[1]} numbers, {np.ptp(codes[:, 0]):.3g} apart"
 
 
-def _checked_numbers(numbers: Collection[str] | None, names: Sequence[str]) -> set[str]:
+def checked_numbers(numbers: Collection[str] | None, names: Sequence[str]) -> set[str]:
+    """Return the columns that somebody called numbers; refuse those that there are not."""
     if isinstance(numbers, str):
         raise InputError(f"numbers must be a list of column names; write numbers=[{numbers!r}].")
     missing = [name for name in numbers or () if name not in names]
@@ -285,28 +314,62 @@ def _labels(y: Listed, table: Table) -> Column:
     return labels
 
 
+ATTACKER = (
+    Assumption(
+        "attacker",
+        "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
+    ),
+    Assumption(
+        "bound",
+        "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
+    ),
+)
+"""What every bound takes for granted of whoever guesses."""
+
+
+def public_steps_assumptions(steps: Sequence[str]) -> Iterator[Assumption]:
+    """Yield which steps before the model are taken as public, if some are."""
+    if steps:
+        yield Assumption(
+            "preprocessing",
+            "Taken as public, and not part of what is measured, is what these steps learned: {steps}.",
+            names={"steps": _few(steps)},
+        )
+
+
+def fit_assumptions(
+    search: str | None, columns: Sequence[str], private: Sequence[str], distance: float
+) -> Iterator[Assumption]:
+    """Yield what is taken for granted of how a model was fitted: its penalty, the public columns, its minimizer."""
+    if search is not None:
+        yield Assumption(
+            "penalty",
+            "The penalty was chosen with these rows by {search}; it is taken as known and fixed, and what the choice "
+            "tells about them is not counted.",
+            names={"search": search},
+        )
+    public = [name for name in columns if name not in private]
+    if public:
+        yield Assumption("public columns", "Known to the attacker besides: {columns}.", names={"columns": _few(public)})
+    yield Assumption(
+        "minimizer",
+        "The numbers hold at the exact minimizer; the model was {distance} standard errors from it.",
+        {"distance": personal(distance, ".1g")},
+    )
+
+
 def _assumptions(
     fit: Fit[Rows],
     noise: GaussianNoise,
+    shape: MovingShape | None,
     minimizer: Minimizer,
     private: Sequence[str],
     public_label: bool,
     preprocessing: Preprocessing,
 ) -> tuple[Assumption, ...]:
-    published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
-    estimator = {"estimator": fit.problem.estimator}
     found = [
-        Assumption("release", f"{published} the given covariance.", names=estimator)
-        if noise.scale is None
-        else Assumption("release", f"{published} scale {{scale}}.", {"scale": given(noise.scale, "g")}, estimator),
-        Assumption(
-            "attacker",
-            "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
-        ),
-        Assumption(
-            "bound",
-            "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
-        ),
+        *noise_assumptions(noise, shape, fit.problem.estimator),
+        *ATTACKER,
         Assumption(
             "label",
             "The label is known to the attacker."
@@ -339,14 +402,7 @@ def _assumptions(
                 "taken as public.",
             )
         )
-    if preprocessing.public:
-        found.append(
-            Assumption(
-                "preprocessing",
-                "Taken as public, and not part of what is measured, is what these steps learned: {steps}.",
-                names={"steps": _few(preprocessing.public)},
-            )
-        )
+    found += public_steps_assumptions(preprocessing.public)
     if fit.problem.class_weight is not None:
         found.append(
             Assumption(
@@ -363,26 +419,7 @@ def _assumptions(
                 "unanswered.",
             )
         )
-    if fit.search is not None:
-        found.append(
-            Assumption(
-                "penalty",
-                "The penalty was chosen with these rows by {search}; it is taken as known and fixed, and what the "
-                "choice tells about them is not counted.",
-                names={"search": fit.search},
-            )
-        )
-    public = [name for name in fit.table.names if name not in private]
-    if public:
-        names = {"columns": _few(public)}
-        found.append(Assumption("public columns", "Known to the attacker besides: {columns}.", names=names))
-    found.append(
-        Assumption(
-            "minimizer",
-            "The numbers hold at the exact minimizer; the model was {distance} standard errors from it.",
-            {"distance": personal(minimizer.distance, ".1g")},
-        )
-    )
+    found += fit_assumptions(fit.search, fit.table.names, private, minimizer.distance)
     if minimizer.rounding > STATED:
         found.append(
             Assumption(

@@ -18,9 +18,11 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from seepage._errors import UnsupportedError
 from seepage._noise import GaussianNoise
-from seepage.linear.columns import Affine
+from seepage.linear.columns import Affine, Curves
 from seepage.linear.information._scales import Scales
+from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import JointSums, Minimizer, Problem, VectorLoss, derivatives, joint_sums
 from seepage.linear.rows import Batch, Frame, one_threaded_blas
 
@@ -49,6 +51,18 @@ class Geometry:
     public_label: bool
     scales: Scales | None = None
     """The scaler and the imputer that were fitted on the same rows, if any were."""
+    shape: MovingShape | None = None
+    """How the noise's covariance moves with the rows, if it does."""
+    curves: Curves | None = None
+    """The entries of T that differ from row to row, which are zero in `reading`, if any do."""
+
+    def __post_init__(self) -> None:
+        if self.shape is not None and self.curves is not None:
+            raise UnsupportedError(
+                "Noise that takes its shape from the rows is counted behind affine preprocessing only, and a step "
+                "before this model bends its columns. Give a covariance that was made from public rows "
+                "(FromPublicRows of seepage.release), units of features, or a scale."
+            )
 
     @classmethod
     def of(
@@ -60,6 +74,7 @@ class Geometry:
         noise: GaussianNoise,
         public_label: bool,
         scales: Scales | None = None,
+        shape: MovingShape | None = None,
     ) -> "Geometry":
         """Return the geometry of the information about some raw columns."""
         cut = affine.of_columns(columns)
@@ -68,20 +83,34 @@ class Geometry:
             reading = sparse.vstack([reading, sparse.csr_array((1, reading.shape[1]))], format="csr")
         found = cut.blocks()
         blocks = tuple(found.get(column, np.empty(0, dtype=np.intp)) for column in columns)
-        if minimizer.undecided.size:
+        curves = Curves.of(affine, cut.coordinates)
+        if curves is not None:
+            _check_decided(reading, minimizer)
+        elif minimizer.undecided.size:
             reading, blocks = _decided(reading, blocks, minimizer)
-        whitening: Array | float
-        if noise.scale is not None:
-            # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
-            whitening = 1.0 / noise.scale
-        else:
-            # What is published is basis (x) identity times the parameters in which the minimizer is unique.
-            whitening = noise.whiten(np.asarray(np.kron(problem.basis, np.eye(problem.size)), dtype=np.float64))
-        return cls(problem.loss, minimizer, whitening, reading, blocks, public_label, scales)
+        whitening = _whitening(noise, problem.basis, problem.size)
+        return cls(problem.loss, minimizer, whitening, reading, blocks, public_label, scales, shape, curves)
+
+    def with_noise(self, noise: GaussianNoise, basis: Array, shape: MovingShape | None) -> "Geometry":
+        """Return the same with another noise, whose covariance is known."""
+        scales = self.scales
+        if scales is not None:
+            scales = replace(scales, covariance=None if noise.scale is not None else noise.known())
+        return replace(self, whitening=_whitening(noise, basis, len(self.parameters)), scales=scales, shape=shape)
 
     def at(self, factor: float) -> "Geometry":
         """Return the same with noise multiplied by a factor, which may be infinite."""
         return replace(self, whitening=self.whitening / factor)
+
+    @property
+    def stays(self) -> bool:
+        """Whether a part of the information does not shrink when the noise grows: what its shape tells."""
+        return self.scales is not None or self.shape is not None
+
+    def without_shape(self) -> "Geometry":
+        """Return the same without what the shape of the noise tells."""
+        scales = None if self.scales is None else self.scales.without_shape()
+        return replace(self, scales=scales, shape=None)
 
     @property
     def parameters(self) -> Array:
@@ -106,8 +135,13 @@ class Geometry:
     def of_attribute(self, index: int) -> "Geometry":
         """Return the geometry of the information about one attribute alone, the label being public."""
         block = self.blocks[index]
-        reading = self.reading[:, block].tocsr()
-        return replace(self, reading=reading, blocks=(np.arange(len(block)),), public_label=True)
+        found = self._cut(block)
+        return replace(found, blocks=(np.arange(len(block)),), public_label=True)
+
+    def _cut(self, coordinates: NDArray[np.intp]) -> "Geometry":
+        """Return the geometry of some of the coordinates, whose blocks are still those of all."""
+        curves = None if self.curves is None else self.curves.taken(coordinates)
+        return replace(self, reading=self.reading[:, coordinates].tocsr(), curves=curves)
 
     def of_attributes(self, indices: Sequence[int]) -> "Geometry":
         """Return the geometry of the information about some of the attributes, and the label unless it is public."""
@@ -115,11 +149,22 @@ class Geometry:
         at = np.concatenate([*kept, np.empty(0, dtype=np.intp)])
         ends = np.cumsum([0, *map(len, kept)])
         blocks = tuple(np.arange(start, stop) for start, stop in pairwise(ends))
-        return replace(self, reading=self.reading[:, at].tocsr(), blocks=blocks)
+        return replace(self._cut(at), blocks=blocks)
 
     def of_label(self) -> "Geometry":
         """Return the geometry of the information about the label alone."""
-        return replace(self, reading=self.reading[:, :0].tocsr(), blocks=(), public_label=False)
+        return replace(self._cut(np.empty(0, dtype=np.intp)), blocks=(), public_label=False)
+
+    @cached_property
+    def still(self) -> tuple[int, ...]:
+        """The attributes that reach the model, but no coefficient that a penalty does not keep at zero."""
+        active = self.minimizer.active
+        if active is None:
+            return ()
+        moves = abs(self.reading[active.indices]).sum(axis=0) > 0
+        if self.curves is not None:
+            moves[self.curves.coordinates[np.isin(self.curves.features, active.indices)]] = True
+        return tuple(i for i, block in enumerate(self.blocks) if len(block) and not moves[block].any())
 
     @property
     def outputs(self) -> int:
@@ -152,6 +197,7 @@ class Geometry:
     @cached_property
     def read(self) -> sparse.csr_array | Array:
         """T in the coordinates of the frame, shape (q, k)."""
+        self._check_straight()
         # The center is a constant: it moves no feature.
         return self.reading if self.frame.axes is None else np.asarray(self.frame.axes.T @ self.reading)
 
@@ -164,6 +210,7 @@ class Geometry:
     @cached_property
     def tau(self) -> Array:
         """T^T theta: how each coordinate moves the margins, shape (k, outputs)."""
+        self._check_straight()
         return np.asarray(self.reading.T @ self.parameters)
 
     @cached_property
@@ -173,17 +220,34 @@ class Geometry:
 
     def jacobian(self, batch: Batch, attribute: int) -> Array:
         """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
+        self._check_straight()
         (coordinate,) = self.blocks[attribute]
         slope, curvature, _ = derivatives(batch, self.loss, batch.project(self.parameters))
         direct = slope[:, :, None] * self.reading[:, [coordinate]].toarray()[:, 0]
         bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
         return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
 
+    def moves(self, batch: Batch) -> Array:
+        """Return each row's Jacobian (eq. 2.5) in units of the noise, shape (n, published, values)."""
+        q, outputs = self.position.shape
+        response = self.response.reshape(-1, outputs, q)
+        moved = np.stack([response[:, c] @ self.read for c in range(outputs)], axis=1)
+        seen = self.frame.rows(batch)
+        slope, curvature, label_slope = derivatives(seen, self.loss, seen.project(self.position))
+        reached = np.einsum("aco,no->nac", response, seen.augmented())
+        found = np.einsum("nc,ack->nak", slope, moved) + reached @ (curvature @ self.tau.T)
+        return found if self.public_label else np.concatenate([found, reached @ label_slope], axis=2)
+
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:
         """D in descending order and Q, with (G T)(G T)^T = Q diag(D) Q^T (eq. 3.1)."""
         values, vectors = eigh(self.moved @ self.moved.T)
         return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+
+    def _check_straight(self) -> None:
+        """Keep whoever takes T for the same in all rows from a model where it is not."""
+        if self.curves is not None:
+            raise UnsupportedError("This is not answered for models behind steps that are not affine.")
 
     @cached_property
     def joining(self) -> "Joining":
@@ -246,6 +310,24 @@ class Joining:
         total += cross + cross.transpose(2, 3, 0, 1)
         matrix = total.reshape(outputs * q, outputs * q) + sums.spread
         return float(np.sqrt(max(_top_of_product(self.response, 0.5 * (matrix + matrix.T)), 0.0)))
+
+
+def _whitening(noise: GaussianNoise, basis: Array, size: int) -> Array | float:
+    if noise.scale is not None:
+        # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
+        return 1.0 / noise.scale
+    # What is published is basis (x) identity times the parameters in which the minimizer is unique.
+    return noise.whiten(np.asarray(np.kron(basis, np.eye(size)), dtype=np.float64))
+
+
+def _check_decided(reading: sparse.csr_array, minimizer: Minimizer) -> None:
+    """Refuse values that break a tie between columns; those that reach a bend are looked at row by row."""
+    if not minimizer.undecided.size:
+        return
+    undecided = minimizer.undecided / np.linalg.norm(minimizer.undecided, axis=0)
+    broken = undecided.T @ reading.toarray()
+    if (np.abs(broken) > _TIED * np.maximum(np.linalg.norm(reading.toarray(), axis=0), 1e-300)).any():
+        raise minimizer.not_unique(np.abs(undecided).max(axis=1))
 
 
 def _decided(

@@ -1,11 +1,10 @@
 """The exact information of a linear model's release, computed when asked for."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +15,12 @@ from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._exact import ExactInformation
+from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners
 from seepage.linear.information._preprocessing import Preprocessing
-from seepage.linear.information._refit import Refit
+from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
 
@@ -33,14 +33,38 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     people: PeopleInMemory
     rows: InMemory
-    basis: Array
-    """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
     estimator: Any
     """The fitted model, without the steps before it."""
     columns: tuple[int, ...]
     """The raw column of each attribute, without the label."""
     preprocessing: Preprocessing
     """Which steps before the model were fitted on these rows, and which are taken as public."""
+
+    @classmethod
+    def of(cls, fit: Fit[InMemory], release: Release, people: PeopleInMemory, columns: Sequence[int]) -> Self:
+        """Return what a release says about people in memory; `columns` are the private ones."""
+        geometry = release.geometry
+        return cls(
+            people=people,
+            rows=fit.rows,
+            geometry=geometry,
+            penalty=fit.problem.penalty,
+            basis=fit.problem.basis,
+            estimator=fit.estimator,
+            noise=release.noise,
+            shaping=release.shaping,
+            attribute_names=release.attribute_names,
+            categorical=release.categorical,
+            assumptions=release.assumptions,
+            stays=geometry.stays,
+            units=release.units,
+            columns=tuple(columns),
+            preprocessing=release.preprocessing,
+            without_slope=frozenset(release.attribute_names[i] for i in geometry.still),
+        )
+
+    def _elsewhere(self) -> "LinearInformation":
+        return self
 
     @property
     def count(self) -> int:
@@ -96,7 +120,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         if not self.stays:
             return self.attributes()[name] / factor
         # About one number information is that of the parameters, which shrinks, plus that of the noise's shape.
-        return np.hypot(self._staying.attributes()[name], self._shrinking.attributes()[name] / factor)
+        return np.hypot(self._staying.attributes()[name], self.without_shape.attributes()[name] / factor)
 
     def _at(self, factor: float) -> "LinearInformation":
         """Return the same with other noise, as far as eta and dfil are asked for."""
@@ -107,18 +131,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
         """What no noise hides."""
         return self._at(np.inf)
 
-    @cached_property
-    def _shrinking(self) -> "LinearInformation":
-        """What noise hides: the same without what its shape tells."""
-        assert self.geometry.scales is not None
-        return replace(self, geometry=replace(self.geometry, scales=self.geometry.scales.without_shape()))
-
     def joint(self, who: Who, attribute: str | None) -> float:
         mask = self.people.mask(who, self.count)
         if self.owners is not None:
             mask = self.owners.rows(mask)
         geometry = self.geometry_of(attribute)
-        if self.rows.missing or geometry.scales is not None:
+        if self.rows.missing or geometry.stays or geometry.curves is not None:
             return self._joint_of_known(geometry, attribute, mask)
         joining = geometry.joining
 
@@ -145,8 +163,8 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _column(self, attribute: str) -> Column:
         return self.rows.column(None if self.is_label(attribute) else attribute)
 
-    def _has(self, attribute: str) -> NDArray[np.bool_]:
-        """Return who has a value of an attribute."""
+    def has(self, attribute: str) -> NDArray[np.bool_]:
+        """Return which rows have a value of an attribute."""
         if not self.is_label(attribute):
             missing = self.rows.missing.get(self.columns[self.attribute_names.index(attribute)])
             if missing is not None:
@@ -156,7 +174,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @cached_property
     def _variances(self) -> dict[str, Variance]:
         numbers = [name for name in self.attribute_names if name not in self.categorical]
-        known = {name: self._column(name)[self._has(name)] for name in numbers}
+        known = {name: self._column(name)[self.has(name)] for name in numbers}
         return {name: _variance(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
 
     def variances(self) -> dict[str, Variance]:
@@ -168,6 +186,11 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return Refit(self.rows, self.geometry, self.penalty)
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        if self.geometry.shape is not None:
+            raise UnansweredError(
+                f"With another {attribute} of somebody the noise would have another shape, and refits that follow it "
+                "are not made: success rates are answered for noise of one scale, and for shapes from public rows."
+            )
         column = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
@@ -177,7 +200,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
                     f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
                     "for its error_floor()."
                 )
-            values = np.unique(column[self._has(attribute)]).tolist()
+            values = np.unique(column[self.has(attribute)]).tolist()
         asked = attribute, tuple(values)
         if asked not in self._distances:
             self._distances[asked] = self._refitted(attribute, column, asked[1])
@@ -190,7 +213,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
         matches = column[:, None] == comparable(values, column)
-        has = self._has(attribute)
+        has = self.has(attribute)
         truth = np.where(matches.any(axis=1) & has, matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
@@ -210,15 +233,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         found = Distances(values, truth, distance, self.people.person, absent)
         if stays.any():
             found = replace(found, distance=np.hypot(distance, stays), stays=stays)
-        missing = int(found.unanswered.sum())
-        if missing:
-            warnings.warn(
-                f"The model could not be refitted with another {attribute} of {missing} of {self.count} people; their "
-                "distances and success rates are missing (NaN). One record moves this model very far: fit with a "
-                f"stronger penalty, or merge rare values of {attribute}.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+        warn_unanswered(found, attribute, self.count)
         return found
 
     @property

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.information._through_scaler import ThroughScaler
-from seepage.linear.objective import derivatives
+from seepage.linear.information._through_curves import ThroughCurves
+from seepage.linear.information._through_scaler import ThroughScaler, at_rest
+from seepage.linear.information._through_shape import ThroughShape
 from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
@@ -23,14 +24,20 @@ Array = NDArray[np.float64]
 _MOST_NUMBERS = 2**22
 
 
-Scorer = OneMargin | SeveralMargins | ThroughScaler
+Scorer = OneMargin | SeveralMargins | ThroughScaler | ThroughShape | ThroughCurves
+# Those that know more moves of a release than those of its parameters.
+_Through = ThroughScaler | ThroughShape | ThroughCurves
 
 
 def scorer_of(geometry: Geometry) -> Scorer:
-    """Return the row-local pass for a model with one output, with several, or behind a scaler of the same rows."""
+    """Return the row-local pass for a model with one output, with several, or behind steps or noise that need more."""
+    if geometry.curves is not None:
+        return ThroughCurves(geometry)
+    if geometry.shape is not None:
+        return ThroughShape(geometry)
     if geometry.scales is not None:
         return ThroughScaler(geometry)
-    return OneMargin(geometry) if geometry.outputs == 1 else SeveralMargins(geometry)
+    return at_rest(geometry)
 
 
 def patterns(batch: Batch, columns: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], tuple[int, ...]]]:
@@ -65,13 +72,21 @@ class KnownValues:
             whole = len(rows) == len(batch)
             top, trace = self._of(known).examples(batch if whole else batch.take(rows))
             count = self.geometry.private_values(known)
-            eta[rows] = np.sqrt(top) if count else np.nan
-            dfil[rows] = np.sqrt(trace / count) if count else np.nan
+            told = count and not self._silent(known)
+            eta[rows] = np.sqrt(top) if told else np.nan
+            dfil[rows] = np.sqrt(trace / count) if told else np.nan
         return eta, dfil
 
+    def _silent(self, known: tuple[int, ...]) -> bool:
+        """Return whether all that there is to tell has no slope: a zero of it would be no answer."""
+        geometry = self.geometry
+        moving = [i for i in known if len(geometry.blocks[i]) and i not in geometry.still]
+        return bool(geometry.still) and geometry.public_label and not moving
+
     def attributes(self, batch: Batch) -> Array:
-        """Return eta of each attribute of each person, then of the label; NaN where there is no value."""
+        """Return eta of each attribute of each person, then of the label; NaN where there is no value, or no slope."""
         found = np.sqrt(self._of(tuple(range(len(self.columns)))).attributes(batch))
+        found[:, self.geometry.still] = np.nan
         for i, column in enumerate(self.columns):
             if column in batch.missing:
                 found[batch.missing[column], i] = np.nan
@@ -103,20 +118,11 @@ class KnownValues:
     def _moves(self) -> int:
         """How many numbers say how the release moves."""
         scorer = self._of(tuple(range(len(self.columns))))
-        return scorer.moves if isinstance(scorer, ThroughScaler) else len(self.geometry.response)
+        return scorer.moves if isinstance(scorer, _Through) else len(self.geometry.response)
 
     def _jacobian(self, batch: Batch) -> Array:
-        geometry, scorer = self.geometry, self._of(tuple(range(len(self.columns))))
-        if isinstance(scorer, ThroughScaler):
-            return scorer.jacobian(batch)
-        q, outputs = geometry.position.shape
-        response = geometry.response.reshape(-1, outputs, q)
-        moved = np.stack([response[:, c] @ geometry.read for c in range(outputs)], axis=1)
-        seen = geometry.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(seen, geometry.loss, seen.project(geometry.position))
-        reached = np.einsum("aco,no->nac", response, seen.augmented())
-        found = np.einsum("nc,ack->nak", slope, moved) + reached @ (curvature @ geometry.tau.T)
-        return found if geometry.public_label else np.concatenate([found, reached @ label_slope], axis=2)
+        scorer = self._of(tuple(range(len(self.columns))))
+        return scorer.jacobian(batch) if isinstance(scorer, _Through) else self.geometry.moves(batch)
 
     def joint_gram(self, batch: Batch) -> Array:
         """Return the sum of J J^T over the rows: squares only, so that nothing cancels."""

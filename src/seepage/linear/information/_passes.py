@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from seepage._tables import Column, Table
 from seepage.engines import Engine
@@ -115,6 +116,16 @@ def fingerprint(*parts: object) -> str:
             # What is printed of an array leaves numbers out.
             held = [getattr(part, each.name) for each in fields(part)]
             found.update(fingerprint(type(part).__name__, *held).encode())
+        elif isinstance(part, tuple | list):
+            found.update(fingerprint(type(part).__name__, *part).encode())
+        elif sparse.issparse(part):
+            csr = sparse.csr_array(part)
+            found.update(fingerprint(csr.shape, csr.indptr, csr.indices, csr.data).encode())
+        elif callable(part):
+            # Where a function is in memory tells nothing; what it does, its code.
+            code = getattr(part, "__code__", None)
+            done = None if code is None else (code.co_code, repr(code.co_consts), code.co_names)
+            found.update(repr((getattr(part, "__qualname__", repr(part)), done)).encode())
         else:
             found.update(repr(part).encode())
     return found.hexdigest()

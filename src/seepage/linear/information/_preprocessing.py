@@ -1,13 +1,13 @@
 """Which steps before the model were fitted on the rows at hand, and what follows for what is published."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Model
 from seepage.linear.columns import Affine, Claim, is_called, learns, single_steps
@@ -194,12 +194,12 @@ def preprocessing_of(
         Steps that are known to the attacker, by name or by their class in small letters.
     """
     every = single_steps(fit.preprocess)
-    named, steps = _named(every, public), {path: step for path, step in every.items() if learns(step)}
+    named, steps = steps_named(every, public), {path: step for path, step in every.items() if learns(step)}
     claims = {f: tuple(c for c in each if c.step not in named) for f, each in fit.affine.claims.items()}
     features = np.array(sorted(f for f, each in claims.items() if each), dtype=np.intp)
     if not len(features):
         return Preprocessing(public=_listed(fit, steps, ())), None
-    columns = _columns_of(fit.affine, features)
+    columns = columns_of(fit.affine, features)
     few = fit.rows.few()
     some = few.features[:, features]
     origin = np.asarray(some.mean(axis=0)).ravel() if isinstance(some, np.ndarray) else np.zeros(len(features))
@@ -230,10 +230,12 @@ def preprocessing_of(
     return Preprocessing(counted, _listed(fit, steps, settled), offset, held, measured), scales
 
 
-def _named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
+def steps_named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
     """Return where the steps stand that were declared public."""
     if isinstance(public, str):
         raise InputError(f"public_preprocessing must be a list of steps; write public_preprocessing=[{public!r}].")
+    if not isinstance(public, Iterable):
+        raise InputError(f"public_preprocessing must be a list of steps, of {sorted(steps)}, not {public!r}.")
     found = set()
     for name in public:
         called = {path for path, step in steps.items() if is_called(step, path, name)}
@@ -257,10 +259,11 @@ def _called(path: str, step: object) -> str:
     return path if path.rpartition(".")[2].startswith(name.lower()) else f"{path} ({name})"
 
 
-def _columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, ...], ...]:
-    found = []
+def columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, ...], ...]:
+    """Return the raw columns that each of some features is made of."""
+    found, reach = [], affine.reach()
     for feature in features:
-        reached = affine.matrix[[int(feature)]].tocoo().coords[1]
+        reached = reach[[int(feature)]].tocoo().coords[1]
         found.append(tuple(sorted({affine.coordinates[int(i)].column for i in reached})))
     return tuple(found)
 
@@ -346,7 +349,13 @@ def _scales(
             filled, tuple(columns[i] for i in at), problem.loss, minimizer.frame, minimizer.position, theta
         )
         pulls = np.asarray(fit.rows.total(adding)).reshape(len(at), -1) / moments.count[at][:, None]
-    penalty = problem.penalty
+    penalty, active = problem.penalty, minimizer.active
+    if active is not None and problem.intercept and active.absolute[-1] > 0:
+        raise UnsupportedError(
+            f"This {problem.estimator} has an L1 penalty on its intercept (liblinear has), behind a scaler or an "
+            "imputer that was fitted on the same rows: whether the intercept is zero depends on their means. Fit with "
+            'solver="saga"; or, if their constants are known to the attacker, name them in public_preprocessing=[...].'
+        )
     return Scales(
         deviates=deviates,
         centered=centered,
@@ -358,9 +367,10 @@ def _scales(
         filled_deviation=filled_deviation,
         filled_mean=filled_mean,
         penalty=np.array(penalty[:width]),
+        push=np.zeros((width, outputs)) if active is None else (active.absolute * active.signs)[:width, None],
         lean=np.array(penalty[-1]) if problem.intercept else np.zeros(outputs),
         filled=filled,
         filled_pull=pulls,
         published=len(problem.basis),
-        covariance=None if noise.scale is not None else np.asarray(noise.covariance),
+        covariance=None if noise.covariance is None else np.asarray(noise.covariance),
     )

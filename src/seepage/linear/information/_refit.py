@@ -14,6 +14,7 @@ lost to the gradient that it is a part of. Iterating d contracts by the order of
 record moves the model far, so that it does not contract, are refitted one by one with damped Newton steps.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -26,18 +27,22 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, softmax
 
+from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._logistic import dense_beyond, sparse_beyond
 from seepage.linear.objective import (
+    ActiveSet,
     Logistic,
     Loss,
     NewtonSums,
     Separate,
+    Smooth,
     Softmax,
     VectorLoss,
     derivatives,
     newton_sums,
+    settled_signs,
 )
 from seepage.linear.rows import Batch, Frame, InMemory, in_threads
 
@@ -59,6 +64,8 @@ _SINGULAR = 1e10
 _PEOPLE = 256
 # Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
 _KEPT = 2**27
+# Beyond its bound by this share of it, the gradient of a coefficient at zero is not there by rounding.
+_BEYOND = 1e-9
 # Rows at a time: so many numbers of them, within these limits.
 _NUMBERS, _ROWS, _MOST_ROWS = 2**20, 1024, 8192
 # Features with a smaller share of numbers that are not zero are faster to multiply as sparse ones.
@@ -75,6 +82,11 @@ class Refit:
     geometry: Geometry
     penalty: Array
     """Shape (p, outputs)."""
+
+    @property
+    def active(self) -> ActiveSet | None:
+        """Which coefficients a penalty on absolute values leaves free, if there is one."""
+        return self.geometry.minimizer.active
 
     def with_value(self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]) -> Array:
         """Return by how much the minimizer moves when an attribute (None: the label) of each person takes a value.
@@ -159,7 +171,8 @@ class Refit:
             penalties = None if changed is None else _Penalties.of(changed.take(at), self)
             change = _Change.of(before.take(at), after.take(at), weights, penalties, self)
             with np.errstate(all="ignore"):
-                return change.found()
+                found = change.found()
+                return found if self.active is None else change.past_kinks(found, self.active)
 
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._items, self.cubic
@@ -384,6 +397,8 @@ class _Penalties(NamedTuple):
     """By how much each penalty grows, shape (n, m)."""
     slope: Array
     """What that adds to the gradient, shape (n, m)."""
+    changed: ChangedScales
+    """The scalers that bring them."""
 
     @classmethod
     def of(cls, changed: ChangedScales, refit: Refit) -> "_Penalties":
@@ -391,10 +406,13 @@ class _Penalties(NamedTuple):
         p, outputs = theta.shape
         places = (changed.features[:, :, None] + p * np.arange(outputs)).reshape(len(changed.features), -1)
         more = changed.penalties(refit.penalty).reshape(places.shape)
-        return cls(places, more, more * theta.T.ravel()[places])
+        slope = more * theta.T.ravel()[places]
+        if refit.active is not None:
+            slope += (refit.active.absolute * refit.active.signs)[changed.features] * (changed.stretch - 1.0)
+        return cls(places, more, slope, changed)
 
     def take(self, people: NDArray[np.bool_]) -> "_Penalties":
-        return _Penalties(self.places[people], self.more[people], self.slope[people])
+        return _Penalties(self.places[people], self.more[people], self.slope[people], self.changed.take(people))
 
     def seen(self, vectors: Array) -> Array:
         """Return the entries of vectors, shape (n, outputs * p, k), at these places."""
@@ -458,8 +476,73 @@ class _Change:
             return first
         moved, unsettled = self._settle(first)
         for person in unsettled:
-            moved[person] = self._newton(int(person))
+            # With kinks nearby, who does not settle is refitted with them.
+            moved[person] = self._newton(int(person)) if self.refit.active is None else np.nan
         return moved
+
+    def past_kinks(self, moves: Array, active: ActiveSet) -> Array:
+        """Return the moves of a model whose penalty has kinks: those that came past one are refitted with it.
+
+        Within the active set a refit is right as long as no coefficient there changes sign, and no gradient outside
+        goes beyond its bound (eq. 2.26).
+        """
+        theta, signed = self.refit.geometry.parameters[:, 0] + moves, active.signs != 0
+        past = (np.sign(theta) != active.signs)[:, signed].any(axis=1)
+        bound = np.broadcast_to(active.absolute, moves.shape)
+        if self.penalties is not None:
+            bound = np.stack([self.penalties.changed.absolute(i, active.absolute) for i in range(len(moves))])
+        gradient = np.abs(self._gradient(moves, active))
+        past |= ~(gradient <= bound * (1 + _BEYOND))[:, active.inactive].all(axis=1)
+        # What reaches no active column moves nothing, to the last digit.
+        moves[~past & self._unseen(active)] = 0.0
+        for person in np.flatnonzero(past):
+            moves[person] = self._with_kinks(int(person), active, bound[person])
+        return moves
+
+    def _unseen(self, active: ActiveSet) -> NDArray[np.bool_]:
+        """Return whose change the active columns do not show."""
+        before, after, at = self.before, self.after, active.indices
+        same = (before.records[:, at] == after.records[:, at]).all(axis=1) & (before.weights == after.weights)
+        same &= (before.labels == after.labels).all(axis=1) & (self.factors is None)
+        if self.penalties is not None:
+            same &= ~np.isin(self.penalties.changed.features, at).any(axis=1)
+        return np.asarray(same)
+
+    def _gradient(self, moves: Array, active: ActiveSet) -> Array:
+        """Return the gradient of all that is smooth after each move, right where there was no coefficient before."""
+        refit, loss, shaped = self.refit, self.refit.geometry.loss, moves[:, None, :]
+        found = active.gradient + moves @ active.hessian
+        if self.factors is not None or not loss.quadratic:
+            found += refit.beyond(shaped, self.factors)
+        for side, sign in ((self.before, -1.0), (self.after, 1.0)):
+            margins = side.margins + np.einsum("na,nca->nc", side.records, shaped)
+            slope = _slopes(loss, margins[:, None, :], side.labels)[:, 0, 0] * side.weights
+            found += (sign * slope)[:, None] * side.records
+        return np.asarray(found)
+
+    def _with_kinks(self, person: int, active: ActiveSet, absolute: Array) -> Array:
+        """Refit for one person, with whatever coefficients come to zero or leave it; NaN where that fails."""
+        refit, at = self.refit, slice(person, person + 1)
+        before, after = (batch.take(at) for batch in self.batches)
+        factors = None if self.factors is None else self.factors[person]
+        start, penalty = refit.geometry.parameters[:, 0], refit.penalty
+        if self.penalties is not None:
+            penalty = self.penalties.of_person(person, penalty)
+        quadratic = refit.geometry.loss.quadratic and factors is None
+        if quadratic:
+            old, new = (newton_sums(batch, refit.geometry.loss, start[:, None], Frame()) for batch in (before, after))
+            more = (penalty - refit.penalty)[:, 0]
+            slope = active.gradient + (new.gradient - old.gradient)[:, 0] + more * start
+            bend = active.hessian + new.hessian - old.hessian + np.diag(more)
+
+        def smooth(theta: Array) -> Smooth:
+            if quadratic:
+                step = theta - start
+                return Smooth(float(step @ slope + 0.5 * step @ bend @ step), slope + bend @ step, bend)
+            return Smooth.of(refit.sums(theta[:, None], before, after, factors), penalty[:, 0], theta)
+
+        found = settled_signs(smooth, absolute, start, quadratic=quadratic)
+        return np.full(len(start), np.nan) if found is None else found - start
 
     def _next(self, beyond: Array | None, before: Array, after: Array) -> Array:
         """Return -(H + V E V^T)^-1 (R + V f + V e), where R is of the unchanged rows and f that of the exchanged ones.
@@ -628,3 +711,17 @@ def _slopes(loss: VectorLoss, margins: Array, labels: Array) -> Array:
         return loss.each.slope(margins, labels[:, None, :])
     assert isinstance(loss, Softmax)
     return np.asarray(softmax(margins @ loss.basis.T, axis=2) @ loss.basis - labels[:, None, :])
+
+
+def warn_unanswered(found: Distances, attribute: str, count: int) -> None:
+    """Tell whoever asked for distances of how many people none could be found."""
+    missing = int(found.unanswered.sum())
+    if missing:
+        warnings.warn(
+            f"The model could not be refitted with another {attribute} of {missing} of {count} people; their distances "
+            "and success rates are missing (NaN). One record moves this model very far: fit with a stronger penalty, "
+            f"or merge rare values of {attribute}.",
+            RuntimeWarning,
+            # Past whoever refits, and whoever keeps what was refitted.
+            stacklevel=4,
+        )

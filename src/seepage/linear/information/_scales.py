@@ -39,6 +39,8 @@ class Scales:
     """What they add to the weight: the sum of theirs, over the number of the others."""
     penalty: Array
     """lambda: the penalty's gradient in raw units moves by  2 lambda theta ds / s; shape (features, outputs)."""
+    push: Array
+    """That of a penalty on absolute values, L sign(theta), which moves by itself times ds / s; same shape."""
     lean: Array
     """The penalty on the intercept, shape (outputs,); most models have none."""
     filled: NDArray[np.intp]
@@ -68,6 +70,18 @@ class Scales:
         if batch.intercept:
             mean -= self.shift[features] * deviation
         return deviation, mean
+
+    def pull(self, theta: Array, features: NDArray[np.intp]) -> Array:
+        """Return how the penalty's gradient in raw units moves with ds / s of some features, (features, outputs).
+
+        Parameters
+        ----------
+        theta : ndarray of shape (features, outputs)
+            The coefficients of those features.
+        features : ndarray of int
+            Which they are.
+        """
+        return np.asarray(2.0 * self.penalty[features] * theta + self.push[features])
 
     def without_shape(self) -> "Scales":
         """Return the same without what the shape of the noise tells."""

@@ -8,6 +8,7 @@ from above, three digits becoming nine, and the counts on both sides of where th
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 # The certified relative width of the bracket that ends a search.
 _TOLERANCE = 1e-13
@@ -215,3 +216,39 @@ def tops_of_all(pairs, within, s, e, q, top, trace):  # type: ignore[no-untyped-
                 down[i] = matrix[i, i, lane]
                 across[i] = beside[i, lane]
             top[start + lane] = _top(down, across) * trace[start + lane]
+
+
+def tops_of_matrices(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest eigenvalue of each of many positive semidefinite matrices, shape (n, m, m)."""
+    top = np.empty(len(matrices))
+    _tops_of_matrices(np.ascontiguousarray(matrices), top)
+    return top
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _tops_of_matrices(matrices, top):  # type: ignore[no-untyped-def]
+    n, values = matrices.shape[0], matrices.shape[1]
+    matrix = np.zeros((values, values, _LANES))
+    beside, v, w = np.zeros((values, _LANES)), np.zeros((values, _LANES)), np.zeros((values, _LANES))
+    total, inner = np.zeros(_LANES), np.zeros(_LANES)
+    down, across = np.empty(values), np.empty(values)
+    for start in range(0, n, _LANES):
+        count = min(_LANES, n - start)
+        matrix[:] = 0.0
+        for lane in range(count):
+            trace = 0.0
+            for i in range(values):
+                trace += matrices[start + lane, i, i]
+            top[start + lane] = trace
+            scale = 1.0 / trace if trace > 0.0 else 0.0
+            for i in range(values):
+                for j in range(i + 1):
+                    matrix[i, j, lane] = matrices[start + lane, i, j] * scale
+        if values == 1:
+            continue
+        _tridiagonal(matrix, beside, v, w, total, inner)
+        for lane in range(count):
+            for i in range(values):
+                down[i] = matrix[i, i, lane]
+                across[i] = beside[i, lane]
+            top[start + lane] *= _top(down, across)

@@ -4,8 +4,9 @@ In the pipeline's own units a model in raw units moves with a unit of feature f 
 
     -H^-1 [ (rho_i + 2 lambda_f theta_f d_if) (x) e_f + (S_i theta_f) (x) x_i + w_f ],
 
-d_if = ds/s, and its noise, whose covariance is A Sigma A^T, by L Sigma + Sigma L^T, where L = b e_f^T and b has the
-entry -d_if at feature f and -m_if at the intercept. What the shape of the noise tells is (eq. 2.17)
+d_if = ds/s (a penalty on absolute values adds its L_f sign(theta_f) d_if), and its noise, whose covariance is
+A Sigma A^T, by L Sigma + Sigma L^T, where L = b e_f^T and b has the entry -d_if at feature f and -m_if at the
+intercept. What the shape of the noise tells is (eq. 2.17)
 
     I2_fg = [f = g] outputs d_if^2 + sum_cd Sigma_cf,dg b_f^T (Sigma^-1)_cd b_g,
 
@@ -14,7 +15,7 @@ diagonal plus two rank-one terms: few values have a small matrix a row, many are
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -22,7 +23,9 @@ from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._lanczos import largest
+from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._scales import NoiseShape, Scales
+from seepage.linear.information._several_margins import SeveralMargins
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch
 
@@ -32,6 +35,12 @@ Array = NDArray[np.float64]
 _MOST_NUMBERS = 2**21
 # Up to this many values a whole matrix is cheaper than a search by products with it.
 _SMALL = 12
+
+
+def at_rest(geometry: Geometry) -> OneMargin | SeveralMargins:
+    """Return the row-local pass for a model with one output or with several, whose features nothing was fitted on."""
+    geometry = replace(geometry, scales=None)
+    return OneMargin(geometry) if geometry.outputs == 1 else SeveralMargins(geometry)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,20 +153,29 @@ class ThroughScaler:
     def attributes(self, batch: Batch) -> Array:
         """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
         geometry = self.geometry
-        label = not geometry.public_label
-        found = np.zeros((len(batch), len(geometry.blocks) + label))
-        single = [i for i, block in enumerate(geometry.blocks) if len(block) == 1]
+        # Categories and labels move no scaler.
+        found = self._at_rest.attributes(batch)
+        single = [i for i in self._moving if len(geometry.blocks[i]) == 1]
         at = np.concatenate([geometry.blocks[i] for i in single]) if single else np.empty(0, dtype=np.intp)
         for rows, seen in self._parts(batch, max(len(self._features), geometry.outputs * len(geometry.response))):
             found[rows, single] = self._diagonal(seen, at)
-            if label:
-                moves = self._label_moves(seen)
-                found[rows, -1] = np.linalg.eigvalsh(moves @ moves.transpose(0, 2, 1))[:, -1]
-        for i, block in enumerate(geometry.blocks):
-            if len(block) > 1:
-                for rows, information in self._matrices(batch, block, False):
+        for i in self._moving:
+            if len(geometry.blocks[i]) > 1:
+                for rows, information in self._matrices(batch, geometry.blocks[i], False):
                     found[rows, i] = np.linalg.eigvalsh(information)[:, -1]
         return np.maximum(found, 0.0)
+
+    @cached_property
+    def _at_rest(self) -> OneMargin | SeveralMargins:
+        return at_rest(self.geometry)
+
+    @cached_property
+    def _moving(self) -> list[int]:
+        """The attributes that reach a feature which something was fitted on."""
+        fitted = self._scales.share != 0.0
+        fitted[self._scales.filled] = True
+        moves = self._read[fitted[self._features]].any(axis=0)
+        return [i for i, block in enumerate(self.geometry.blocks) if moves[block].any()]
 
     def jacobian(self, batch: Batch) -> Array:
         """Return how each row's values move the release, in units of its noise, and its shape, (n, moves, values)."""
@@ -195,45 +213,52 @@ class ThroughScaler:
             [rows.project(np.ascontiguousarray(self._blocks[:, c].T)) for c in range(geometry.outputs)], axis=1
         )
         deviation, mean = scales.moves(batch, self._features)
-        slopes = slope[:, :, None] + (2.0 * scales.penalty[self._features] * self._theta).T * deviation[:, None, :]
+        slopes = slope[:, :, None] + scales.pull(self._theta, self._features).T * deviation[:, None, :]
         if self._leaning is not None:
             slopes += (scales.lean * geometry.parameters[-1])[:, None] * mean[:, None, :]
         return _Seen(slopes, curvature, label_slope, turned, deviation, mean)
 
     def _matrices(self, batch: Batch, coordinates: NDArray[np.intp], label: bool) -> Iterator[tuple[slice, Array]]:
         """Yield the information about some coordinates, and the label, of a few rows at a time."""
-        read = self._read[:, coordinates]
-        size = max(len(coordinates) + label * self.geometry.outputs, len(self._features))
+        reached = self._reached_by(coordinates)
+        read = self._read[np.ix_(reached, coordinates)]
+        size = max(len(coordinates) + label * self.geometry.outputs, len(reached))
         for at, seen in self._parts(batch, size * max(size, len(self.geometry.response))):
             moves = self._moves(seen, coordinates, label)
             information = moves @ moves.transpose(0, 2, 1)
-            information[:, : len(coordinates), : len(coordinates)] += read.T @ self._own(seen) @ read
+            information[:, : len(coordinates), : len(coordinates)] += read.T @ self._own(seen, reached) @ read
             yield at, information
+
+    def _reached_by(self, coordinates: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return which of the features some coordinates reach: a category's own levels, and nothing of the others."""
+        return np.flatnonzero(self._read[:, coordinates].any(axis=1))
 
     def _moves(self, seen: _Seen, coordinates: NDArray[np.intp], label: bool) -> Array:
         """Return how the release moves with each value, in units of its noise, shape (n, values, published)."""
-        found = np.einsum("ncf,cfp->nfp", seen.slopes, self._pulled, optimize=True)
-        found += np.einsum("ncd,fd->nfc", seen.curvature, self._theta, optimize=True) @ seen.turned
-        found += self._filled
+        at = self._reached_by(coordinates)
+        found = np.einsum("ncf,cfp->nfp", seen.slopes[:, :, at], self._pulled[:, at], optimize=True)
+        found += np.einsum("ncd,fd->nfc", seen.curvature, self._theta[at], optimize=True) @ seen.turned
+        found += self._filled[at]
         if self._leaning is not None:
-            found += seen.mean[:, :, None] * self._leaning
-        moved = self._read[:, coordinates].T @ found
+            found += seen.mean[:, at, None] * self._leaning[at]
+        moved = self._read[np.ix_(at, coordinates)].T @ found
         return np.concatenate([moved, self._label_moves(seen)], axis=1) if label else moved
 
     def _label_moves(self, seen: _Seen) -> Array:
         return np.asarray(seen.label_slope.transpose(0, 2, 1) @ seen.turned)
 
-    def _own(self, seen: _Seen) -> Array:
-        """Return what the noise's shape tells about the features (eq. 2.17), shape (n, features, features)."""
-        shape, deviation, mean = self._shape, seen.deviation, seen.mean
-        own = np.zeros((len(seen), len(self._features), len(self._features)))
-        at = np.arange(len(self._features))
+    def _own(self, seen: _Seen, of: NDArray[np.intp]) -> Array:
+        """Return what the noise's shape tells about some features (eq. 2.17), shape (n, features, features)."""
+        shape, deviation, mean = self._shape, seen.deviation[:, of], seen.mean[:, of]
+        own = np.zeros((len(seen), len(of), len(of)))
+        at = np.arange(len(of))
         if shape is None:
             own[:, at, at] = self._scales.published * (2 * deviation**2 + mean**2)
             return own
-        own += deviation[:, :, None] * shape.deviations * deviation[:, None, :]
-        mixed = deviation[:, :, None] * shape.mixed * mean[:, None, :]
-        own += mixed + mixed.transpose(0, 2, 1) + mean[:, :, None] * shape.means * mean[:, None, :]
+        pairs = np.ix_(of, of)
+        own += deviation[:, :, None] * shape.deviations[pairs] * deviation[:, None, :]
+        mixed = deviation[:, :, None] * shape.mixed[pairs] * mean[:, None, :]
+        own += mixed + mixed.transpose(0, 2, 1) + mean[:, :, None] * shape.means[pairs] * mean[:, None, :]
         own[:, at, at] += shape.outputs * deviation**2
         return own
 

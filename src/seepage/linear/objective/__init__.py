@@ -1,5 +1,8 @@
 """What a linear model minimizes, its derivatives as sums over rows, and the exact minimizer."""
 
+from seepage.linear.objective._absolute import Smooth as Smooth
+from seepage.linear.objective._absolute import minimize_absolute as minimize_absolute
+from seepage.linear.objective._absolute import settled_signs as settled_signs
 from seepage.linear.objective._estimators import Objective as Objective
 from seepage.linear.objective._estimators import Problem as Problem
 from seepage.linear.objective._estimators import balance_of as balance_of
@@ -10,6 +13,8 @@ from seepage.linear.objective._estimators import labels_of as labels_of
 from seepage.linear.objective._estimators import read as read
 from seepage.linear.objective._estimators import reader as reader
 from seepage.linear.objective._estimators import supported_names as supported_names
+from seepage.linear.objective._generalized import Generalized as Generalized
+from seepage.linear.objective._glm import GLM as GLM
 from seepage.linear.objective._losses import Logistic as Logistic
 from seepage.linear.objective._losses import Loss as Loss
 from seepage.linear.objective._losses import Separate as Separate
@@ -20,8 +25,10 @@ from seepage.linear.objective._losses import TweedieIdentity as TweedieIdentity
 from seepage.linear.objective._losses import VectorLoss as VectorLoss
 from seepage.linear.objective._minimizer import A_FEW_TIMES as A_FEW_TIMES
 from seepage.linear.objective._minimizer import STATED as STATED
+from seepage.linear.objective._minimizer import ActiveSet as ActiveSet
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
 from seepage.linear.objective._minimizer import minimize as minimize
+from seepage.linear.objective._minimizer import not_unique as not_unique
 from seepage.linear.objective._sums import Additive as Additive
 from seepage.linear.objective._sums import JointSums as JointSums
 from seepage.linear.objective._sums import NewtonSums as NewtonSums

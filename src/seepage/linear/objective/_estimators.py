@@ -1,18 +1,22 @@
 """What a fitted scikit-learn estimator minimized, in one notation.
 
-Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2  (eq. 2.1). `read` finds
-loss, P, how labels and class weights enter, and how near to the minimizer the solver promises to come.
+Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j P_j theta_j^2 + sum_j L_j |theta_j|
+(eqs. 2.1 and 2.26). `read` finds loss, P, L, how labels and class weights enter, and how near to the minimizer the
+solver promises to come.
 """
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from os import PathLike
 from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
+    ElasticNet,
     GammaRegressor,
+    Lasso,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
@@ -26,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
+from seepage.linear.objective._glm import GLM
 from seepage.linear.objective._losses import (
     Logistic,
     Loss,
@@ -51,6 +56,8 @@ class Problem:
     """theta, shape (p, outputs), the intercept last."""
     penalty: Array
     """P, shape (p, outputs)."""
+    absolute: Array
+    """L, the factor on the absolute value of each coefficient, shape (p, outputs); zero for most models."""
     intercept: bool
     labels: Labels
     class_weight: Array | None
@@ -70,6 +77,11 @@ class Problem:
         """The number of coefficients of one output, with its intercept."""
         return int(self.parameters.shape[0])
 
+    @property
+    def selects(self) -> bool:
+        """Whether the penalty keeps coefficients at zero, so that the minimizer has kinks."""
+        return bool(self.absolute.any())
+
 
 @dataclass(frozen=True, eq=False)
 class Objective:
@@ -85,6 +97,8 @@ class Objective:
         How near to the minimizer the solver comes.
     intercept_penalty : float
         The same factor for the intercept.
+    absolute, intercept_absolute : float
+        The factor on the absolute value of each coefficient (L1), and of the intercept.
     margin_codes : (float, float)
         For a classifier, the numbers that its loss takes for "not this class" and "this class".
     gradient_promise : float
@@ -97,6 +111,8 @@ class Objective:
     penalty: float | Array
     precision: Precision = "iterative"
     intercept_penalty: float = 0.0
+    absolute: float = 0.0
+    intercept_absolute: float = 0.0
     margin_codes: tuple[float, float] = (0.0, 1.0)
     gradient_promise: float = 0.0
     balanced_by_weight: bool = False
@@ -131,10 +147,64 @@ def reader(model: object, total_weight: float, count: int, outputs: int) -> Obje
     ... def _(model: MeanRidge, total_weight, count, outputs):
     ...     return Objective(Squared(), penalty=total_weight)
     """
-    known = ", ".join(supported_names())
+    name, known = type(model).__name__, ", ".join(supported_names())
+    if name in _ELSEWHERE:
+        raise UnsupportedError(f"This is not done with a {name}. {_ELSEWHERE[name]}")
     raise UnsupportedError(
-        f"{type(model).__name__} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline."
+        f"{name} cannot be measured exactly. Supported: {known}, alone or at the end of a Pipeline.{_nearest(model)}"
     )
+
+
+# What is measured, and not by everything.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("Cox", "CoxPHFitter", "CoxPHSurvivalAnalysis", "PHReg", "PHRegResultsWrapper"),
+        "Cox models are measured in memory, by seepage.measure, and published by seepage.publish.",
+    ),
+    "ModelTable": "A table is measured by seepage.measure and published by seepage.publish; for anything else it is a "
+    "model with rows: found = table.on(people), with found.model, found.X, found.y and found.sample_weight.",
+}
+# What stands in for models that are no smooth function of their data, by a part of their class's name.
+_NEAREST = {
+    ("Forest", "Boost", "XGB", "LGBM", "Tree"): "Trees jump with the data. Nearest: splines and interactions before a "
+    "linear model (SplineTransformer, PolynomialFeatures).",
+    ("AFT", "Survival", "Weibull"): "Of survival models, Cox's proportional hazards are measured (CoxPHFitter).",
+    ("GAM",): "Nearest: SplineTransformer before a linear model with a penalty, which is an additive model.",
+    ("Lasso", "ElasticNet"): "Nearest: Lasso or ElasticNet, one model for each target.",
+    ("SVC", "SVR"): "Nearest: LogisticRegression, or Ridge.",
+    ("MLP", "Sequential", "Module"): "Networks are measured while they are trained with noise: seepage.network.",
+    ("KNeighbors", "RadiusNeighbors"): "Neighbors are the records themselves, and nothing of them should be published. "
+    "Nearest: splines before a linear model (SplineTransformer).",
+    ("GaussianProcess", "KernelRidge"): "It holds the records themselves, and nothing of them should be published. "
+    "Nearest: splines before Ridge (SplineTransformer).",
+    ("NB", "Discriminant", "Perceptron", "PassiveAggressive"): "Nearest: LogisticRegression.",
+    ("Huber", "Quantile", "TheilSen", "RANSAC", "BayesianRidge", "ARD", "Lars", "Pursuit"): "Nearest: Ridge.",
+    ("Mixed", "Lmer"): "Nearest: linear or logistic regression, with ids= for people with several rows.",
+    ("Bagging", "Voting", "Stacking", "Calibrated", "OneVs", "Multi", "Chain"): "It is made of other models. Measure "
+    "each of those that would be published, and add them up with seepage.compose.",
+}
+
+
+def _nearest(model: object) -> str:
+    """Return what comes nearest to a model that cannot be measured, if it is a well-known one."""
+    name = type(model).__name__
+    if isinstance(model, type):
+        return f" {model.__name__} is a class: make a model of it, and fit that."
+    if isinstance(model, str | bytes | PathLike):
+        return (
+            " Read the model first: skops.io.load(path), or seepage.ModelTable.read(path) for a table in TOML. Pickles "
+            "run code when they are opened."
+        )
+    if any(kind.__module__.startswith("torch.") for kind in type(model).__mro__):
+        name = "Module"
+    if type(model).__module__.startswith("statsmodels."):
+        if not hasattr(model, "params"):
+            return f" This {name} is not fitted: pass what its fit() returns."
+        return (
+            " Results of statsmodels are measured by seepage.measure(results, noise_scale=...) alone; for anything "
+            "else fit seepage.GLM with the same family and link."
+        )
+    return next((f" {told}" for parts, told in _NEAREST.items() if any(part in name for part in parts)), "")
 
 
 @reader.register
@@ -180,22 +250,46 @@ def _ridge_precision(model: Ridge | RidgeClassifier) -> tuple[Precision, float]:
 
 @reader.register
 def _(model: LogisticRegression, total: float, count: int, outputs: int) -> Objective:
-    if not np.isfinite(model.C):
+    strength, share = 1.0 / float(model.C), _share_of_absolute(model)
+    if getattr(model, "penalty", "l2") is None:
         strength = 0.0
-    elif getattr(model, "penalty", None) in ("l1", "elasticnet") or (model.l1_ratio or 0) != 0:
-        raise _bad_penalty(model, "l1_ratio=0")
-    else:
-        strength = 0.0 if getattr(model, "penalty", "l2") is None else 1.0 / float(model.C)
     loss: VectorLoss = Logistic() if outputs == 1 else Softmax(outputs)
     # liblinear appends a constant feature and penalizes its coefficient like any other.
-    liblinear = model.solver == "liblinear"
+    liblinear, scaling = model.solver == "liblinear", float(model.intercept_scaling)
     return Objective(
         loss,
-        strength,
+        strength * (1 - share),
         "stochastic" if model.solver in ("sag", "saga") else "iterative",
-        intercept_penalty=strength / float(model.intercept_scaling) ** 2 if liblinear else 0.0,
+        intercept_penalty=strength * (1 - share) / scaling**2 if liblinear else 0.0,
+        absolute=strength * share,
+        intercept_absolute=strength * share / scaling if liblinear else 0.0,
         gradient_promise=0.0 if liblinear or model.solver in ("sag", "saga") else float(model.tol),
         balanced_by_weight=True,
+    )
+
+
+def _share_of_absolute(model: LogisticRegression) -> float:
+    """Return how much of a penalty is on absolute values, from 0 to 1."""
+    # Versions before 1.8 name the kind, and take the share of an elastic net only.
+    kind = getattr(model, "penalty", "deprecated")
+    if kind in ("l2", None):
+        return 0.0
+    return 1.0 if kind == "l1" else float(model.l1_ratio or 0.0)
+
+
+@reader.register
+def _(model: Lasso | ElasticNet, total: float, count: int, outputs: int) -> Objective:
+    _refuse_positive(model)
+    # These objectives are means over the weights.
+    strength, share = float(model.alpha) * total, float(model.l1_ratio)
+    return Objective(
+        Squared(),
+        strength * (1 - share),
+        "iterative",
+        absolute=strength * share,
+        # They stop when no coefficient moves by more than a share `tol` of the largest. By how much the objective is
+        # above its minimum then is of the order of its square, and more where columns are alike.
+        residual_promise=100 * float(model.tol) ** 2,
     )
 
 
@@ -233,6 +327,11 @@ def _(model: SGDRegressor | SGDClassifier, total: float, count: int, outputs: in
     return Objective(allowed[model.loss], strength, "stochastic", margin_codes=codes)
 
 
+@reader.register
+def _(model: GLM, total: float, count: int, outputs: int) -> Objective:
+    return Objective(model.loss, float(model.penalty), "iterative")
+
+
 def supported_names() -> tuple[str, ...]:
     """Return the classes of models that can be measured."""
     return tuple(kind.__name__ for kind in reader.registry if kind is not object)
@@ -264,11 +363,21 @@ def check_supported(model: BaseEstimator) -> None:
         ) from None
 
 
+def _above_zero(model: BaseEstimator) -> Literal["at least", "more than"] | None:
+    """Return what the deviance that a model minimizes asks of labels, as scikit-learn does when it fits."""
+    powers = {PoissonRegressor: 1, GammaRegressor: 2, TweedieRegressor: getattr(model, "power", 0)}
+    power = next((power for kind, power in powers.items() if isinstance(model, kind)), 0)
+    if isinstance(model, GLM):
+        known = {"poisson": 1, "negative binomial": 1, "gamma": 2, "inverse gaussian": 3, "tweedie": model.parameter}
+        power = known.get(model.family, 0)
+    return None if power < 1 else "at least" if power < 2 else "more than"
+
+
 def labels_of(model: BaseEstimator) -> Labels:
     """Return how a fitted model's labels become numbers."""
     outputs = np.atleast_2d(model.coef_).shape[0]
     if not hasattr(model, "classes_"):
-        return Labels(None, None, outputs)
+        return Labels(None, None, outputs, _above_zero(model))
     if isinstance(model.classes_, list) or np.ndim(model.classes_) != 1 or _is_multilabel(model):
         raise UnsupportedError(
             f"{type(model).__name__} with several labels a row is not supported. Fit one model for each label, measure "
@@ -344,21 +453,27 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
     found = _objective(model, total_weight, count, coefficients.shape[0])
     parameters = coefficients.T
     penalty = np.broadcast_to(np.asarray(found.penalty, dtype=np.float64), parameters.shape)
+    absolute = np.full(parameters.shape, float(found.absolute))
     if model.fit_intercept:
         last = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (1, parameters.shape[1]))
         parameters = np.vstack([parameters, last])
         penalty = np.vstack([penalty, np.full((1, penalty.shape[1]), found.intercept_penalty)])
+        absolute = np.vstack([absolute, np.full((1, penalty.shape[1]), float(found.intercept_absolute))])
+    if parameters.shape[1] > 1 and absolute.any():
+        raise _several_outputs(model)
     basis = np.eye(parameters.shape[1])
     if isinstance(found.loss, Softmax):
         basis = found.loss.basis
         # Dropping what all classes share changes no probability; the solver's own minimizer has none of it.
         parameters = parameters @ basis
         penalty = penalty[:, :1] * np.ones((1, basis.shape[1]))
+        absolute = np.zeros_like(penalty)
     return Problem(
         estimator=type(model).__name__,
         loss=found.loss,
         parameters=parameters,
         penalty=np.array(penalty),
+        absolute=absolute,
         intercept=bool(model.fit_intercept),
         labels=labels,
         class_weight=class_weight,
@@ -381,6 +496,16 @@ def _refuse_positive(model: BaseEstimator) -> None:
 
 def _bad_penalty(model: BaseEstimator, way_out: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{type(model).__name__} was fitted with a penalty that is not plain L2, so its minimizer is not a smooth "
-        f"function of the data. Fit it with {way_out}."
+        f"{type(model).__name__} was fitted with a penalty that is not plain L2, and steps of single rows never come "
+        f"to rest at the kinks of any other. Fit it with {way_out}; or fit Lasso, ElasticNet, or LogisticRegression "
+        "with an l1_ratio, which are measured."
+    )
+
+
+def _several_outputs(model: BaseEstimator) -> UnsupportedError:
+    several = "several targets" if not hasattr(model, "classes_") else "more than two classes"
+    return UnsupportedError(
+        f"{type(model).__name__} with an L1 penalty and {several} is not supported: each output has coefficients of "
+        "its own at zero. Fit one model for each, measure each, and add them up with seepage.compose; or fit with "
+        "l1_ratio=0."
     )

@@ -38,6 +38,29 @@ A_FEW_TIMES = 32.0
 
 
 @dataclass(frozen=True, eq=False)
+class ActiveSet:
+    """Which coefficients a penalty on absolute values leaves free, of a model with one output (eq. 2.26)."""
+
+    indices: NDArray[np.intp]
+    """The active ones: those that are not zero, and those without such a penalty."""
+    signs: Array
+    """Shape (p,); zero where the penalty is, or the coefficient."""
+    absolute: Array
+    """L, shape (p,)."""
+    gradient: Array
+    """Of all that is smooth, at the minimizer, shape (p,); -L times the sign on the active set."""
+    hessian: Array
+    """Of all that is smooth, over all parameters, shape (p, p)."""
+    differing: int
+    """How many coefficients of the given model are zero and should not be, or the other way round."""
+
+    @cached_property
+    def inactive(self) -> NDArray[np.intp]:
+        """The coefficients that are kept at zero."""
+        return np.setdiff1d(np.arange(len(self.signs)), self.indices)
+
+
+@dataclass(frozen=True, eq=False)
 class Minimizer:
     """The parameters at which the gradient vanishes, and the curvature there."""
 
@@ -63,6 +86,8 @@ class Minimizer:
     names: tuple[str, ...]
     """What the parameters of one output are called."""
     estimator: str
+    active: ActiveSet | None = None
+    """Which coefficients are not kept at zero, if a penalty keeps some there; the frame has their columns alone."""
 
     def not_unique(self, direction: Array) -> MinimizerError:
         """Return the error that names the columns of an undecided direction."""
@@ -142,13 +167,15 @@ class _Objective:
         self.frames = 0
         self.units = np.ones(problem.size)
         """The root of the Hessian's diagonal for the columns as they are."""
+        self.push = problem.absolute * np.sign(problem.parameters)
+        """What penalties on absolute values add to the gradient while no sign changes."""
 
     def at(self, position: Array) -> _Point:
         sums = self.evaluate(position, self.frame)
         penalty, axes = self.problem.penalty, self.frame.axes
         plain = position if axes is None else axes @ position
-        pull = penalty * plain
-        value = sums.value + 0.5 * float((pull * plain).sum())
+        value = sums.value + float(((0.5 * penalty * plain + self.push) * plain).sum())
+        pull = penalty * plain + self.push
         if axes is None:
             return _Point(sums, value, sums.gradient + pull, sums.hessian + np.diag(penalty.T.ravel()))
         blocks = [axes.T @ (column[:, None] * axes) for column in penalty.T]
@@ -233,6 +260,8 @@ def minimize(
 ) -> Minimizer:
     """Take Newton steps (eq. 4.1) from the given parameters to the exact minimizer.
 
+    Coefficients with a penalty on their absolute value are taken to keep their signs.
+
     Parameters
     ----------
     problem : Problem
@@ -250,7 +279,7 @@ def minimize(
     """
     objective = _Objective(problem, evaluate, frame, names)
     point = objective.at(objective.position)
-    _check_sums(problem, point.sums)
+    check_sums(problem, point.sums)
     gradient = point.gradient.copy()
     if frame.center is not None:
         gradient[:-1] += np.outer(frame.center, gradient[-1])
@@ -288,7 +317,7 @@ def minimize(
         moved = _descend(objective, point, step)
         if moved is None:
             break
-        _check_sums(problem, moved.sums)
+        check_sums(problem, moved.sums)
         axes = objective.frame.axes
         point, factor = objective.settle(moved)
         if objective.frame.axes is not axes:
@@ -361,7 +390,8 @@ def _check_least_norm(objective: _Objective) -> None:
         raise objective.not_unique(objective.units * np.abs(null).max(axis=1))
 
 
-def _check_sums(problem: Problem, sums: NewtonSums) -> None:
+def check_sums(problem: Problem, sums: NewtonSums) -> None:
+    """Refuse sums over rows from which no minimizer can be found."""
     if sums.weight <= 0:
         raise MinimizerError("All sample weights are zero: no row was used, so there is nothing to measure.")
     if not (np.isfinite(sums.gradient).all() and np.isfinite(sums.hessian).all()):
@@ -369,7 +399,8 @@ def _check_sums(problem: Problem, sums: NewtonSums) -> None:
             "The sums over the rows overflow float64 at the model's parameters: the values of X, y or the coefficients "
             "are too large for this loss. Rescale the columns and fit again."
         )
-    if sums.trailing == 0 and sums.count > 0 and not problem.penalty[: problem.size - problem.intercept].any():
+    penalized = problem.penalty + problem.absolute
+    if sums.trailing == 0 and sums.count > 0 and not penalized[: problem.size - problem.intercept].any():
         raise MinimizerError(
             "The classes are perfectly separated by the model and there is no penalty, so the loss has no finite "
             "minimizer: the coefficients are wherever the solver stopped. Fit with a penalty (for example C=1.0)."

@@ -33,7 +33,13 @@ class Additive:
 class Nothing:
     """The sum over no rows."""
 
+    # Arrays would add it to each of their numbers.
+    __array_ufunc__ = None
+
     def __add__(self, other: Other) -> Other:
+        return other
+
+    def __radd__(self, other: Other) -> Other:
         return other
 
 

@@ -1,6 +1,7 @@
 """How labels become numbers."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,20 @@ class Labels:
     codes: Array | None
     """One row of numbers for each class."""
     outputs: int
+    above_zero: Literal["at least", "more than"] | None = None
+    """What the loss asks of labels that are numbers, if it asks anything."""
+
+    def check(self, numbers: Array, start: int) -> None:
+        """Refuse labels for which the loss is no loss; `start` is what messages call the first row."""
+        if self.above_zero is None:
+            return
+        wrong = numbers < 0 if self.above_zero == "at least" else numbers <= 0
+        if wrong.any():
+            row, output = np.argwhere(wrong)[0]
+            raise InputError(
+                f"y is {numbers[row, output]:g} in row {start + row}, and the labels of this model must be "
+                f"{self.above_zero} 0. Drop the row, or choose a loss that knows such labels."
+            )
 
     def encode(self, labels: Column) -> Array:
         """Return labels as numbers, shape (n, outputs)."""

@@ -20,7 +20,7 @@ from sklearn.base import TransformerMixin
 
 from seepage._errors import InputError
 from seepage._tables import Column, Data, Table
-from seepage.linear.columns import Affine, Missing, check_map, missing_cells
+from seepage.linear.columns import Affine, Missing, bent_values, check_map, missing_cells
 from seepage.linear.rows._balance import Balance, Rebalanced
 from seepage.linear.rows._labels import Labels
 from seepage.linear.rows._sparse import sparse_gram
@@ -63,6 +63,8 @@ class Batch:
     """Who lacks a value in which raw column."""
     sample_weights: Array | None = None
     """The weights without those of classes: what a scaler may have been fitted with."""
+    bent: Array | None = None
+    """The coordinates that reach steps which are not affine, if there are any, shape (n, coordinates)."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -77,13 +79,17 @@ class Batch:
         weights = None if self.weights is None else self.weights[rows]
         missing = {column: mask[rows] for column, mask in self.missing.items()}
         sample_weights = None if self.sample_weights is None else self.sample_weights[rows]
-        return Batch(self.features[rows], self.labels[rows], weights, self.intercept, missing, sample_weights)
+        bent = None if self.bent is None else self.bent[rows]
+        return Batch(self.features[rows], self.labels[rows], weights, self.intercept, missing, sample_weights, bent)
+
+    def dense(self) -> Array:
+        """Return X as a dense array."""
+        features = self.features
+        return features if isinstance(features, np.ndarray) else np.asarray(features.toarray())
 
     def augmented(self) -> Array:
         """Return [X, 1] as a dense array."""
-        features = self.features
-        dense = features if isinstance(features, np.ndarray) else np.asarray(features.toarray())
-        return np.column_stack([dense, np.ones(len(self))]) if self.intercept else dense
+        return np.column_stack([self.dense(), np.ones(len(self))]) if self.intercept else self.dense()
 
     def project(self, matrix: Array) -> Array:
         """Return [X, 1] @ matrix."""
@@ -193,8 +199,10 @@ class Reading:
         if self.class_weight is not None:
             factor = self.class_weight[self.labels.positions(labels)]
             weights = factor if weights is None else weights * factor
-        encoded = self.labels.encode(labels)
-        return Batch(self.features(table), encoded, weights, self.intercept, sample_weights=sample_weights)
+        encoded, bent = self.labels.encode(labels), None
+        if self.affine.bends:
+            bent = bent_values(self.affine, Table(table, ()))
+        return Batch(self.features(table), encoded, weights, self.intercept, sample_weights=sample_weights, bent=bent)
 
     def largest_weight(self, sample_weight: float | None) -> float:
         """Return the most that a row may weigh, whatever its label and those of others are.
@@ -266,6 +274,7 @@ class InMemory:
             table = Table(native, self.table.names)
             check_filled(batch, table, self.first + span.start)
             check_batch(batch, self.first + span.start, check)
+            self.reading.labels.check(batch.labels, self.first + span.start)
             if self.reading.preprocess is not None:
                 check_map(
                     self.reading.affine,

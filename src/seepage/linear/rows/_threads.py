@@ -27,7 +27,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 # A forked process inherits the pool but not its threads.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @cache

@@ -1,18 +1,19 @@
 """What each attribute's holder may take for granted: error floors, and success rates of categories."""
 
 from collections.abc import Collection, Mapping
-
-import numpy as np
+from dataclasses import dataclass
 
 from seepage._errors import MinimizerError, UnansweredError
 from seepage._facts import Number, personal, public
-from seepage.leakage import Distribution, Information, Sketch
+from seepage._tables import Array
+from seepage.leakage import Distribution, Information, Sketch, told_apart
 from seepage.meaning import success_rate, van_trees_floor, variance_left
 from seepage.report._document import CategoryAttribute, Floor, NumberAttribute, Rate, Silence
-from seepage.report._edition import SHARES, at_most, down, near
+from seepage.report._edition import SHARES, at_most, down, down_to_percent, near, up_to_percent
 
 # Beyond this many people, refits of every category for everybody take longer than a reader waits.
 _MOST_REFITTED = 10_000
+_JUMPS = "The release moves with it by jumps, and not smoothly: no floor is known, which is no safety."
 
 
 def numbers(
@@ -20,7 +21,9 @@ def numbers(
 ) -> tuple[NumberAttribute, ...]:
     """Return the attributes that are numbers, the one that the release says most about first."""
     found = [
-        _number(name, known.sketched(), units.get(name), deviations.get(name))
+        NumberAttribute(name, units.get(name), None, (), Silence("unanswered", _JUMPS))
+        if name in information.without_slope
+        else _number(name, known.sketched(), units.get(name), deviations.get(name))
         for name, known in information.distributions("attributes").items()
         if name not in information.categorical
     ]
@@ -40,7 +43,7 @@ def _number(name: str, known: Distribution, unit: str | None, deviation: Number 
         left, with_prior = None, None
         if deviation is not None:
             variance = deviation.value**2
-            left = personal(_down_to_percent(float(variance_left(eta, variance))))
+            left = personal(down_to_percent(float(variance_left(eta, variance))))
             with_prior = personal(down(float(van_trees_floor(eta, variance))))
         floor = personal(down(1 / eta)) if eta > 0 else None
         floors.append(Floor(public(share), floor, with_prior, left))
@@ -48,33 +51,44 @@ def _number(name: str, known: Distribution, unit: str | None, deviation: Number 
     return NumberAttribute(name, unit, shown, tuple(floors), None)
 
 
-def categories(information: Information, *, named: Collection[str]) -> tuple[CategoryAttribute, ...]:
-    """Return the attributes that are categories, the one that is told best first."""
-    found = [
-        _category(information, name)
-        if name in named or information.count <= _MOST_REFITTED
-        else CategoryAttribute(name, (), Silence("slow", None))
-        for name in information.attribute_names
-        if name in information.categorical
-    ]
-    return tuple(sorted(found, key=lambda entry: -entry.rates[-1].success_rate.value if entry.rates else 0.0))
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """What is known of the attributes that are categories.
+
+    Attributes
+    ----------
+    entries : tuple of CategoryAttribute
+        The one that is told best first.
+    told : mapping from str to array
+        How far the release moves with the category of each person, of those that were refitted.
+    """
+
+    entries: tuple[CategoryAttribute, ...]
+    told: Mapping[str, Array]
 
 
-def _category(information: Information, name: str) -> CategoryAttribute:
-    try:
-        found = information.distances(name, None)
-        missing = int(found.unanswered.sum())
-        if missing:
-            raise UnansweredError(f"The model could not be refitted with another {name} of {missing} people.")
-    except (UnansweredError, MinimizerError) as reason:
-        return CategoryAttribute(name, (), Silence("unanswered", str(reason)))
-    known = Sketch.of(found.farthest())
+def categories(information: Information, *, named: Collection[str]) -> Categories:
+    """Return what is known of the attributes that are categories."""
+    entries, told = [], {}
+    for name in information.attribute_names:
+        if name not in information.categorical:
+            continue
+        if name not in named and information.count > _MOST_REFITTED:
+            entries.append(CategoryAttribute(name, (), Silence("slow", None)))
+            continue
+        try:
+            told[name] = told_apart(information, name)
+        except (UnansweredError, MinimizerError) as reason:
+            entries.append(CategoryAttribute(name, (), Silence("unanswered", str(reason))))
+        else:
+            entries.append(_category(name, told[name]))
+    entries.sort(key=lambda entry: -entry.rates[-1].success_rate.value if entry.rates else 0.0)
+    return Categories(tuple(entries), told)
+
+
+def _category(name: str, farthest: Array) -> CategoryAttribute:
+    known = Sketch.of(farthest)
     rates = []
     for share in SHARES:
-        rate = 1 - _down_to_percent(1 - float(success_rate(at_most(known, share))))
-        rates.append(Rate(public(share), personal(round(rate, 4))))
+        rates.append(Rate(public(share), personal(up_to_percent(float(success_rate(at_most(known, share)))))))
     return CategoryAttribute(name, tuple(rates), None)
-
-
-def _down_to_percent(share: float) -> float:
-    return float(np.floor(100 * share + 1e-9) / 100)

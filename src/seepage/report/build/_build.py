@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seepage._decision import Decision
-from seepage._errors import SeepageError
+from seepage._errors import SeepageError, UnansweredError
 from seepage._facts import Number, given, personal, public
+from seepage._tables import Array
 from seepage._version import __version__
 from seepage.leakage import Information, Leakage, check_names, deviations, grid, groupings
 from seepage.leakage.types import Prior
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from seepage.release import Policy
 
 _MOST_EXPOSED = 10
-_FLOORS = 4
 # With fewer people, the median of a standard error says little.
 _FEWEST_ERRORS = 40
 
@@ -63,6 +63,11 @@ def build(leak: Leakage, asked: Question) -> Document:
     check_names(information, (*asked.units, *asked.refitted))
     # To three digits, alike in memory and in files.
     examples = {name: known.sketched() for name, known in information.distributions("examples").items()}
+    if not examples["eta"].count:
+        raise UnansweredError(
+            "Nobody has a private value about which anything is known, so that there is nothing to report. Say which "
+            "columns are private (attributes=[...]), or leave public_label out; success_rate answers by refits."
+        )
     by = dict(groupings(information, asked.groups))
     edges = grid([examples["eta"], *(group.sketched() for found in by.values() for group in found.values())])
     prior = "data" if asked.prior is None else asked.prior
@@ -72,7 +77,7 @@ def build(leak: Leakage, asked: Question) -> Document:
     told = categories(information, named=asked.refitted)
     everyone = spread(examples["eta"], edges, whole=True)
     grouped = tuple(grouping(name, parts, edges) for name, parts in by.items())
-    exposed, silence = _exposed(information, asked.key, examples["eta"].quantile(0.5), [each.name for each in found])
+    exposed, silence = _exposed(information, asked, examples["eta"].quantile(0.5), told.told)
     return Document(
         edition="internal",
         title=asked.title,
@@ -83,9 +88,9 @@ def build(leak: Leakage, asked: Question) -> Document:
         standard_error=_standard_error(information),
         shares=tuple(public(share) for share in SHARES),
         verdict=verdict(leak, asked.policy),
-        findings=findings((*found, *told), everyone, grouped, first=asked.first),
+        findings=findings((*found, *told.entries), everyone, grouped, first=asked.first),
         numbers=found,
-        categories=told,
+        categories=told.entries,
         eta=everyone,
         dfil=extent(examples["dfil"]),
         groupings=grouped,
@@ -103,10 +108,12 @@ def build(leak: Leakage, asked: Question) -> Document:
 
 
 def _exposed(
-    information: Information, key: bytes, median: float, names: list[str]
+    information: Information, asked: Question, median: float, told: Mapping[str, Array]
 ) -> tuple[tuple[Person, ...] | None, Silence | None]:
     try:
-        people = most_exposed(information, key, count=_MOST_EXPOSED, median=median, attributes=names[:_FLOORS])
+        people = most_exposed(
+            information, asked.key, count=_MOST_EXPOSED, median=median, units=asked.units, categories=told
+        )
     except SeepageError as reason:
         return None, Silence("unanswered", str(reason))
     return people, None
@@ -116,10 +123,13 @@ def noise_of(information: Information) -> Noise:
     """Return the noise on the release."""
     noise = information.noise
     if noise is None:
-        return Noise("training", None, None)
+        return Noise("training", None, None, None)
     if noise.scale is None:
-        return Noise("covariance", None, public(len(np.asarray(noise.covariance))))
-    return Noise("scale", given(noise.scale), None)
+        size = public(len(noise.known()))
+        if noise.shape is not None:
+            return Noise("shape", given(noise.shape.scale), size, noise.shape.rule())
+        return Noise("covariance", None, size, None)
+    return Noise("scale", given(noise.scale), None, None)
 
 
 def _standard_error(information: Information) -> Number | None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from seepage._amounts import on_grid
-from seepage._errors import InputError
+from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, Number, Origin, given, public
 from seepage._version import __version__
 from seepage.leakage import Information, Leakage, check_names, deviations, groupings
@@ -57,6 +57,12 @@ def build_page(leak: Leakage, smallest_group: int, asked: Question) -> Page:
     asked : Question
         What the report was asked for.
     """
+    if any(each.kind == "active set" for each in leak.information.assumptions):
+        raise UnsupportedError(
+            "There is no publishable edition about a model with an L1 penalty: what is known of whom tells which "
+            'coefficients are zero, which the rows chose, without noise. Ask for the "internal" edition; or fit with '
+            "an L2 penalty on columns that were chosen beforehand."
+        )
     # Imported here: whoever reads a report needs no scikit-learn.
     from seepage.linear.information import LinearInformation
     from seepage.release import compose

@@ -1,13 +1,13 @@
 """The most exposed people, under names that only the owner can resolve."""
 
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from seepage._errors import UnansweredError
 from seepage._facts import personal
-from seepage.leakage import Information
-from seepage.report._document import Person, PersonFloor
-from seepage.report._edition import down, up
+from seepage._tables import Array
+from seepage.leakage import Information, Through, exposed_through
+from seepage.report._document import Channel, Person
+from seepage.report._edition import down, near, up, up_to_percent
 
 
 def pseudonyms(key: bytes, people: Iterable[object]) -> list[str]:
@@ -21,23 +21,33 @@ def _pseudonym(key: bytes, person: str) -> str:
 
 
 def most_exposed(
-    information: Information, key: bytes, *, count: int, median: float, attributes: Sequence[str]
+    information: Information,
+    key: bytes,
+    *,
+    count: int,
+    median: float,
+    units: Mapping[str, str],
+    categories: Mapping[str, Array],
 ) -> tuple[Person, ...]:
-    """Return the people with the largest eta, with the floors of some attributes where these are at hand."""
+    """Return the people with the largest eta, each with the attribute through which they are exposed most."""
     found = information.top(count)
-    rows, etas = found.rows.tolist(), found.columns["eta"].tolist()
-    try:
-        columns = information.attributes()
-        known = {name: columns[name][found.rows].tolist() for name in attributes}
-    except UnansweredError:
-        known = {}
+    names = pseudonyms(key, found.rows.tolist() if found.people.ids is None else found.people.ids)
+    through = exposed_through(information, found.rows, categories)
     return tuple(
-        _person(name, etas[i], median, {attribute: values[i] for attribute, values in known.items()})
-        for i, name in enumerate(pseudonyms(key, rows if found.people.ids is None else found.people.ids))
+        _person(name, eta, median, channel, units)
+        for name, eta, channel in zip(names, found.columns["eta"].tolist(), through, strict=True)
     )
 
 
-def _person(name: str, eta: float, median: float, known: Mapping[str, float]) -> Person:
+def _person(name: str, eta: float, median: float, through: Through | None, units: Mapping[str, str]) -> Person:
     times = personal(round(eta / median, 1)) if median > 0 else None
-    floors = [PersonFloor(each, personal(down(1 / one)) if one > 0 else None) for each, one in known.items()]
-    return Person(name, personal(up(eta)), times, tuple(floors))
+    return Person(name, personal(up(eta)), times, None if through is None else _channel(through, units))
+
+
+def _channel(through: Through, units: Mapping[str, str]) -> Channel:
+    if through.success_rate is not None:
+        return Channel(through.attribute, None, None, None, personal(up_to_percent(through.success_rate)))
+    assert through.floor is not None
+    assert through.blind is not None
+    floor, blind = personal(down(through.floor)), personal(near(through.blind))
+    return Channel(through.attribute, units.get(through.attribute), floor, blind, None)

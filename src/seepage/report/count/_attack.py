@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import PolicyError
+from seepage._errors import PolicyError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.linear.information import Anew, Change, Changed, LinearInformation
 from seepage.report.count._contents import Contents
@@ -85,6 +85,12 @@ def attacked(
     information = leak.information
     if not isinstance(information, LinearInformation) or information.owners is not None or policy is None:
         return None
+    if information.geometry.shape is not None:
+        raise UnansweredError(
+            "With another value the noise would have another shape, so that nobody could attack this page before it "
+            'leaves. Publish the model without one, ask for the "internal" edition, or take noise whose shape does not '
+            'follow the rows (shape="isotropic", units of columns, or public rows).'
+        )
     promised = _promised(information, contents, policy)
     if not promised:
         return None

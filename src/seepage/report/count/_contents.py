@@ -204,7 +204,13 @@ def contents_of(
 
 
 def _can_be_counted(information: LinearInformation) -> bool:
+    if information.geometry.shape is not None:
+        # Other values would give the noise another shape, and everybody other floors: that is not differentiated.
+        return False
     if information.owners is not None or not _is_linear_in_the_label(information.geometry.loss):
+        return False
+    if information.geometry.curves is not None:
+        # How a number about the data moves takes second derivatives of steps that are not affine.
         return False
     if information.geometry.scales is None:
         return True

@@ -1,7 +1,9 @@
 """Numbers of a report in words: what carries noise is "about" so much."""
 
 from seepage._facts import Number, Origin
-from seepage.pages import number
+from seepage.meaning import says_nothing
+from seepage.pages import name, number, percent
+from seepage.report._document import Channel
 
 
 def about(value: Number) -> str:
@@ -14,6 +16,21 @@ def floor(value: Number | None) -> str:
     if value is None:
         return "no limit"
     return f"{'about ' if value.origin is Origin.NOISED else ''}± {number(value.value)}"
+
+
+def error(value: Number | None, deviation: Number | None) -> str:
+    """Return an error, or that the release says nothing if it leaves nearly all of what was uncertain."""
+    if value is not None and deviation is not None and says_nothing(value.value, deviation.value):
+        return "says nothing"
+    return floor(value)
+
+
+def guesses(channel: Channel) -> tuple[str, str]:
+    """Return how well the attribute through which somebody is exposed most is guessed, and how well blindly."""
+    if channel.success_rate is not None:
+        return f"right {percent(channel.success_rate.value)}", "right 50%"
+    unit = f" {name(channel.unit)}" if channel.unit else ""
+    return f"{floor(channel.floor)}{unit}", f"{floor(channel.blind)}{unit}"
 
 
 def times(value: Number) -> str:

@@ -29,6 +29,7 @@ def finding_sentences(document: Document) -> list[str]:
         *_spread(found),
         *(_contrast(each) for each in found.contrasts),
         *_estimates(document),
+        *(each.sentence() for each in document.assumptions if each.kind == "local"),
     ]
 
 
@@ -69,19 +70,16 @@ def _category(entry: CategoryAttribute) -> str:
         return f"Nothing can be said about {called}."
     half, widest = entry.rates[0], entry.rates[-1]
     if half.success_rate.value >= _CERTAIN:
-        return (
-            f"An attacker who knows all else can tell {called} of half the people almost for certain from another "
-            "value."
-        )
+        return f"An attacker who knows all else can tell “{called}” of half the people almost for certain."
     half_rate = f"for half the people at most {percent(half.success_rate.value)} of the time, where a coin has 50%"
     if widest.success_rate.value >= _CERTAIN:
-        return f"An attacker who knows all else can tell {called} of some people almost for certain; {half_rate}."
+        return f"An attacker who knows all else can tell “{called}” of some people almost for certain; {half_rate}."
     rate = percent(widest.success_rate.value)
     if widest.share.value == 1:
-        sentence = f"No attacker tells anyone's {called} from another value more than {rate} of the time"
+        sentence = f"No attacker can tell anyone's “{called}” more than {rate} of the time"
     else:
         whom = most(widest.share.value)
-        sentence = f"For {whom}, no attacker tells {called} from another value more than {rate} of the time"
+        sentence = f"For {whom}, no attacker can tell “{called}” more than {rate} of the time"
     return f"{sentence}, where a coin has 50%." if widest is half else f"{sentence}; {half_rate}."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from seepage._facts import Number
 from seepage.pages import NOTHING, most, name, number, percent, sentence
 from seepage.report._document import Document, Exposures, Grouping
-from seepage.report.write._amounts import about, floor, times
+from seepage.report.write._amounts import about, error, guesses, times
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._meaning import (
     assumption_sentences,
@@ -31,7 +31,7 @@ def markdown(document: Document, *, heading: bool) -> str:
         f"# {_plain(name(document.title, 120))}" if heading else "",
         f"**{headline(verdict)}.** {_plain(verdict_sentence(document))}",
         _list(
-            f"{'met' if each.met else '**missed**'}: {_plain(target_sentence(each.target))}"
+            f"{'met' if each.met else '**missed**'}: {_plain(target_sentence(each.target, document))}"
             for each in verdict.judgments
         ),
         "## In short",
@@ -76,7 +76,7 @@ def _attributes(document: Document) -> str:
     numbers = [
         [
             _named(entry.name, entry.unit),
-            *(floor(each.floor) for each in entry.floors),
+            *(error(each.floor, entry.deviation) for each in entry.floors),
         ]
         for entry in document.numbers
         if entry.floors
@@ -131,10 +131,17 @@ def _exposed(document: Document) -> str:
     if not document.exposed:
         return ""
     rows = [
-        [f"`{_plain(person.pseudonym)}`", _value(person.eta), _value(person.times_median)]
+        [
+            f"`{_plain(person.pseudonym)}`",
+            _value(person.eta),
+            _value(person.times_median),
+            NOTHING if person.through is None else _plain(name(person.through.attribute)),
+            *([NOTHING] * 2 if person.through is None else map(_plain, guesses(person.through))),
+        ]
         for person in document.exposed
     ]
-    return f"## The most exposed people\n\n{_table(['pseudonym', 'eta', 'times the median'], rows)}"
+    heads = ["pseudonym", "eta", "times the median", "exposed most through", "best guess", "blind guess"]
+    return f"## The most exposed people\n\n{_table(heads, rows)}"
 
 
 def _named(text: str, unit: str | None) -> str:

@@ -81,7 +81,7 @@ def told_coefficients(found: Utility) -> tuple[Coefficient, ...]:
 
 def utility_sentence(found: Utility) -> str:
     """Return what the noise costs, in words."""
-    share = "" if found.without.value == 0 else f" ({percent(_two(found.added.value / found.without.value))} of it)"
+    share = "" if found.without.value == 0 else f" ({_share(found.added.value / found.without.value)})"
     how = "Exactly so, in the mean over all draws." if found.exact else "To second order, in the mean over all draws."
     return (
         f"On its own rows the model's mean {found.loss} is {number(found.without.value)}, and the noise adds "
@@ -89,8 +89,9 @@ def utility_sentence(found: Utility) -> str:
     )
 
 
-def _two(share: float) -> float:
-    return float(f"{share:.2g}")
+def _share(share: float) -> str:
+    rounded = float(f"{share:.2g}")
+    return f"{percent(rounded)} of it" if rounded < 2 else f"{number(rounded)} times as much"
 
 
 def facts(document: Document) -> list[tuple[str, str]]:
@@ -109,6 +110,9 @@ def facts(document: Document) -> list[tuple[str, str]]:
 
 
 def _noise(noise: Noise) -> str:
+    if noise.rule is not None:
+        told = "a scale that is not told here" if noise.scale is None else f"scale {number(noise.scale.value)}"
+        return f"Gaussian, of {told} and this shape: {noise.rule}"
     if noise.scale is not None:
         return f"Gaussian, of standard deviation {number(noise.scale.value)} on every parameter."
     if noise.parameters is not None:

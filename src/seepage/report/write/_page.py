@@ -5,9 +5,23 @@ from collections.abc import Sequence
 
 from seepage import pages
 from seepage._facts import Number
-from seepage.pages import NOTHING, Html, bullets, most, name, number, paragraph, percent, section, table, tag, together
-from seepage.report._document import Document, Exposures, Grouping, NumberAttribute
-from seepage.report.write._amounts import about, floor, times
+from seepage.pages import (
+    NOTHING,
+    Content,
+    Html,
+    bullets,
+    most,
+    name,
+    number,
+    paragraph,
+    percent,
+    section,
+    table,
+    tag,
+    together,
+)
+from seepage.report._document import Channel, Document, Exposures, Grouping, NumberAttribute
+from seepage.report.write._amounts import about, error, floor, guesses, times
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._json import to_text
 from seepage.report.write._meaning import (
@@ -73,7 +87,7 @@ def _verdict(document: Document, level: int) -> Html:
     factors = any(each.factor is not None for each in verdict.judgments)
     rows = [
         [
-            pages.sentence(target_sentence(each.target)),
+            pages.sentence(target_sentence(each.target, document)),
             tag("span", "✓ met", class_="met") if each.met else tag("span", "✗ missed", class_="missed"),
             *([f"{number(each.factor.value)} times" if each.factor else ""] if factors else []),
         ]
@@ -104,7 +118,7 @@ def _numbers(document: Document, mark: str) -> Html | None:
 
 
 def _number_row(entry: NumberAttribute, shares: int, priors: bool) -> list[str]:
-    floors = [floor(each.floor) for each in entry.floors]
+    floors = [error(each.floor, entry.deviation) for each in entry.floors]
     row: list[str] = [_name(entry.name, entry.unit), *floors, *[NOTHING] * (shares - len(floors))]
     if priors:
         lefts = [each.variance_left.value for each in entry.floors if each.variance_left is not None]
@@ -141,18 +155,29 @@ def _people(document: Document, mark: str) -> Html:
         picture = ridges([("everyone", document.eta)], f"{mark}e", "How eta is spread over all people")
     if not document.exposed:
         return together(_figure(picture))
-    names = [floor.attribute for floor in document.exposed[0].floors]
-    heads = ["pseudonym", "eta", "times the median", *(f"error of {name(each, 30)}" for each in names)]
+    known = any(person.through is not None for person in document.exposed)
+    heads = [
+        "pseudonym",
+        "eta",
+        "times the median",
+        *(["exposed most through", "best guess", "blind guess"] if known else []),
+    ]
     rows = [
         [
             tag("code", person.pseudonym),
             number(person.eta.value),
             _value(person.times_median),
-            *(floor(each.floor) for each in person.floors),
+            *(_through(person.through) if known else []),
         ]
         for person in document.exposed
     ]
     return together(_figure(picture), table(f"The {len(rows)} most exposed people", heads, rows))
+
+
+def _through(channel: Channel | None) -> list[Content]:
+    if channel is None:
+        return [NOTHING] * 3
+    return [_name(channel.attribute), *guesses(channel)]
 
 
 def _groups(grouping: Grouping, document: Document, mark: str) -> Html:

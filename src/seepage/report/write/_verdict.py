@@ -29,9 +29,10 @@ def verdict_sentence(document: Document) -> str:
     return f"{_outcome(verdict.judgments)}{both}"
 
 
-def target_sentence(target: Target) -> str:
-    """Return a target in words, with a name as short as elsewhere."""
-    return target.sentence(name)
+def target_sentence(target: Target, document: Document) -> str:
+    """Return a target in words, with a name as short as elsewhere, in the unit of its attribute."""
+    unit = next((entry.unit for entry in document.numbers if entry.name == target.attribute), None)
+    return target.sentence(name, None if unit is None else name(unit))
 
 
 def silence_sentence(silence: Silence, document: Document) -> str:

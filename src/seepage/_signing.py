@@ -124,7 +124,8 @@ def secret_key(path: Path) -> "Ed25519PrivateKey":
     name = os.fspath(path)
     content = _content(path)
     mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
+    # Windows has no modes to read: who may open a file stands elsewhere there.
+    if os.name == "posix" and mode & 0o077:
         raise InputError(
             f"{name!r} can be read by others (mode {mode:04o}), who could then sign in your name. If nobody has, close "
             f"it with: chmod 600 {name}  Otherwise make a new one: seepage key new"

@@ -1,0 +1,224 @@
+"""What a shape of the noise saves: the excess loss of isotropic noise over that of the shape, at the same worst floor.
+
+    python -m benchmarks shapes [--state FILE] [NAME ...]
+
+Each row is a data set with standardized columns and one floor for every number in it, in standard deviations. Both
+sides have the smallest scale that keeps everybody at the floor, with what the shape itself tells counted; "own" is the
+part of what may be told that the shape alone tells, where it is most. The gap is how many times the excess loss of the
+best of all shapes (by the dual of the convex program, what shapes tell aside) the noise costs at most. "best" is the
+cheapest of some thirty rules, for experiments; "fixed" is the one rule that noise which leaves has. Rows that say
+"equal" are of models whose rows were reweighted once, towards equal leakage under noise of the best shape; their excess
+loss, on all rows alike, includes what the weights cost. What was measured is kept in --state FILE (shapes.json by
+default).
+"""
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+from seepage.datasets import load_adult, load_iwpc, load_mnist
+from seepage.release import Balanced
+from seepage.release._shaping import FIXED
+
+FLOORS = (0.5, 1.0, 2.0)
+# Must show, at the three floors.
+GOALS = {
+    "diabetes": {"best": (400, 300, 90), "hessian": (90, 90, 90)},
+    "breast cancer": {"best": (24, 24, 24), "hessian": (4.5, 4.5, 4.5)},
+    "iwpc": {"best": (1.8, 1.8, 1.8), "hessian": (1.5, 1.5, 1.5)},
+}
+EQUALIZED = ("diabetes", "breast cancer")
+
+Problem = tuple[Any, pd.DataFrame, Any, list[str]]
+
+
+def standardized(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns of mean zero and deviation one, without those of one value."""
+    frame = frame.loc[:, frame.std(ddof=0) > 0].astype(float)
+    return (frame - frame.mean()) / frame.std(ddof=0)
+
+
+def diabetes() -> Problem:
+    """Return 442 people, 10 columns, squared loss."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X = standardized(X)
+    return Ridge(alpha=1.0).fit(X, y), X, y, list(X)
+
+
+def breast_cancer() -> Problem:
+    """Return 569 people, 30 columns, logistic loss."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = standardized(X)
+    return LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y), X, y, list(X)
+
+
+def iwpc() -> Problem:
+    """Return 4,819 people, the columns that are numbers, squared loss."""
+    data = load_iwpc(download=False, subset="all")
+    X = standardized(pd.DataFrame(data.data)[["age", "height", "weight", "amiodarone", "decr"]])
+    y = pd.Series(np.asarray(data.target), name="dose")
+    return Ridge(alpha=1.0).fit(X, y), X, y, list(X)
+
+
+def adult() -> Problem:
+    """Return 32,561 people, numbers and the levels of categories, logistic loss; the numbers are private."""
+    data = load_adult(download=False)
+    frame = pd.DataFrame(data.data)
+    numbers = list(frame.select_dtypes("number"))
+    levels = pd.get_dummies(frame.drop(columns=numbers), drop_first=True).astype(float)
+    X = pd.concat([standardized(frame[numbers]), levels.loc[:, levels.sum() >= 50]], axis=1)
+    y = np.unique(np.asarray(data.target), return_inverse=True)[1]
+    return LogisticRegression(tol=1e-8, max_iter=10_000, solver="newton-cholesky").fit(X, y), X, y, numbers
+
+
+def mnist() -> Problem:
+    """Return 12,665 images of 0 and 1, logistic loss; a hundred pixels in the middle are private."""
+    data = load_mnist(download=False)
+    pixels, digits = np.asarray(data.data, dtype=float).reshape(len(data.data), -1), np.asarray(data.target)
+    kept = np.isin(digits, [0, 1])
+    frame = pd.DataFrame(pixels[kept], columns=[f"pixel {i}" for i in range(pixels.shape[1])])
+    X = standardized(frame.loc[:, (frame > 0).mean() > 0.01])
+    square = [f"pixel {28 * i + j}" for i in range(9, 19) for j in range(9, 19)]
+    y = digits[kept].astype(int)
+    model = LogisticRegression(C=0.01, tol=1e-8, max_iter=10_000, solver="newton-cholesky").fit(X, y)
+    return model, X, y, [name for name in square if name in X]
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "diabetes": diabetes,
+    "breast cancer": breast_cancer,
+    "iwpc": iwpc,
+    "adult": adult,
+    "mnist": mnist,
+}
+
+
+def excess(model: Any, plain: Any, X: pd.DataFrame, y: Any) -> float:
+    """Return by how much the sum of losses of one model, on all rows alike, is above that of another."""
+
+    def loss(one: Any) -> float:
+        if isinstance(one, Ridge):
+            return 0.5 * float(((one.predict(X) - y) ** 2).sum())
+        margin = one.decision_function(X)
+        return float((np.logaddexp(0.0, margin) - y * margin).sum())
+
+    return loss(model) - loss(plain)
+
+
+def measured(problem: Problem, weights: Any = None) -> Any:
+    """Return what is known of a release with isotropic noise of scale one."""
+    model, X, y, names = problem
+    return seepage.measure(
+        model, X, y, noise_scale=1.0, sample_weight=weights, attributes=names, numbers=names, public_label=False
+    ).information
+
+
+def wanted(floors: dict[str, float]) -> dict[str, Any]:
+    """Return the shapes to compare: "fixed" is what "best" takes for noise that may leave."""
+    share, balance = FIXED
+    rule = Balanced(scale=1.0, floors=floors, share=share, balance=balance)
+    return {"isotropic": "isotropic", "hessian": "hessian", "fixed": rule, "best": "best"}
+
+
+def at(information: Any, floors: dict[str, float], shape: Any) -> dict[str, Any]:
+    """Return what noise of a shape costs at some floors."""
+    start = time.perf_counter()
+    leak = seepage.Leakage(information)
+    try:
+        noise = seepage.calibrate(leak, error_floor=floors, shape=shape, exact=True)
+    except seepage.PolicyError:
+        return {"cost": np.inf, "gap": None, "shape": "none is enough", "seconds": time.perf_counter() - start}
+    assert isinstance(noise, seepage.GaussianNoise)
+    again = information.with_noise(noise)
+    reached = seepage.Leakage(again).error_floor()[list(floors)].min(axis=None) / min(floors.values())
+    assert reached > 1 - 1e-8, reached
+    rule = "isotropic" if noise.shape is None else noise.shape.called
+    if noise.shape is not None and hasattr(noise.shape, "share"):
+        rule += f" (share {noise.shape.share:g}, balance {noise.shape.balance:g})"
+    stays = 0.0
+    if noise.shape is not None:
+        # The part of what may be told that the shape itself tells, of the person and number where that is most.
+        stays = max(
+            float((again.column_at("attributes", name, np.inf) * floor).max() ** 2) for name, floor in floors.items()
+        )
+    return {
+        "cost": again.excess_loss(),
+        "gap": noise.gap,
+        "shape": rule,
+        "own": stays,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def run(name: str, state: dict[str, Any], keep: Callable[[], None]) -> None:
+    """Measure a data set, unless it is known, and print its rows."""
+    problem: Problem | None = None
+    for floor in FLOORS:
+        for equal in (False, True) if name in EQUALIZED else (False,):
+            key = f"{name} {floor}{' equal' if equal else ''}"
+            if key in state:
+                continue
+            problem = problem or PROBLEMS[name]()
+            model, X, y, names = problem
+            weights, lost, used = None, 0.0, problem
+            if equal:
+                leak = seepage.Leakage(measured(problem))
+                best = seepage.calibrate(leak, error_floor=dict.fromkeys(names, floor), shape="best", exact=True)
+                with warnings.catch_warnings():
+                    # One step towards equal leakage, under noise of the best shape: more cost more than they save.
+                    warnings.simplefilter("ignore")
+                    found = seepage.EqualizedLeakage(model, noise_scale=best, max_iter=2).fit(X, y)
+                weights = found.weights_
+                lost, used = excess(found.estimator_, model, X, y), (found.estimator_, X, y, names)
+            information = measured(used, weights)
+            plain = measured(problem)
+            rows = {}
+            for shape, rule in wanted(dict.fromkeys(names, floor)).items():
+                rows[shape] = at(information, dict.fromkeys(names, floor), rule)
+                if equal and np.isfinite(rows[shape]["cost"]):
+                    # On all rows alike.
+                    noise = seepage.calibrate(
+                        seepage.Leakage(information),
+                        error_floor=dict.fromkeys(names, floor),
+                        shape=rule,
+                        exact=True,
+                    )
+                    assert isinstance(noise, seepage.GaussianNoise)
+                    fixed = noise if noise.scale else seepage.GaussianNoise(covariance=noise.known())
+                    rows[shape]["cost"] = plain.with_noise(fixed).excess_loss() + lost
+            state[key] = {"people": len(X), "parameters": X.shape[1] + 1, "rows": rows}
+            keep()
+    for floor in FLOORS:
+        base = state[f"{name} {floor}"]["rows"]["isotropic"]["cost"]
+        for key, label in ((f"{name} {floor}", name), (f"{name} {floor} equal", f"{name}, equal")):
+            if key not in state:
+                continue
+            for shape, row in state[key]["rows"].items():
+                goal = GOALS.get(label, {}).get(shape)
+                asked = "" if goal is None else f"{goal[FLOORS.index(floor)]:6g}"
+                gap = "" if row["gap"] is None else f"{row['gap']:8.3g}"
+                print(
+                    f"{label:22}{floor:5g}  {shape:10}{base / row['cost']:9.3g}{asked:>7}{gap:>9}"
+                    f"{row.get('own', 0.0):9.2g}{row['seconds']:9.1f}  {row['shape']}"
+                )
+
+
+def main() -> None:
+    """Print how many times cheaper each shape is than isotropic noise."""
+    arguments = sys.argv[2:]
+    file = Path(arguments.pop(arguments.index("--state") + 1) if "--state" in arguments else "shapes.json")
+    names = [each for each in arguments if each != "--state"] or list(PROBLEMS)
+    state = json.loads(file.read_text()) if file.exists() else {}
+    print(f"{'data':22}{'floor':>5}  {'shape':10}{'times':>9}{'goal':>7}{'gap':>9}{'own':>9}{'seconds':>9}  rule")
+    for name in names:
+        run(name, state, lambda: file.write_text(json.dumps(state)) and None)

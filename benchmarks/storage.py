@@ -1,0 +1,184 @@
+"""Storage: whether a replaced file is noticed, and what a store that fails, cuts answers off and hangs costs."""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+from sklearn.linear_model import Ridge
+
+import seepage
+from seepage.engines import Engine, Local
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from engines.store import BUCKET, Faults, client, faulty, filesystem, object_store
+
+FEATURES = [f"x{i}" for i in range(6)]
+
+
+def people(rows: int, seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, len(FEATURES)))
+    columns = dict(zip(FEATURES, X.T, strict=True))
+    return pa.table(columns | {"y": X.sum(axis=1) + random.normal(size=rows), "person": np.arange(rows)})
+
+
+def write(table: pa.Table, path: Path) -> None:
+    # Nothing but the values differs between two files that are written so: neither size nor footer.
+    pq.write_table(
+        table.replace_schema_metadata(None), path, use_dictionary=False, compression="none", write_statistics=False
+    )
+
+
+@dataclass(frozen=True)
+class Here(Engine):
+    """Runs units in this process; does something when rows were added up, or dies when the first were scored."""
+
+    then: Callable[[], None] | None = None
+    dies: bool = False
+    workers = 2
+
+    def map(self, function: Callable[[Any], Any], units: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        name = type(function).__name__
+        for index, unit in enumerate(units):
+            yield index, function(unit)
+            if self.dies and name == "Scores":
+                os.kill(os.getpid(), signal.SIGKILL)
+        if self.then is not None and name == "Adding":
+            self.then()
+
+
+def doomed(model: Ridge, source: str, output: str, home: pyarrow.fs.FileSystem | None) -> None:
+    """Be killed in the midst of a job."""
+    measured(model, source, Here(dies=True), output, home, False)
+
+
+def measured(
+    model: Ridge, source: str, engine: Engine, output: str, home: pyarrow.fs.FileSystem | None, resume: bool
+) -> None:
+    job = seepage.Job(engine, output, resume=resume, filesystem=home)
+    seepage.measure(model, source, target="y", noise_scale=0.5, ids="person", job=job)
+
+
+def replaced(tries: int, store: str | None) -> None:
+    """Replace a file by another of equal size, between passes and between a kill and resuming."""
+    noticed = {"between passes": 0, "between kill and resume": 0}
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        tables = [people(400, seed) for seed in range(6)]
+        whole = pa.concat_tables(tables).to_pandas().assign(person=np.arange(2400))
+        model = Ridge().fit(whole[FEATURES], whole["y"])
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["seepage.linear._warm"])
+        for number in range(tries):
+            for case in noticed:
+                place = folder / f"{number}" / case.replace(" ", "-")
+                place.mkdir(parents=True)
+                for i in range(6):
+                    part = pa.Table.from_pandas(whole.iloc[400 * i : 400 * i + 400], preserve_index=False)
+                    write(part, place / f"{i}.parquet")
+                name = f"{number % 6}.parquet"
+                other = people(400, 1000 + number).set_column(7, "person", [np.arange(400) + 400 * (number % 6)])
+                write(other, folder / name)
+                assert (folder / name).stat().st_size == (place / name).stat().st_size
+                source, output = str(place), f"{folder}/{number}/out-{case.replace(' ', '-')}"
+                home = None
+                if store is not None:
+                    home = filesystem(store)
+                    prefix = f"{number}-{case.replace(' ', '-')}"
+                    for path in place.iterdir():
+                        client(store).upload_file(str(path), BUCKET, f"{prefix}/rows/{path.name}")
+                    source, output = f"{BUCKET}/{prefix}/rows", f"{BUCKET}/{prefix}/out"
+
+                def swap(name: str = name, place: Path = place, source: str = source) -> None:
+                    if store is None:
+                        shutil.copyfile(folder / name, place / name)
+                    else:
+                        client(store).upload_file(str(folder / name), BUCKET, f"{source.partition('/')[2]}/{name}")
+
+                engine = Here(then=swap)
+                resume = case == "between kill and resume"
+                if resume:
+                    process = context.Process(target=doomed, args=(model, source, output, home))
+                    process.start()
+                    process.join()
+                    assert process.exitcode == -signal.SIGKILL
+                    swap()
+                    engine = Here()
+                try:
+                    measured(model, source, engine, output, home, resume)
+                except seepage.InputError as error:
+                    noticed[case] += name in str(error) and "changed" in str(error)
+            shutil.rmtree(folder / f"{number}", ignore_errors=True)
+            if (number + 1) % 10 == 0 or number + 1 == tries:
+                told = "; ".join(f"{case} {count}" for case, count in noticed.items())
+                where = "a folder" if store is None else "an object store"
+                print(
+                    f"a file replaced by another of equal size in {where}, {number + 1} tries, noticed: {told}",
+                    flush=True,
+                )
+
+
+def misbehaving(store: str, files: int, rounds: int) -> None:
+    """Compare a job through a faultless proxy with the same job through a faulty one."""
+    tables = [people(2_000, seed) for seed in range(files)]
+    whole = pa.concat_tables(tables).to_pandas().assign(person=np.arange(2_000 * files))
+    model = Ridge().fit(whole[FEATURES], whole["y"])
+    expected = seepage.measure(model, whole[FEATURES], whole["y"], noise_scale=0.5).information.examples()["eta"]
+    with TemporaryDirectory() as made:
+        for i in range(files):
+            part = pa.Table.from_pandas(whole.iloc[2_000 * i : 2_000 * i + 2_000], preserve_index=False)
+            write(part, Path(made) / "part.parquet")
+            client(store).upload_file(f"{made}/part.parquet", BUCKET, f"faults/part-{i:03d}.parquet")
+    ratios = []
+    for number in range(rounds):
+        seconds = {}
+        for name, faults in (
+            ("faultless", Faults()),
+            ("faulty", Faults(0.30, 0.10, 0.05)),
+        ):
+            faults.chances.seed(number)
+            with faulty(store, faults) as address:
+                start = time.perf_counter()
+                job = seepage.Job(
+                    Local(workers=2, stall=10.0), f"{BUCKET}/out-{name}-{number}", filesystem=filesystem(address)
+                )
+                source = f"{BUCKET}/faults"
+                leak = seepage.measure(model, source, target="y", noise_scale=0.5, ids="person", job=job)
+                seconds[name] = time.perf_counter() - start
+                eta = leak.examples.to_table(columns=["eta"]).column("eta").to_numpy()
+            apart = float(np.abs(eta / expected - 1).max())
+            print(
+                f"{name}: {seconds[name]:.1f} s, {faults.requests} requests, {faults.spoiled} spoiled, eta within "
+                f"{apart:.0e} of memory",
+                flush=True,
+            )
+        ratios.append(seconds["faulty"] / seconds["faultless"])
+    print(f"a store that fails 30%, cuts off 10% and hangs 5% of requests: {np.median(ratios):.2f} x, goal 3")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks storage")
+    parser.add_argument("--tries", type=int, default=100)
+    parser.add_argument("--files", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args(sys.argv[2:])
+    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+    with object_store() as store:
+        if options.rounds:
+            misbehaving(store, options.files, options.rounds)
+        if options.tries:
+            replaced(options.tries, None)
+            replaced(options.tries, store)

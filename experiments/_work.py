@@ -1,0 +1,86 @@
+"""The pieces of an experiment: each is kept as soon as it is done, so that a run that was stopped goes on there."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from experiments._result import plain
+
+Piece = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where an experiment keeps its pieces.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment.
+    folder : Path or None
+        Where pieces go, one JSON file each; nowhere without it.
+    only : tuple of str
+        Do only the pieces whose name begins with one of these; of the others, those that are kept already count.
+    """
+
+    name: str
+    folder: Path | None = None
+    only: tuple[str, ...] = ()
+
+    def pieces(self, todo: dict[str, Piece]) -> dict[str, Any]:
+        """Return what each piece finds, from what is kept or by doing it.
+
+        The name of a piece says all that it depends on: a piece with other settings has another name.
+        """
+        found: dict[str, Any] = {}
+        left = {}
+        for key, make in todo.items():
+            path = self._path(key, "json")
+            if path is not None and path.exists():
+                found[key] = json.loads(path.read_text())
+            elif not self.only or key.startswith(self.only):
+                left[key] = make
+        start = time.perf_counter()
+        for done, (key, make) in enumerate(left.items(), 1):
+            # As read back from a file, so that a run that was stopped and one that was not give the same digits.
+            found[key] = json.loads(json.dumps(plain(make())))
+            path = self._path(key, "json")
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partial = path.with_suffix(".partial")
+                partial.write_text(json.dumps(found[key]))
+                partial.rename(path)
+            spent = time.perf_counter() - start
+            minutes = spent / done * (len(left) - done) / 60
+            self.say(f"{key} is done ({done} of {len(left)}; about {minutes:.0f} minutes left)")
+        return {key: found[key] for key in todo if key in found}
+
+    def say(self, text: str) -> None:
+        """Tell whoever waits how far it is."""
+        print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", file=sys.stderr, flush=True)
+
+    def load(self, key: str) -> Any:
+        """Return the checkpoint within a piece, or None."""
+        path = self._path(key, "pt")
+        return torch.load(path, weights_only=False) if path is not None and path.exists() else None
+
+    def save(self, key: str, state: Any) -> None:
+        """Keep a checkpoint within a piece; None forgets it."""
+        path = self._path(key, "pt")
+        if path is None:
+            return
+        if state is None:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(state, path.with_suffix(".partial"))
+        path.with_suffix(".partial").rename(path)
+
+    def _path(self, key: str, suffix: str) -> Path | None:
+        return None if self.folder is None else self.folder / self.name / f"{key}.{suffix}"

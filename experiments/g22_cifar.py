@@ -1,0 +1,29 @@
+"""Private SGD on planes and cars of CIFAR-10 (Guo et al. 2022, figures 5 and 6, of whose ten classes these are two)."""
+
+import warnings
+from dataclasses import replace
+from functools import partial
+
+import torch
+
+from experiments._figures import draw_guo
+from experiments._networks import COLOR_DEVIATIONS, COLOR_MEANS, planes_and_cars
+from experiments._result import Result
+from experiments._work import Work
+from experiments.g22_private_sgd import RANGE, Setting, floors, table, train
+
+# As many passes over the images as the fewest of table 4: 12,500 steps of 50,000 images are 2,500 of 10,000.
+GRID = [Setting(0.5, 0.1, 1.0, "color", readings=(500, 1000, 2500), people=10_000, batch=200)]
+GRID += [replace(GRID[0], noise=noise) for noise in (1.0, 0.2)]
+QUICK = [replace(GRID[0], readings=(2, 4), people=60, batch=12, stretch=2, most=2, probes=1)]
+
+
+def run(*, quick: bool, work: Work) -> Result:
+    """Train with the settings of figure 6, and with other noise."""
+    warnings.simplefilter("ignore")
+    every = work.pieces({each.key: partial(train, each, work) for each in (QUICK if quick else GRID)})
+    done = {key.rpartition("-")[0]: each for key, each in every.items()}
+    means, deviations = (torch.tensor(values)[:, None, None] for values in (COLOR_MEANS, COLOR_DEVIATIONS))
+    pictures = (planes_and_cars("train")[0] * deviations + means).clamp(0, 1)
+    figures = draw_guo(done, floors, pictures, RANGE["color"]) if done else {}
+    return Result(figures, {"runs": done, "classes": ["airplane", "automobile"]}, table(done))

@@ -1,0 +1,127 @@
+"""The columns that files have in common, whatever each of them calls its types."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from seepage._errors import InputError
+
+
+@dataclass(frozen=True)
+class Held:
+    """How a file, or a part of it, holds the columns of its table."""
+
+    constants: tuple[tuple[str, object], ...] = ()
+    """Columns that have one value in all of its rows: parts of its path, or of a log."""
+    renamed: tuple[tuple[str, str | None], ...] = ()
+    """What the file calls columns that it calls otherwise; None for those it has not, though it have that name."""
+    deleted: bytes = b""
+    """A bit for each row that is stored, set for those that were deleted since; empty if there are none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """The columns of several files."""
+
+    schema: pa.Schema
+    """Those that every file has, and the type that all can be read as."""
+    odd: Mapping[str, str]
+    """Why the others cannot be used: who asks for one is told."""
+
+    @classmethod
+    def of(cls, paths: Sequence[str], schemas: Sequence[pa.Schema]) -> "Common":
+        """Compare the columns of files."""
+        odd: dict[str, str] = {}
+        fields: dict[str, dict[pa.Field, str]] = {}
+        counts: dict[str, int] = {}
+        # Most files are alike, and are compared once.
+        alike: dict[pa.Schema, list[int]] = {}
+        for place, schema in enumerate(schemas):
+            alike.setdefault(schema.remove_metadata(), []).append(place)
+        for schema, places in alike.items():
+            for name, times in Counter(schema.names).items():
+                if times > 1:
+                    odd.setdefault(name, f"{paths[places[0]]} has two columns called {name!r}: rename one of them.")
+                    continue
+                fields.setdefault(name, {}).setdefault(schema.field(name).remove_metadata(), paths[places[0]])
+                counts[name] = counts.get(name, 0) + len(places)
+        found = []
+        for name, kinds in fields.items():
+            if counts[name] < len(paths):
+                has = next(iter(kinds.values()))
+                lacks = next(path for path, schema in zip(paths, schemas, strict=True) if name not in schema.names)
+                odd.setdefault(name, f"The files differ in their columns: {has} has {name!r}, {lacks} has not.")
+                continue
+            kind = united([field.type for field in kinds])
+            if kind is None:
+                (first, one), (other, two) = next(iter(kinds.items())), _unlike(kinds)
+                odd.setdefault(
+                    name,
+                    f"The column {name!r} holds {first.type} in {one} and {other.type} in {two}. Write it with the "
+                    "same type in each of them.",
+                )
+            elif name not in odd:
+                found.append(pa.field(name, kind))
+        return cls(pa.schema(found), odd)
+
+    def require(self, columns: Iterable[str], what: str, example: str) -> None:
+        """Refuse columns that the files do not have, or not all of them."""
+        known = set(self.schema.names)
+        for column in columns:
+            if column in self.odd:
+                raise InputError(self.odd[column])
+            if column not in known:
+                raise InputError(
+                    f"{what} is {column!r}, which is no column of {example}. Its columns are {self.schema.names}."
+                )
+
+    @property
+    def names(self) -> list[str]:
+        """All columns, those too that only some of the files have."""
+        return [*self.schema.names, *self.odd]
+
+
+def united(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Return a type that holds the values of all of these, if there is one."""
+    kinds = list(dict.fromkeys(kinds))
+    if len(kinds) > 1:
+        kinds = list(dict.fromkeys(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds))
+    if len(kinds) > 1 and any(pa.types.is_decimal(kind) for kind in kinds):
+        # Arrow's own choice has no room for all whole numbers.
+        scale = max(kind.scale for kind in kinds if pa.types.is_decimal(kind))
+        kinds = [pa.decimal128(38, scale) if _is_exact(kind) else kind for kind in kinds]
+    try:
+        whole = pa.unify_schemas([pa.schema([("", kind)]) for kind in kinds], promote_options="permissive")
+    except pa.ArrowTypeError:
+        return None
+    return whole.field(0).type
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))
+
+
+def _unlike(kinds: Mapping[pa.Field, str]) -> tuple[pa.Field, str]:
+    first = next(iter(kinds)).type
+    return next((field, path) for field, path in kinds.items() if united([first, field.type]) is None)
+
+
+def partition_types(values: Iterable[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
+    """Return the types of columns that folders name: whole numbers if all of them are, else text."""
+    found: dict[str, pa.DataType] = {}
+    for each in values:
+        for name, value in each.items():
+            if value is not None and found.get(name) != pa.string():
+                found[name] = pa.int64() if _is_whole(value) else pa.string()
+            else:
+                found.setdefault(name, pa.null())
+    return {name: pa.string() if pa.types.is_null(kind) else kind for name, kind in found.items()}
+
+
+def _is_whole(value: str) -> bool:
+    try:
+        return -(2**63) <= int(value) < 2**63 and not any(letter in value for letter in "_ +")
+    except ValueError:
+        return False

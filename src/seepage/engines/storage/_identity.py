@@ -1,0 +1,84 @@
+"""What a file is: its size, its footer, and when it was written or what its store calls this content.
+
+A footer says where every page is and, mostly, between which values; a store's ETag or version changes with the
+content. So a file that was replaced is noticed when it is opened, though it be of the same size.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+
+from seepage._errors import InputError
+from seepage.engines.storage._paths import naming
+from seepage.engines.storage._patience import patience_of
+
+# As much as pyarrow itself reads at first: most footers are shorter.
+_TAIL = 2**16
+_END = 8
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What tells a file from whatever may take its place."""
+
+    size: int
+    mark: str
+    """A version, an ETag, or the time of the last change."""
+    footer: str
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A Parquet file that was opened, and what it is."""
+
+    source: pa.NativeFile
+    metadata: pq.FileMetaData
+    stamp: Stamp
+
+    @classmethod
+    def of(cls, filesystem: pa.fs.FileSystem, path: str) -> "Opened":
+        """Open a file and read its footer."""
+        with naming(path):
+            source, size, mark = _opened(filesystem, path)
+            tail = source.read_at(min(size, _TAIL), max(size - _TAIL, 0))
+            length = int.from_bytes(tail[-_END:-4], "little") + _END
+            if len(tail) < length <= size:
+                tail = source.read_at(length, size - length)
+            digest = hashlib.sha256(tail[-length:]).hexdigest()
+            metadata = pq.read_metadata(pa.BufferReader(tail))
+        return cls(source, metadata, Stamp(size, mark, digest))
+
+
+def check_unchanged(filesystem: pa.fs.FileSystem, path: str, stamp: Stamp, found: Stamp | None = None) -> None:
+    """Refuse a file that is not what it was; without `found`, look at it again."""
+    if found is None:
+        with naming(path):
+            source, size, mark = _opened(filesystem, path)
+            source.close()
+        found = Stamp(size, mark, stamp.footer)
+    if found == stamp:
+        return
+    if found.size != stamp.size:
+        what = f"its {stamp.size} bytes are {found.size}"
+    elif found.footer != stamp.footer:
+        what = "its footer is another one"
+    else:
+        what = "it was written again"
+    raise InputError(
+        f"{path} has changed since the job began: {what}. The numbers would mix two tables: start again, with the "
+        "files left as they are."
+    )
+
+
+def _opened(filesystem: pa.fs.FileSystem, path: str) -> tuple[pa.NativeFile, int, str]:
+    patience = patience_of(filesystem)
+    if patience is not None:
+        return patience.open_known(path)
+    # Before it is opened: what takes its name in between is noticed the next time somebody looks.
+    changed = os.stat(path).st_mtime_ns
+    source = filesystem.open_input_file(path)
+    return source, source.size(), str(changed)

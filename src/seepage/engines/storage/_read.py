@@ -1,0 +1,107 @@
+"""Rows of files, a batch at a time, each column of its table's type."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+
+from seepage._errors import InputError
+from seepage.engines.storage._columns import Held
+from seepage.engines.storage._identity import Opened, Stamp, check_unchanged
+from seepage.engines.storage._paths import naming
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A range of row groups of one file."""
+
+    index: int
+    """The position among all units, which is the order of the rows."""
+    path: str
+    groups: tuple[int, int]
+    """The first row group, and the one after the last."""
+    start: int
+    """The first row, counted within the file; rows that were deleted do not count."""
+    rows: int
+    bytes: int
+    """Uncompressed."""
+    stamp: Stamp
+    """What the file was when the job began."""
+    held: Held = field(default_factory=Held)
+
+    def __str__(self) -> str:
+        return f"{self.path} (rows {self.start} to {self.start + self.rows - 1})"
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """Where files are, and what their columns are read as: what a worker needs to read a unit."""
+
+    filesystem: pa.fs.FileSystem
+    schema: pa.Schema
+
+    def read(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of the rows of a unit, a batch at a time."""
+        opened = Opened.of(self.filesystem, unit.path)
+        with opened.source as source:
+            check_unchanged(self.filesystem, unit.path, unit.stamp, opened.stamp)
+            with naming(unit.path):
+                # With pre_buffer the whole unit would be held in memory.
+                file = pq.ParquetFile(
+                    source, metadata=opened.metadata, pre_buffer=False, page_checksum_verification=True
+                )
+                stored = set(file.schema_arrow.names)
+            renamed = dict(unit.held.renamed)
+            places = {name: place if (place := renamed.get(name, name)) in stored else None for name in columns}
+            inside = list(dict.fromkeys(place for place in places.values() if place is not None))
+            rows = 0
+            for batch in self._alive(unit, file, inside, batch_size):
+                rows += batch.num_rows
+                yield self._typed(unit, batch, places)
+            if rows != unit.rows:
+                raise InputError(f"{unit.path} holds {rows} rows where its footer promised {unit.rows}.")
+        # What was read is what it was all the while.
+        check_unchanged(self.filesystem, unit.path, unit.stamp)
+
+    def _alive(self, unit: Unit, file: pq.ParquetFile, columns: list[str], batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that were not deleted."""
+        batches = file.iter_batches(batch_size, list(range(*unit.groups)), columns, use_threads=False)
+        deleted = np.unpackbits(np.frombuffer(unit.held.deleted, dtype=np.uint8)) if unit.held.deleted else None
+        at = 0
+        while True:
+            with naming(unit.path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            if deleted is not None:
+                at, marks = at + batch.num_rows, deleted[at : at + batch.num_rows]
+                batch = batch.filter(pa.array(marks == 0))
+            if batch.num_rows:
+                yield batch
+
+    def _typed(self, unit: Unit, batch: pa.RecordBatch, places: dict[str, str | None]) -> pa.RecordBatch:
+        constants = dict(unit.held.constants)
+        arrays = []
+        for name, place in places.items():
+            kind = self.schema.field(name).type
+            if place is None:
+                arrays.append(pa.repeat(pa.scalar(constants.get(name), kind), batch.num_rows))
+                continue
+            column = batch.column(place)
+            try:
+                arrays.append(column if column.type == kind else _cast(column, kind))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+                raise InputError(
+                    f"{unit.path}: the column {name!r} holds {column.type} and cannot be read as {kind}, which it is "
+                    f"elsewhere ({str(error).partition(chr(10))[0]}). Write it with the same type in each file."
+                ) from error
+        return pa.record_batch(arrays, names=list(places))
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(kind)

@@ -1,0 +1,85 @@
+"""Through which of their attributes people are exposed most."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import UnansweredError
+from seepage._tables import Array
+from seepage.leakage._information import Information
+from seepage.leakage._prior import deviations
+from seepage.meaning import success_rate
+
+# Beyond this many people, reading a column of the files for the sake of a few of them takes longer than a reader waits.
+_MOST_READ = 1_000_000
+
+
+@dataclass(frozen=True)
+class Through:
+    """The attribute through which a person is exposed most.
+
+    Attributes and units differ, and are compared by how far the release moves, in units of its noise, when the
+    attribute changes by what is usual: a number by its standard deviation over all people, a category to the one that
+    is told from it most easily.
+
+    Attributes
+    ----------
+    attribute : str
+        Its name; the label is one of them.
+    moved : float
+        How far the release moves.
+    floor, blind : float or None
+        Of a number: the smallest error of any unbiased guess, and the error of a guess that knows only how the
+        attribute is spread over all people.
+    success_rate : float or None
+        Of a category: how often the best attacker tells it from the one that is told from it most easily.
+    """
+
+    attribute: str
+    moved: float
+    floor: float | None = None
+    blind: float | None = None
+    success_rate: float | None = None
+
+
+def exposed_through(
+    information: Information, rows: NDArray[np.intp], categories: Mapping[str, Array]
+) -> tuple[Through | None, ...]:
+    """Return the attribute through which each of some people is exposed most; None where it cannot be told.
+
+    Parameters
+    ----------
+    information : Information
+        What was measured.
+    rows : ndarray of int
+        Where the people stand among all.
+    categories : mapping from str to array
+        How far the release moves with each category of each person, as `told_categories` returns it.
+    """
+    unknown = (None,) * len(rows)
+    blind = deviations(information, "data")
+    if information.count > _MOST_READ or not (blind or categories):
+        return unknown
+    try:
+        attributes = information.attributes()
+        etas = {name: attributes[name][rows] for name in blind}
+    except UnansweredError:
+        return unknown
+    moved = {name: eta * blind[name] for name, eta in etas.items()}
+    moved |= {name: far[rows] for name, far in categories.items()}
+    return tuple(
+        _most({name: float(values[i]) for name, values in moved.items()}, blind, categories) for i in range(len(rows))
+    )
+
+
+def _most(moved: Mapping[str, float], blind: Mapping[str, float], categories: Mapping[str, Array]) -> Through | None:
+    # Whoever lacks a value cannot be exposed through it, and NaN is above nothing.
+    known = {name: far for name, far in moved.items() if far > 0}
+    if not known:
+        return None
+    name = max(known, key=lambda each: known[each])
+    if name in categories:
+        return Through(name, known[name], success_rate=float(success_rate(known[name])))
+    return Through(name, known[name], floor=blind[name] / known[name], blind=blind[name])

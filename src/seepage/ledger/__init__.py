@@ -1,0 +1,6 @@
+"""What all releases together gave away about each person, over the years."""
+
+from seepage.ledger._audit import Fault as Fault
+from seepage.ledger._entry import Entry as Entry
+from seepage.ledger._ledger import Ledger as Ledger
+from seepage.ledger._ledger import Preview as Preview

@@ -1,0 +1,142 @@
+"""What a release costs each person: the squares of their eta, attribute by attribute, their trace, and that of eta."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, UnansweredError
+from seepage._tables import Array, Column
+from seepage.leakage import Information, Leakage
+from seepage.ledger._names import Names
+
+Columns = Mapping[str, Array]
+
+# How many times as wide a column may be spread as in another release.
+_ALIKE = 3.0
+
+_NO_IDS = (
+    "A ledger follows people from release to release, and these have no ids but the numbers of their rows. Measure "
+    "with ids=, one for each row (over files, the name of their column)."
+)
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """Columns that are stored, and can be read some rows at a time."""
+
+    def batches(self) -> Iterator[tuple[Column | None, Columns]]:
+        """Yield the ids of some people, if they have any, and their columns."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """In which unit each attribute is counted, and how many of a release's own units are one of them."""
+
+    factors: Mapping[str, float]
+
+    @classmethod
+    def of(cls, given: Mapping[str, float] | None, attributes: tuple[str, ...]) -> "Units":
+        """Check what was given: an attribute that is not named is in the ledger's unit."""
+        factors = dict(given or {})
+        for name, factor in factors.items():
+            if name not in attributes:
+                raise InputError(f"units names {name!r}, which is none of the attributes {list(attributes)}.")
+            if not 0 < factor < np.inf:
+                raise InputError(
+                    f"The unit of {name!r} is {factor!r}: say how many units of this release are one unit of the "
+                    "ledger, such as 12 for months in a ledger that counts years."
+                )
+        return cls(factors)
+
+    def squared(self, name: str) -> float:
+        """Return by what the information about an attribute is multiplied."""
+        return float(self.factors.get(name, 1.0)) ** 2
+
+
+def spreads(leak: Leakage, units: Units) -> dict[str, float]:
+    """Return the standard deviation of each attribute that is one number, in the ledger's unit, where it is known."""
+    try:
+        variances = leak.information.variances()
+    except UnansweredError:
+        return {}
+    single = {name: each for name, each in variances.items() if isinstance(each, int | float) and each > 0}
+    return {name: float(np.sqrt(each / units.squared(name))) for name, each in single.items()}
+
+
+def check_alike(now: Mapping[str, float], before: Mapping[str, float], given: Units) -> None:
+    """Refuse a column that is spread quite otherwise than in an earlier release: its unit may be another."""
+    for name in now.keys() & before.keys():
+        ratio = now[name] / before[name]
+        if name not in given.factors and not 1 / _ALIKE < ratio < _ALIKE:
+            raise InputError(
+                f"{name!r} has a standard deviation of {now[name]:.3g} here and of {before[name]:.3g} in an earlier "
+                "release of this ledger: is it in another unit, or standardized? Say how many units of this release "
+                f"are one of the ledger, units={{{name!r}: ...}}; 1.0 if they are the same."
+            )
+
+
+def check_named(leak: Leakage, promised: Iterable[str], without: Iterable[str]) -> None:
+    """Refuse a release that is not about something that was promised, unless somebody says so."""
+    names = leak.information.attribute_names
+    for name in promised:
+        if name not in names and name not in without:
+            raise InputError(
+                f"The ledger promises something about {name!r}, and this release has no attribute of that name: it has "
+                f"{list(names)}. Call the column alike; or, if the release says nothing about it, post it with "
+                f"without=[{name!r}]."
+            )
+        if name in leak.information.without_slope:
+            raise UnansweredError(
+                f"The ledger promises something about {name!r}, and this release moves with it by jumps: how much it "
+                "tells cannot be added to anything. Ask success_rate, which refits the model; to publish all the same, "
+                "keep it in a ledger without that promise."
+            )
+
+
+def charges(leak: Leakage, names: Names, units: Units) -> Iterator[tuple[NDArray[np.void], Columns]]:
+    """Yield what a release costs its people, some of them at a time."""
+    information = leak.information
+    for ids, examples, attributes, values in _parts(leak):
+        columns = {"eta": examples["eta"] ** 2, "trace": examples["dfil"] ** 2 * values}
+        _check_answered(information, columns)
+        for name, eta in attributes.items():
+            # Whoever has no value of an attribute owes nothing for it.
+            columns[f"attribute {name}"] = np.nan_to_num(eta, nan=0.0) ** 2 * units.squared(name)
+        yield names.of(ids), columns
+
+
+def _parts(leak: Leakage) -> Iterator[tuple[Column, Columns, Columns, Array | int]]:
+    """Yield ids, eta and dfil, eta of each attribute, and how many values that is about, as it is held."""
+    information = leak.information
+    examples, attributes = information.examples(), information.attributes()
+    if not (isinstance(examples, Batches) and isinstance(attributes, Batches)):
+        yield ids_of(leak), examples, attributes, information.private_values
+        return
+    for (ids, one), (_, other) in zip(examples.batches(), attributes.batches(), strict=True):
+        if ids is None:
+            raise InputError(_NO_IDS)
+        yield ids, one, other, information.private_values
+
+
+def ids_of(leak: Leakage) -> Column:
+    """Return the ids of the people of a release."""
+    ids = leak.people.ids
+    if ids is None or type(ids).__name__ == "RangeIndex":
+        raise InputError(_NO_IDS)
+    return np.asarray(ids)
+
+
+def _check_answered(information: Information, columns: Mapping[str, Array]) -> None:
+    """Refuse a release that says something about people of whom it is not known what."""
+    left_out = sum(
+        int(each.numbers["unanswered"].value) for each in information.assumptions if each.kind == "unanswered"
+    )
+    unknown = int(np.isnan(columns["trace"]).sum()) + left_out
+    if unknown:
+        raise InputError(
+            f"What this release says about {unknown} of {information.count + left_out} people is not known, so it "
+            "cannot be counted. Visit everybody (people=None), or leave them out of the training."
+        )

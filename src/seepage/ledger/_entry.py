@@ -1,0 +1,69 @@
+"""What happened, in order: each entry names the seal of the one before, so that none can be changed or left out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from seepage._records import Json
+from seepage.ledger._names import Names
+
+FIRST = "0" * 64
+"""What stands for the entry before the first."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger.
+
+    Attributes
+    ----------
+    number : int
+        Its place, from 0 on.
+    kind : {"created", "debit", "release", "signed", "forgotten"}
+        A debit is committed before any noise is drawn; a release says that it has left, with which certificate, and
+        another entry that the certificate was signed since.
+    when : str
+        In UTC.
+    body : mapping
+        What it says.
+    previous : str
+        The seal of the entry before.
+    seal : str
+        A keyed hash of all of this.
+    """
+
+    number: int
+    kind: str
+    when: str
+    body: Mapping[str, Json]
+    previous: str
+    seal: str
+
+    @classmethod
+    def after(cls, last: "Entry | None", kind: str, body: Mapping[str, Json], names: Names) -> "Entry":
+        """Return the entry that follows another."""
+        number, previous = (0, FIRST) if last is None else (last.number + 1, last.seal)
+        when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        draft = cls(number, kind, when, dict(body), previous, "")
+        return cls(number, kind, when, draft.body, previous, names.seal(draft._text()))
+
+    @classmethod
+    def read(cls, text: str) -> "Entry":
+        """Return the entry that was written as a line of JSON."""
+        return cls(**json.loads(text))
+
+    def line(self) -> str:
+        """Return it as a line of JSON."""
+        return _canonical({**vars(self), "body": dict(self.body)})
+
+    def is_sealed(self, names: Names) -> bool:
+        """Return whether nothing of it was changed."""
+        return names.seal(self._text()) == self.seal
+
+    def _text(self) -> str:
+        return _canonical({name: value for name, value in vars(self).items() if name != "seal"})
+
+
+def _canonical(entries: Mapping[str, object]) -> str:
+    return json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,134 @@
+"""Names under which a ledger knows people: a keyed function of each id, which says nothing to whoever lacks the key.
+
+An id of up to 15 bytes is one block m, and its name is AES(m) xor m under a key: to whoever lacks the key a random
+function, and to whoever has it one that cannot be turned round, only tried. The blocks of a million people are one
+call. Longer ids are rare, and get a keyed BLAKE2b (RFC 7693).
+"""
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from hashlib import blake2b, sha256
+from numbers import Integral, Real
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, MissingExtraError
+
+BYTES = 16
+"""Of a name: two of 10^9 people share one with a probability of 10^-21."""
+_FEWEST = 16
+# Whole numbers beyond are not all floats.
+_WHOLE = 2.0**53
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of people, by a key of the institution."""
+
+    key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, bytes) or len(self.key) < _FEWEST:
+            raise InputError(
+                f"The key of a ledger is at least {_FEWEST} secret bytes, such as secrets.token_bytes(32). Keep it: "
+                "without it nobody can be found in the ledger again."
+            )
+
+    def of(self, ids: Iterable[object]) -> NDArray[np.void]:
+        """Return the name of each id."""
+        if isinstance(ids, str | bytes):
+            raise InputError(f"ids lists people, such as [{ids!r}]; {ids!r} by itself would be read letter by letter.")
+        texts = _texts(ids)
+        blocks, long = _blocks(texts)
+        found = self._ciphered(blocks)
+        key = self._derived("people of long names")
+        for at in long.tolist():
+            digest = blake2b(texts[at].as_py(), digest_size=BYTES, key=key).digest()
+            found[at] = np.frombuffer(digest, dtype=np.uint8)
+        return found.view(f"V{BYTES}").ravel()
+
+    def _derived(self, purpose: str) -> bytes:
+        """Return the same key under another name, so that nothing made for one purpose serves another."""
+        return sha256(f"{purpose} ".encode() + self.key).digest()
+
+    def _ciphered(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        try:
+            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+        except ImportError:
+            raise MissingExtraError(
+                "A ledger hides ids with cryptography, which is not installed. Install it with: pip install "
+                '"seepage[ledger]"'
+            ) from None
+        # Each block is by itself on purpose: the same person has the same name in every release.
+        cipher = Cipher(algorithms.AES(self._derived("people")), modes.ECB()).encryptor()
+        whole = cipher.update(blocks.tobytes()) + cipher.finalize()
+        return np.frombuffer(whole, dtype=np.uint8).reshape(blocks.shape) ^ blocks
+
+    def seal(self, text: str) -> str:
+        """Return a seal on some text that only whoever has the key can make."""
+        return hmac.digest(self.key, text.encode(), "sha256").hex()
+
+
+def _texts(ids: Iterable[object]) -> pa.BinaryArray:
+    """Return each id as bytes: 7, 7.0 and "7" are one person, whichever file they were read from."""
+    given = ids if isinstance(ids, np.ndarray | list) else list(ids)
+    try:
+        found = pa.array(given, from_pandas=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        # People of several kinds, such as 7 and "x".
+        return _one_by_one(given)
+    if isinstance(found, pa.ChunkedArray) or found.null_count:
+        return _one_by_one(given)
+    if pa.types.is_floating(found.type):
+        numbers = found.to_numpy(zero_copy_only=False).astype(np.float64)
+        if not ((np.trunc(numbers) == numbers) & (np.abs(numbers) < _WHOLE)).all():
+            return _one_by_one(given)
+        found = pa.array(numbers.astype(np.int64))
+    if pa.types.is_integer(found.type) or pa.types.is_string(found.type) or pa.types.is_binary(found.type):
+        return pc.cast(found, pa.string()).cast(pa.binary()) if not pa.types.is_binary(found.type) else found
+    return _one_by_one(given)
+
+
+def _one_by_one(ids: Iterable[object]) -> pa.BinaryArray:
+    return pa.array([_text(each) for each in ids], pa.binary())
+
+
+def _blocks(texts: pa.BinaryArray) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Return each text in a block of its own, with its length behind it; and which are too long for one."""
+    blocks = np.zeros((len(texts), BYTES), dtype=np.uint8)
+    if not len(texts):
+        return blocks, np.empty(0, dtype=np.intp)
+    _, starts, content = texts.buffers()
+    offsets = np.frombuffer(starts, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    lengths = np.diff(offsets)
+    short = lengths < BYTES
+    # The bytes of all texts follow each other, as do those of the blocks that they go to.
+    whole = np.frombuffer(content or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+    kept = np.where(short, lengths, 0)
+    blocks[np.arange(BYTES) < kept[:, None]] = whole if short.all() else whole[np.repeat(short, lengths)]
+    blocks[:, -1] = kept
+    return blocks, np.flatnonzero(~short)
+
+
+def _text(given: object) -> bytes:
+    if isinstance(given, str):
+        return given.encode()
+    if isinstance(given, bool | np.bool_) or given is None or type(given).__name__ in ("NAType", "NaTType"):
+        raise InputError(f"{given!r} names nobody. A ledger needs an id for each person.")
+    if isinstance(given, Integral):
+        return b"%d" % int(given)
+    if isinstance(given, Real):
+        number = float(given)
+        if not number.is_integer():
+            raise InputError(f"{given!r} is no id: a person's id is text or a whole number.")
+        return b"%d" % int(number)
+    if isinstance(given, bytes):
+        return given
+    if isinstance(given, date | np.datetime64):
+        raise InputError(f"{given!r} is no id: a person's id is text or a whole number.")
+    return str(given).encode()

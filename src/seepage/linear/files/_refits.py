@@ -1,0 +1,86 @@
+"""How far a release moves with one person's value, for people in files.
+
+With squared loss the refit needs the Hessian's factor and the person's own row, not the others (eq. 4.3): each unit of
+work refits its own people. Other losses need every row again for each of them.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array, Column, comparable
+from seepage.engines.storage import Unit
+from seepage.linear.files._rows import FileReader
+from seepage.linear.information import WARM, Geometry, Refit
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """What was found of some people, in order."""
+
+    truth: NDArray[np.intp]
+    """Which of the values each has; -1 if none of them."""
+    distance: Array
+    stays: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Refitting:
+    """Refits the people of runs of units with other values of an attribute."""
+
+    preload: ClassVar[str] = WARM
+
+    reader: FileReader
+    geometry: Geometry
+    penalty: Array
+    attribute: str | None
+    """None for the label."""
+    values: tuple[Hashable, ...]
+
+    def __call__(self, run: Sequence[Unit]) -> Moved:
+        numba.set_num_threads(1)
+        parts = [part for unit in run for part in self._moved(unit)]
+        return Moved(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
+
+    def _moved(self, unit: Unit) -> Iterator[Moved]:
+        for rows in self.reader.held(unit):
+            column = rows.column(self.attribute)
+            matches = column[:, None] == comparable(self.values, column)
+            truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+            distance, stays = (np.zeros((rows.count, len(self.values))) for _ in range(2))
+            refit, whole = Refit(rows, self.geometry, self.penalty), slice(0, rows.count)
+            for j, value in enumerate(self.values):
+                others = np.flatnonzero(truth != j)
+                means, shape = refit.compared(whole, self.attribute, value, others)
+                distance[others, j] = means
+                if shape is not None:
+                    stays[others, j] = shape
+            yield Moved(truth, distance, stays)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Values that some rows have."""
+
+    values: frozenset[Hashable]
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(self.values | other.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Seeing:
+    """Finds the values of an attribute in runs of units."""
+
+    preload: ClassVar[str] = WARM
+
+    reader: FileReader
+    attribute: str | None
+
+    def __call__(self, run: Sequence[Unit]) -> Seen:
+        columns: Iterator[Column] = (rows.column(self.attribute) for unit in run for rows in self.reader.held(unit))
+        return Seen(frozenset(value for column in columns for value in np.unique(column).tolist()))

@@ -1,0 +1,228 @@
+"""The row-local pass where the noise takes its shape from the same rows: I_i = J^T Sigma^-1 J + 1/2 [tr(E_j E_k)]_jk.
+
+A value of row i moves the Hessian by (eq. 2.20)
+
+    dH = a (t x^T + x t^T) + a' tau x x^T + sum_l a'_l (x_l . dtheta) x_l x_l^T,
+
+the last term through the fit, and the covariance with it (eq. 2.19). Of few parameters every entry of E is computed and
+information is exact. Of many, the length of each of its parts is, or is bounded, and so is their sum from above: what
+the shape tells about one of many people is next to nothing beside what the parameters do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import UnansweredError
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._one_margin import OneMargin
+from seepage.linear.information._shape import MovingShape
+from seepage.linear.objective import derivatives
+from seepage.linear.rows import Batch
+
+Array = NDArray[np.float64]
+
+# Numbers in the largest temporary.
+_MOST_NUMBERS = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Some rows in the coordinates of the shape."""
+
+    rows: Array
+    """x, shape (n, q)."""
+    slope: Array
+    curvature: Array
+    label_slope: Array
+    third: Array
+    """a'."""
+    label_third: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ThroughShape:
+    """Scores rows of a model with one output whose noise has a shape that moves with them."""
+
+    geometry: Geometry
+
+    @property
+    def _shape(self) -> MovingShape:
+        assert self.geometry.shape is not None
+        return self.geometry.shape
+
+    @cached_property
+    def _fixed(self) -> OneMargin:
+        """What the parameters tell."""
+        return OneMargin(self.geometry)
+
+    @cached_property
+    def _read(self) -> Array:
+        """T, shape (q, k)."""
+        return np.asarray(self._shape.axes.T @ self.geometry.read)
+
+    @property
+    def moves(self) -> int:
+        """How many numbers say how a release and its shape move."""
+        return len(self.geometry.response) + len(self._shape.pairs[0])
+
+    def examples(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the largest eigenvalue and the trace of each row's information."""
+        top, trace = np.zeros(len(batch)), np.zeros(len(batch))
+        if not self.geometry.values:
+            return top, trace
+        if self._shape.is_exact:
+            for at in self._spans(batch, self.moves * self.geometry.values):
+                moves = self.jacobian(batch.take(at))
+                information = moves.transpose(0, 2, 1) @ moves
+                top[at] = np.linalg.eigvalsh(information)[:, -1]
+                trace[at] = np.trace(information, axis1=1, axis2=2)
+            return np.maximum(top, 0.0), trace
+        if self._is_seen:
+            top, trace = self._fixed.examples(batch)
+        for at, seen in self._parts(batch, self.geometry.values):
+            own = self._bounds(seen)
+            trace[at] += own.sum(axis=1)
+            top[at] += np.minimum(own.sum(axis=1), self._largest(seen))
+        return top, trace
+
+    def attributes(self, batch: Batch) -> Array:
+        """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
+        geometry = self.geometry
+        label = not geometry.public_label
+        found = self._fixed.attributes(batch) if self._is_seen else np.zeros((len(batch), len(geometry.blocks) + label))
+        single = [i for i, block in enumerate(geometry.blocks) if len(block) == 1]
+        single_at = np.array([geometry.blocks[i][0] for i in single], dtype=np.intp)
+        exact = self._shape.is_exact
+        numbers = geometry.values * (len(self._shape.pairs[0]) if exact else 1)
+        for at, seen in self._parts(batch, numbers):
+            moves = self._own(seen) if exact else None
+            own = self._bounds(seen) if moves is None else np.einsum("nvm,nvm->nv", moves, moves)
+            found[at, single] += own[:, single_at]
+            if label:
+                found[at, -1] += own[:, -1]
+            for i, block in enumerate(geometry.blocks):
+                if len(block) > 1 and moves is None:
+                    found[at, i] += own[:, block].sum(axis=1)
+                elif len(block) > 1 and moves is not None:
+                    both = np.concatenate(
+                        [geometry.moves(batch.take(at))[:, :, block], moves[:, block].swapaxes(1, 2)], 1
+                    )
+                    found[at, i] = np.linalg.eigvalsh(both.swapaxes(1, 2) @ both)[:, -1]
+        return np.maximum(found, 0.0)
+
+    def jacobian(self, batch: Batch) -> Array:
+        """Return how each row's values move the release, in units of its noise, and its shape, (n, moves, values)."""
+        if not self._shape.is_exact:
+            raise UnansweredError(
+                f"What the shape of this noise tells is bounded, person by person, for models of "
+                f"{len(self._shape.roots)} parameters; what it tells about several rows together is not known. "
+                "Measure with noise of one scale, or with a shape from public rows."
+            )
+        return np.concatenate([self.geometry.moves(batch), self._own(self._seen(batch)).swapaxes(1, 2)], axis=1)
+
+    @cached_property
+    def _is_seen(self) -> bool:
+        """Whether anything is seen of the parameters: behind infinite noise it is not."""
+        return bool(np.any(self.geometry.response))
+
+    def _spans(self, batch: Batch, numbers: int) -> Iterator[slice]:
+        step = max(_MOST_NUMBERS // max(numbers, 1), 1)
+        for start in range(0, len(batch), step):
+            yield slice(start, min(start + step, len(batch)))
+
+    def _parts(self, batch: Batch, numbers: int) -> Iterator[tuple[slice, _Seen]]:
+        """Yield rows a few at a time, so that each may need so many numbers."""
+        for at in self._spans(batch, numbers):
+            yield at, self._seen(batch.take(at))
+
+    def _seen(self, batch: Batch) -> _Seen:
+        geometry = self.geometry
+        rows = geometry.frame.rows(batch)
+        margins = rows.project(geometry.position)
+        slope, curvature, label_slope = derivatives(rows, geometry.loss, margins)
+        weight = 1.0 if rows.weights is None else rows.weights
+        third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0, 0] * weight
+        label_third = geometry.loss.label_bend(margins, rows.labels)[:, 0] * weight
+        projected = rows.project(self._shape.axes)
+        return _Seen(projected, slope[:, 0], curvature[:, 0, 0], label_slope[:, 0, 0], third, label_third)
+
+    def _fit_moves(self, seen: _Seen) -> Array:
+        """Return how the fit moves with each value, shape (n, values, q)."""
+        tau = self.geometry.tau[:, 0]
+        found = -seen.slope[:, None, None] * self._read.T
+        found = found - (seen.curvature[:, None] * tau)[:, :, None] * seen.rows[:, None, :]
+        if self.geometry.public_label:
+            return np.asarray(found)
+        label = -(seen.label_slope[:, None] * seen.rows)[:, None, :]
+        return np.concatenate([found, label], axis=1)
+
+    def _own(self, seen: _Seen) -> Array:
+        """Return how the shape moves with each value, shape (n, values, pairs)."""
+        shape, x, tau = self._shape, seen.rows, self.geometry.tau[:, 0]
+        a, b = shape.pairs
+        square = x[:, a] * x[:, b]
+        direct = self._read.T[:, a] * x[:, None, b] + x[:, None, a] * self._read.T[:, b]
+        change = seen.curvature[:, None, None] * direct
+        change += (seen.third[:, None] * tau)[:, :, None] * square[:, None]
+        if not self.geometry.public_label:
+            change = np.concatenate([change, (seen.label_third[:, None] * square)[:, None]], axis=1)
+        if shape.third is not None:
+            change += self._fit_moves(seen) @ shape.third[:, a, b]
+        return shape.moved(change)
+
+    def _bounds(self, seen: _Seen) -> Array:
+        """Return no less than what the shape tells about each value, shape (n, values): eq. 2.21."""
+        shape, x, tau, read = self._shape, seen.rows, np.abs(self.geometry.tau[:, 0]), self._read
+        bend, third = np.abs(seen.curvature)[:, None], np.abs(seen.third)[:, None]
+        # |M o (t x^T + x t^T)|^2 <= 4 sum_ab M_ab^2 t_a^2 x_b^2, and |M o x x^T|^2 is a quarter of that with t = x.
+        near = x**2 @ shape.factors**2
+        square = np.sqrt(np.einsum("na,na->n", near, x**2))
+        length = 2.0 * bend * np.sqrt(near @ read**2) + third * square[:, None] * tau
+        # How t . dH t of each coordinate moves, in its weight: 2 a (t . t_j) (t . x) + a' tau (t . x)^2.
+        along = x @ shape.columns
+        product = (shape.columns.T @ read) * shape.weights[:, None]
+        answered = np.sqrt(((along**2) ** 2) @ shape.weights**2)
+        length += shape.answer * (2.0 * bend * np.sqrt(along**2 @ product**2) + third * answered[:, None] * tau)
+        # And how the Hessian's own share does.
+        turned = x @ shape.total
+        shared = np.abs(np.einsum("na,na->n", turned, x))
+        length += shape.total_answer * (2.0 * bend * np.abs(turned @ read) + third * shared[:, None] * tau)
+        # Of the fit: |r t + a tau x| <= |r| |t| + |a tau| |x|.
+        size = np.linalg.norm(x, axis=1)
+        moved = np.abs(seen.slope)[:, None] * np.linalg.norm(read, axis=0) + bend * size[:, None] * tau
+        if not self.geometry.public_label:
+            label = square + shape.answer * answered + shape.total_answer * shared
+            length = np.column_stack([length, np.abs(seen.label_third) * label])
+            moved = np.column_stack([moved, np.abs(seen.label_slope) * size])
+        return np.asarray(0.5 * (length + self._of_fit * moved) ** 2)
+
+    def _largest(self, seen: _Seen) -> Array:
+        """Return no less than what the shape tells about any combination of the values of each row."""
+        shape, x = self._shape, seen.rows
+        size, tau = np.linalg.norm(x, axis=1), float(np.linalg.norm(self.geometry.tau))
+        read = float(np.linalg.norm(self._read, 2)) if self._read.size else 0.0
+        change = 2.0 * np.abs(seen.curvature) * size * read + np.abs(seen.third) * tau * size**2
+        moved = np.abs(seen.slope) * read + np.abs(seen.curvature) * tau * size
+        if not self.geometry.public_label:
+            change = change + np.abs(seen.label_third) * size**2
+            moved = moved + np.abs(seen.label_slope) * size
+        columns = shape.columns * np.sqrt(np.abs(shape.weights))
+        weighted = float(np.linalg.norm(columns, 2)) ** 2 if columns.size else 0.0
+        each = float(np.abs(shape.factors).max()) + shape.answer * weighted
+        each += shape.total_answer * float(np.linalg.norm(shape.total))
+        return np.asarray(0.5 * (each * change + self._of_fit * moved) ** 2)
+
+    @cached_property
+    def _of_fit(self) -> float:
+        """No less than the length of E for a move of the fit of length 1."""
+        shape = self._shape
+        found = float(np.abs(shape.factors).max()) * shape.length
+        if shape.columns.size:
+            found += shape.answer * float(np.linalg.norm(shape.pulled * shape.weights[:, None], 2))
+            count = np.diff(np.append(shape.starts, shape.columns.shape[1]))
+            found += shape.total_answer * float(np.linalg.norm(np.repeat(shape.shared, count) @ shape.pulled))
+        return found

@@ -1,0 +1,181 @@
+"""Fitted results of statsmodels as models and rows: a results object knows its data.
+
+Nothing of statsmodels is imported: whoever has such an object has it already.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from seepage._errors import UnsupportedError
+from seepage._tables import Data, Model
+from seepage.linear.columns import columns_of, frame_of
+from seepage.linear.objective import GLM
+
+Array = NDArray[np.float64]
+
+_FAMILIES = {
+    "Gaussian": "gaussian",
+    "Binomial": "binomial",
+    "Poisson": "poisson",
+    "Gamma": "gamma",
+    "InverseGaussian": "inverse gaussian",
+    "NegativeBinomial": "negative binomial",
+    "Tweedie": "tweedie",
+}
+_LINKS = {
+    "Identity": ("identity", 1.0),
+    "Log": ("log", 1.0),
+    "LogC": ("logc", 1.0),
+    "Logit": ("logit", 1.0),
+    "Probit": ("probit", 1.0),
+    "Cauchy": ("cauchit", 1.0),
+    "CLogLog": ("cloglog", 1.0),
+    "LogLog": ("loglog", 1.0),
+    "InversePower": ("power", -1.0),
+    "InverseSquared": ("power", -2.0),
+    "Sqrt": ("power", 0.5),
+}
+_DISCRETE = {"Logit": ("binomial", "logit"), "Probit": ("binomial", "probit"), "Poisson": ("poisson", "log")}
+_INSTEAD = {
+    "MNLogit": "scikit-learn's LogisticRegression(C=np.inf), which is the same model",
+    "NegativeBinomial": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
+    "NegativeBinomialP": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
+    "GLS": "OLS, or WLS with known weights",
+    "GLSAR": "OLS, or WLS with known weights",
+    "QuantReg": "OLS",
+    "RLM": "OLS",
+    "GEE": "GLM of the same family, with ids= for people with several rows",
+    "MixedLM": "OLS, with ids= for people with several rows",
+    "GLMGam": "GLM with a formula of splines, bs(x, knots=...)",
+    "OrderedModel": "GLM with the binomial family, of one threshold",
+}
+
+
+class Parts(NamedTuple):
+    """A model as it can be measured, and its rows."""
+
+    model: Model
+    rows: Data
+    labels: Array
+    weights: Array | None
+    label: str
+
+
+def is_results(model: object) -> bool:
+    """Return whether something is a fitted result of statsmodels."""
+    return type(model).__module__.startswith("statsmodels.") and hasattr(model, "model") and hasattr(model, "params")
+
+
+def taken_apart(results: Any, X: Data = None) -> Parts:
+    """Return the model of some results, and the rows that it was fitted on.
+
+    Parameters
+    ----------
+    results : results of statsmodels
+        Fitted.
+    X : data frame, optional
+        The rows that the formula was given, if not those that the results hold.
+    """
+    fitted = results.model
+    glm = _kind(results, fitted)
+    params = np.asarray(results.params, dtype=np.float64)
+    y = np.asarray(fitted.endog, dtype=np.float64)
+    weights = _weights(fitted, len(y))
+    y, weights = without_offset(glm, _offset(fitted, len(y)), y, weights)
+    design = getattr(fitted.data, "model_spec", None)
+    label = str(fitted.endog_names) if isinstance(fitted.endog_names, str) else "label"
+    if design is None:
+        rows, intercept = columns_of(fitted)
+        model: Model = glm
+        glm.feature_names_in_ = np.array([str(name) for name in rows.columns], dtype=object)
+    else:
+        rows, formula = frame_of(fitted, X, design)
+        intercept = formula.intercept
+        model = Pipeline([("formula", formula), ("glm", glm)])
+    glm.fit_intercept = intercept is not None
+    glm.coef_ = params if intercept is None else np.delete(params, intercept)
+    glm.intercept_ = 0.0 if intercept is None else float(params[intercept])
+    glm.n_features_in_ = len(glm.coef_)
+    if glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all():
+        glm.classes_ = np.unique(y)
+    return Parts(model, rows, y, None if (weights == 1).all() else weights, label)
+
+
+def _kind(results: Any, fitted: Any) -> GLM:
+    """Return a model of the same family and link, not fitted; refuse others by name."""
+    name = type(fitted).__name__
+    if "Regularized" in type(results).__name__:
+        raise UnsupportedError(
+            f"This {name} was fitted with fit_regularized, and its results do not keep the penalty. Fit "
+            "seepage.GLM(..., penalty=...) or a model of scikit-learn with the same penalty, and measure that."
+        )
+    if name in ("OLS", "WLS"):
+        return GLM("gaussian", "identity")
+    if name in _DISCRETE:
+        return GLM(*_DISCRETE[name])
+    if name != "GLM":
+        nearest = _INSTEAD.get(name, "GLM, which has OLS, logit, probit and Poisson models among its families")
+        raise UnsupportedError(f"A {name} of statsmodels cannot be measured exactly. The nearest that can: {nearest}.")
+    family, link = type(fitted.family).__name__, type(fitted.family.link).__name__
+    parameter = float(getattr(fitted.family, "var_power", getattr(fitted.family, "alpha", 1.0)))
+    if family not in _FAMILIES:
+        raise UnsupportedError(f"The family {family} is not supported. Those that are: {sorted(_FAMILIES)}.")
+    if link in ("Power", "NegativeBinomial"):
+        of = fitted.family.link
+        known = ("power", float(of.power)) if link == "Power" else ("negative binomial", float(of.alpha))
+    elif link in _LINKS:
+        known = _LINKS[link]
+    else:
+        raise UnsupportedError(f"The link {link} is not supported. Those that are: {sorted(_LINKS)}.")
+    return GLM(_FAMILIES[family], known[0], parameter=parameter, link_parameter=known[1])
+
+
+def _weights(fitted: Any, count: int) -> Array:
+    """Return what each row weighs: frequencies, variances and trials alike multiply its log likelihood."""
+    found = np.ones(count)
+    if type(fitted).__name__ == "WLS":
+        return found * np.asarray(fitted.weights, dtype=np.float64)
+    for name in ("freq_weights", "var_weights", "n_trials"):
+        each = getattr(fitted, name, None)
+        if each is not None:
+            found = found * np.asarray(each, dtype=np.float64)
+    return found
+
+
+def _offset(fitted: Any, count: int) -> Array:
+    """Return what is added to each row's margin."""
+    total = np.zeros(count)
+    for name in ("offset", "exposure"):
+        each = getattr(fitted, name, None)
+        if each is not None:
+            total = total + np.asarray(each, dtype=np.float64)
+    return total
+
+
+def without_offset(glm: GLM, offset: Array, y: Array, weights: Array) -> tuple[Array, Array]:
+    """Return labels and weights of the same objective without its offset, where there is one such.
+
+    Parameters
+    ----------
+    glm : GLM
+        The model.
+    offset : ndarray of shape (n,)
+        What is added to each row's margin.
+    y, weights : ndarray of shape (n,)
+        Labels and weights.
+    """
+    if not offset.any():
+        return y, weights
+    powers = {"poisson": 1.0, "gamma": 2.0, "inverse gaussian": 3.0, "tweedie": glm.parameter}
+    if (glm.family, glm.link) == ("gaussian", "identity"):
+        return y - offset, weights
+    if glm.link == "log" and glm.family in powers:
+        # A mean of E e^m: the loss is E^(2 - p) times that of the rate y / E.
+        return y / np.exp(offset), weights * np.exp((2 - powers[glm.family]) * offset)
+    raise UnsupportedError(
+        f"An offset in a {glm.family} model with the {glm.link} link is not supported. With a log link and the "
+        "Poisson, gamma, inverse Gaussian or Tweedie family it is, and in linear regression."
+    )

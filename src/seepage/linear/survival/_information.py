@@ -1,0 +1,240 @@
+"""The exact information of a Cox model's coefficients, computed when asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._errors import InputError, UnansweredError
+from seepage._noise import GaussianNoise
+from seepage._tables import Column, comparable
+from seepage.engines.storage import followed
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage.types import Assurance, Kind, Variance, Who
+from seepage.linear.information import Owners, noise_assumptions, warn_unanswered
+from seepage.linear.rows import in_threads
+from seepage.linear.survival._fitted import SurvivalFit
+from seepage.linear.survival._noise import made, whitening
+from seepage.linear.survival._refit import SurvivalRefit
+from seepage.linear.survival._response import Part, Response
+from seepage.meaning import Guarantee, check_delta
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SurvivalInformation(GatheredInformation):
+    """Exact Fisher information of a Cox model published with Gaussian noise, about people in memory.
+
+    Times and status enter through the order of events alone: they have no derivative, so that eta of each is
+    unanswered, and both are answered by refits.
+    """
+
+    people: PeopleInMemory
+    assurance: Assurance = "exact"
+    noise: GaussianNoise
+    fit: SurvivalFit
+    response: Response
+    columns: tuple[int, ...]
+    """The raw column of each attribute, without time and status."""
+
+    @property
+    def count(self) -> int:
+        return self.fit.rows.count if self.owners is None else self.owners.count
+
+    @cached_property
+    def owners(self) -> Owners | None:
+        """Whose each row is, if some people have several."""
+        person, ids = self.people.person, self.people.ids
+        return None if person is None or ids is None else Owners(person, len(ids))
+
+    @cached_property
+    def private_values(self) -> Array | int:
+        each = sum(max(len(block), 1) for block in self.response.blocks)
+        if self.owners is None:
+            return each
+        return np.asarray(each * np.bincount(self.owners.person, minlength=self.count), dtype=np.float64)
+
+    @cached_property
+    def _part(self) -> Part:
+        sums = self.fit.minimum.sums
+        return Part(sums.martingale, sums.pull, self.fit.stretch, self.fit.bent, self.fit.slopes[1])
+
+    @property
+    def _covariates(self) -> tuple[str, ...]:
+        return self.attribute_names[: len(self.columns)]
+
+    def _each(self, of: Callable[[Part], Any]) -> Any:
+        """Yield a function of some rows, and where they stand."""
+        return in_threads(lambda span: (span, of(self._part.take(span))), self.fit.rows.spans(), "scoring")
+
+    @cached_property
+    def _examples(self) -> dict[str, Array]:
+        rows, values = self.fit.rows.count, sum(max(len(block), 1) for block in self.response.blocks)
+        found = {"eta": np.full(rows, np.nan), "dfil": np.full(rows, np.nan)}
+        if values:
+            for at, (top, trace) in self._each(self.response.examples):
+                found["eta"][at], found["dfil"][at] = np.sqrt(top), np.sqrt(trace / values)
+        if self.owners is None:
+            return found
+        whole = {name: each[self.owners.first] for name, each in found.items()}
+        for person, moved in self._several(self.response):
+            whole["eta"][person] = _top(moved)
+            whole["dfil"][person] = np.sqrt((moved**2).sum() / (values * len(moved)))
+        return whole
+
+    def examples(self) -> dict[str, Array]:
+        return self._examples
+
+    @cached_property
+    def _attributes(self) -> dict[str, Array]:
+        found = {name: np.full(self.fit.rows.count, np.nan) for name in self.attribute_names}
+        for at, squares in self._each(self.response.attributes):
+            for i, name in enumerate(self._covariates):
+                found[name][at] = np.sqrt(squares[:, i])
+        if self.owners is None:
+            return found
+        whole = {name: each[self.owners.first] for name, each in found.items()}
+        for person, moved in self._several(self.response):
+            for name, block in zip(self._covariates, self.response.blocks, strict=True):
+                whole[name][person] = _top(moved[:, block])
+        return whole
+
+    def attributes(self) -> dict[str, Array]:
+        return self._attributes
+
+    def _several(self, response: Response) -> Any:
+        """Yield each person with several rows, and the Jacobians of these, transposed."""
+        assert self.owners is not None
+        for people, owned, bounds in self.owners.several():
+            moved = response.jacobians(self._part.take(owned))
+            for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
+                yield person, moved[start:stop]
+
+    def column_at(self, kind: Kind, name: str, factor: float) -> Array:
+        found = self.examples() if kind == "examples" else self.attributes()
+        return np.asarray(found[name] / factor)
+
+    def joint(self, who: Who, attribute: str | None) -> float:
+        mask = self.people.mask(who, self.count)
+        if self.owners is not None:
+            mask = self.owners.rows(mask)
+        response = self.response
+        if attribute is not None:
+            if attribute not in self._covariates:
+                raise UnansweredError(
+                    f"{attribute!r} enters a Cox model through the order of events alone and has no derivative: joint "
+                    "information about it is not defined. Ask success_rate, which refits the model."
+                )
+            response = response.of([self._covariates.index(attribute)])
+        return float(np.sqrt(response.joint(self._part if mask is None else self._part.take(mask))))
+
+    @cached_property
+    def _variances(self) -> dict[str, Variance]:
+        numbers = [name for name in self._covariates if name not in self.categorical]
+        return {name: float(np.var(np.asarray(self._column(name), dtype=np.float64))) for name in numbers}
+
+    def variances(self) -> dict[str, Variance]:
+        return self._variances
+
+    def _column(self, attribute: str) -> Column:
+        if attribute in self._covariates:
+            return self.fit.table.column(attribute)
+        status, _ = self._outcomes
+        return self.fit.outcomes.event.astype(np.int64) if attribute == status else self.fit.outcomes.time
+
+    @property
+    def _outcomes(self) -> tuple[str, str]:
+        """What status and time are called among the attributes."""
+        status, time = self.attribute_names[len(self.columns) :]
+        return status, time
+
+    def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        column = self._column(attribute)
+        if values is None:
+            if attribute not in self._covariates and attribute == self._outcomes[1]:
+                raise UnansweredError(
+                    f"{attribute!r} is a time, which has no standard error, and many values: which of them should be "
+                    f"told apart? Ask success_rate({attribute!r}, values=[...])."
+                )
+            if attribute not in self.categorical:
+                raise InputError(
+                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
+                    "for its error_floor()."
+                )
+            # Where everybody has an event, not to have one is a value all the same.
+            values = np.unique(column).tolist() if attribute in self._covariates else [0, 1]
+        asked = attribute, tuple(values)
+        if asked not in self._distances:
+            self._distances[asked] = self._refitted(attribute, column, asked[1])
+        return self._distances[asked]
+
+    @cached_property
+    def _distances(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:
+        """What was refitted already: nothing is, twice."""
+        return {}
+
+    def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
+        matches = column[:, None] == comparable(values, column)
+        truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+        distance = np.zeros((self.fit.rows.count, len(values)))
+        with followed(f"refitting with other values of {attribute}", len(values) * self.fit.rows.count) as watch:
+            for j, value in enumerate(values):
+                others = np.flatnonzero(truth != j)
+                moves = self._moves(attribute, value, others)
+                distance[others, j] = np.linalg.norm(self.response.in_noise_units(moves), axis=1)
+                watch(self.fit.rows.count)
+        found = Distances(values, truth, distance, self.people.person)
+        warn_unanswered(found, attribute, self.count)
+        return found
+
+    def _moves(self, attribute: str, value: Any, people: NDArray[np.intp]) -> Array:
+        """Return how what is published moves when each of some rows has another value, shape (n, published)."""
+        found = np.zeros((len(people), len(self.fit.published)))
+        if attribute not in self._covariates:
+            is_status = attribute == self._outcomes[0]
+            if is_status and value not in (0, 1):
+                raise InputError(f"{attribute!r} is 0 or 1, not {value!r}.")
+            for i, row in enumerate(people):
+                found[i] = self.refit.flipped(int(row)) if is_status else self.refit.with_time(int(row), float(value))
+            return found
+        at = 0
+        for span in self.fit.rows.spans():
+            altered = self.fit.rows.altered(span, attribute, value).dense()
+            for row in people[(people >= span.start) & (people < span.stop)]:
+                found[at] = self.refit.with_features(int(row), altered[row - span.start])
+                at += 1
+        return found
+
+    @cached_property
+    def refit(self) -> SurvivalRefit:
+        """The exact minimizer with one record changed."""
+        return SurvivalRefit(self.fit)
+
+    def with_noise(self, noise: GaussianNoise) -> "SurvivalInformation":
+        """Return what the same model tells if it is published with another noise."""
+        noise = made(noise, self.fit)
+        rest = tuple(one for one in self.assumptions if one.kind != "release")
+        return replace(
+            self,
+            noise=noise,
+            response=replace(self.response, whitening=whitening(noise, len(self.fit.published))),
+            assumptions=(*noise_assumptions(noise, None, "Cox"), *rest),
+        )
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        check_delta(delta)
+        raise UnansweredError(
+            "Differential privacy is not translated for Cox models: one record is in the risk set of every event "
+            "before its own, and can move the coefficients without a bound that is known."
+        )
+
+
+def _top(moved: Array) -> float:
+    """Return the largest singular value of the Jacobians of some rows side by side."""
+    flat = moved.reshape(-1, moved.shape[2])
+    return float(np.linalg.norm(flat, 2)) if flat.size else 0.0

@@ -1,0 +1,5 @@
+"""Fitted models that somebody wrote down: coefficients by name, from R, Stata or by hand."""
+
+from seepage.linear.written._assembled import Assembled as Assembled
+from seepage.linear.written._compared import explaining as explaining
+from seepage.linear.written._table import ModelTable as ModelTable

@@ -1,0 +1,393 @@
+"""The shape of a noise, and the smallest scale of it that meets every target."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from seepage._amounts import up_to_grid
+from seepage._errors import InputError, PolicyError, SeepageError, UnansweredError, UnsupportedError
+from seepage._noise import GaussianNoise
+from seepage._shapes import Balanced, FromPublicRows, InverseHessian, PerUnit, Shape
+from seepage._tables import Data, Listed, Table, column_values
+from seepage.leakage import Leakage
+from seepage.linear import measure
+from seepage.linear.columns import learns, single_steps, split
+from seepage.linear.information import ExactInformation, LinearInformation
+from seepage.linear.survival import SurvivalInformation
+from seepage.meaning import Target
+from seepage.release._policy import Policy
+from seepage.release._program import best_shape
+
+Array = NDArray[np.float64]
+Named = Literal["isotropic", "hessian", "best"]
+Wanted = Named | Shape | Mapping[str, float] | tuple[Data, Listed]
+"""A shape by its name, a rule, the units of columns, or public rows with their labels."""
+
+# What may leave has this rule, or noise of one scale where that costs less: which of many rules is cheapest tells, of
+# few people, as much as some digits of the scale.
+FIXED = (1.0, 0.5)
+# For experiments all of these are tried.
+_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+_BALANCES = (1.0, 0.5, 0.0, -0.5)
+# Where a pass over the rows takes long, fewer are.
+_FEW = ((0.03, 1.0), (0.1, 0.0), (1.0, 0.5))
+_USUAL_WORK = 2e8
+# The moves of the people who are seen best, of whom the bound on every shape is made.
+_MOST_MOVES = 400
+# How many people, of each attribute, are asked first about a rule.
+_OF_EACH = 4
+# Fewer have no halves of which one could serve the other.
+_FEWEST_PUBLIC = 4
+# Of more, the bound is made without Newton's steps, which would take longer than everything else.
+_FEW_PARAMETERS = 40
+
+
+def shaped_noise(leak: Leakage, policy: Policy, shape: Wanted, *, exact: bool) -> GaussianNoise:
+    """Return noise of a shape that meets a policy at the least cost to the fit, with how near that is to the best."""
+    information = leak.information
+    if isinstance(information, SurvivalInformation):
+        return _given(information, policy, shape, "survival models", exact=exact)
+    if not isinstance(information, ExactInformation):
+        raise UnansweredError("The noise of this measurement was spent while training: it has no shape to choose.")
+    if information.geometry.minimizer.active is not None:
+        return _given(information, policy, shape, "models with an L1 penalty", exact=exact)
+    # Without what shapes tell, which takes longer to find out, none costs more than with it.
+    hopes = []
+    for noise in _candidates(information, policy, shape, exact=exact):
+        measured = information.with_noise(noise)
+        hopes.append((_met(measured, policy, exact=exact, alone=True).cost, measured))
+    best: _Met | None = None
+    people = np.empty(0, dtype=np.intp)
+    for hope, measured in sorted(hopes, key=lambda each: each[0]):
+        if best is not None and max(hope, _at_least(measured, policy, people)) >= best.cost:
+            continue
+        met = _met(measured, policy, exact=exact)
+        people = np.union1d(people, _most_exposed(measured, policy))
+        best = met if best is None or met.cost < best.cost else best
+    assert best is not None
+    if best.never:
+        raise PolicyError("\n".join([*(each.sentence() for each in best.never), best.never[0].missing(inf)]), inf)
+    return replace(best.noise, gap=_gap(best, policy))
+
+
+def _given(
+    information: ExactInformation | SurvivalInformation, policy: Policy, shape: Wanted, called: str, *, exact: bool
+) -> GaussianNoise:
+    """Return noise of a shape that does not follow the rows, at the smallest scale that meets a policy."""
+    if isinstance(shape, Mapping):
+        noise = GaussianNoise(shape=PerUnit(scale=1.0, units=shape))
+    elif isinstance(shape, Shape) and not shape.follows_rows:
+        noise = GaussianNoise(shape=shape)
+    elif isinstance(shape, str) and shape == "isotropic":
+        noise = GaussianNoise(scale=1.0)
+    else:
+        raise UnansweredError(
+            f"Shapes that follow the rows are not counted for {called} yet. Give units of columns, such as "
+            'shape={"age": 10.0}, or a covariance that was made from public rows (FromPublicRows of seepage.release).'
+        )
+    met = _met(information.with_noise(noise), policy, exact=exact)
+    if met.never:
+        raise PolicyError("\n".join([*(each.sentence() for each in met.never), met.never[0].missing(inf)]), inf)
+    return met.noise
+
+
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """A noise at the smallest scale that meets a policy."""
+
+    information: ExactInformation | SurvivalInformation
+    """What it tells at some other scale."""
+    factor: float
+    """From that scale to the smallest."""
+    never: tuple[Target, ...]
+    """The targets that no scale meets."""
+
+    @property
+    def noise(self) -> GaussianNoise:
+        return self.information.noise.scaled(self.factor)
+
+    @property
+    def cost(self) -> float:
+        """The excess loss."""
+        assert isinstance(self.information, ExactInformation)
+        return inf if self.never else self.information.excess_loss() * self.factor**2
+
+
+def _candidates(
+    information: ExactInformation, policy: Policy, shape: Wanted, *, exact: bool
+) -> Iterator[GaussianNoise]:
+    """Yield the noises to choose from, at any scale: by the rows, if that need not leave."""
+    isotropic = GaussianNoise(scale=1.0)
+    if not isinstance(shape, tuple | Shape | Mapping | str):
+        # Rows are not quoted: there may be many, and somebody's.
+        raise InputError(
+            'shape must be "isotropic", "hessian", "best", a rule such as InverseHessian(scale=1.0) of '
+            'seepage.release, units of columns such as {"age": 10}, or public rows with their labels, (X_public, '
+            f"y_public), not of type {type(shape).__name__}."
+        )
+    if isinstance(shape, tuple):
+        # Which is never worse than the same noise everywhere.
+        yield isotropic
+        yield _from_public_rows(information, policy, shape)
+    elif isinstance(shape, Shape):
+        yield GaussianNoise(shape=shape)
+    elif isinstance(shape, Mapping):
+        yield GaussianNoise(shape=PerUnit(scale=1.0, units=shape))
+    elif shape == "isotropic":
+        yield isotropic
+    elif shape == "hessian":
+        yield GaussianNoise(shape=InverseHessian(scale=1.0))
+    elif shape == "best":
+        if policy.success_rate:
+            raise UnansweredError(
+                "Success rates are answered for noise of one scale and for shapes that do not follow the rows: "
+                "calibrate without shape=, or with public rows, shape=(X_public, y_public)."
+            )
+        yield isotropic
+        yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))
+    else:
+        raise InputError(
+            'shape must be "isotropic", "hessian", "best", units of columns such as {"age": 10}, or public rows with '
+            f"their labels, (X_public, y_public), not {shape!r}."
+        )
+
+
+def rules(information: ExactInformation, policy: Policy, *, every: bool) -> Iterator[Shape]:
+    """Yield the rules by which a noise can take its shape from the rows: every one, or the one that is fixed."""
+    floors = _floors(information, policy)
+    if not every:
+        share, balance = FIXED
+        yield Balanced(scale=1.0, floors=floors, share=share, balance=balance) if floors else InverseHessian(scale=1.0)
+        return
+    yield InverseHessian(scale=1.0)
+    if not floors:
+        return
+    p = len(information.penalty)
+    large = not isinstance(information, LinearInformation)
+    large |= float(information.count) * p * max(p, len(information.attribute_names)) > _USUAL_WORK
+    for share, balance in _FEW if large else [(share, balance) for share in _SHARES for balance in _BALANCES]:
+        yield Balanced(scale=1.0, floors=floors, share=share, balance=balance)
+
+
+def _floors(information: ExactInformation, policy: Policy) -> dict[str, float]:
+    """Return the floor of each column that a policy has something to say about."""
+    found = dict.fromkeys(information.attribute_names, 1.0 / policy.eta) if policy.eta is not None else {}
+    for name, floor in policy.error_floor.items():
+        found[name] = max(floor, found.get(name, 0.0))
+    return {
+        name: floor
+        for name, floor in found.items()
+        if not information.is_label(name)
+        and name in information.attribute_names
+        and len(information.geometry.blocks[information.attribute_names.index(name)])
+    }
+
+
+def _met(measured: ExactInformation | SurvivalInformation, policy: Policy, *, exact: bool, alone: bool = False) -> _Met:
+    """Return a noise at the smallest scale that meets a policy, or on the next step of the grid.
+
+    Parameters
+    ----------
+    measured : ExactInformation or SurvivalInformation
+        A release with that noise, at any scale.
+    policy : Policy
+        What is asked for.
+    exact : bool
+        Whether to leave the scale as it is.
+    alone : bool, default=False
+        Whether to leave out what the shape of the noise tells.
+    """
+    seen = measured
+    if alone and isinstance(measured, ExactInformation) and measured.geometry.shape:
+        seen = measured.without_shape
+    factors = policy.factors(Leakage(seen))
+    never = tuple(target for target, factor in factors.items() if factor == inf)
+    factor = max(factors.values())
+    if factor == 0:
+        raise InputError("Nobody leaks anything about these targets: any noise scale meets them.")
+    if not exact and not never:
+        scale = _scale(measured.noise)
+        factor = up_to_grid(scale * factor) / scale
+    return _Met(measured, factor, never)
+
+
+def _most_exposed(measured: ExactInformation, policy: Policy) -> NDArray[np.intp]:
+    """Return a few people about whom the shape of a noise tells most, and of whom others are likely to tell most."""
+    if not isinstance(measured, LinearInformation) or measured.geometry.shape is None or measured.owners is not None:
+        return np.empty(0, dtype=np.intp)
+    each = [np.argsort(-measured.column_at("attributes", name, inf))[:_OF_EACH] for name in policy.error_floor]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *each]))
+
+
+def _at_least(measured: ExactInformation, policy: Policy, people: NDArray[np.intp]) -> float:
+    """Return what a noise costs at least, if these people are to be at their floors, what the shape tells counted."""
+    if not len(people) or not isinstance(measured, LinearInformation) or measured.geometry.shape is None:
+        return 0.0
+    if policy.quantile < 1:
+        return 0.0
+    batch = measured.rows.picked(people)
+    moved = measured.without_shape.scorer.attributes(batch)
+    stays = replace(measured, geometry=measured.geometry.at(inf)).scorer.attributes(batch)
+    needed = 0.0
+    for name, floor in policy.error_floor.items():
+        at = measured.attribute_names.index(name)
+        room = floor**-2.0 - stays[:, at]
+        if (room <= 0).any():
+            return inf
+        needed = max(needed, float((moved[:, at] / room).max()))
+    return measured.excess_loss() * needed
+
+
+def _scale(noise: GaussianNoise) -> float:
+    if noise.scale is not None:
+        return noise.scale
+    return 1.0 if noise.shape is None else noise.shape.scale
+
+
+def _gap(met: _Met, policy: Policy) -> float | None:
+    """Return how many times the cost of the best of all shapes a noise has at most, what shapes tell aside."""
+    information = met.information
+    if not isinstance(information, LinearInformation) or information.rows.missing or information.owners is not None:
+        return None
+    if information.geometry.outputs > 1 or policy.success_rate or policy.quantile < 1:
+        return None
+    if information.geometry.curves is not None:
+        return None
+    moves = _seen_best(information, policy, met.factor)
+    if not len(moves):
+        return None
+    # In units of the noise that was chosen; what it costs is what H costs there.
+    whitening = information.geometry.whitening / met.factor
+    p = len(information.penalty)
+    root = np.eye(p) / whitening if isinstance(whitening, float) else np.linalg.inv(whitening)
+    loss = np.linalg.inv(information.geometry.minimizer.hessian_inverse) - np.diag(information.penalty[:, 0])
+    hessian = root.T @ loss @ root
+    hessian += 1e-12 * np.trace(hessian) / p * np.eye(p)
+    bound = best_shape(moves, hessian, tolerance=0.01, rounds=3 if p <= _FEW_PARAMETERS else 0).bound
+    return float(np.trace(hessian) / bound)
+
+
+def _seen_best(information: LinearInformation, policy: Policy, factor: float) -> Array:
+    """Return how the release moves, in units of its noise and of what may be seen, with those who are seen best."""
+    found: list[Array] = []
+    geometry = information.geometry.at(factor)
+    if policy.error_floor:
+        floors = policy.error_floor
+        etas = np.stack([information.column_at("attributes", name, factor) * floor for name, floor in floors.items()])
+        most = np.argsort(-etas, axis=None) if etas.size <= _MOST_MOVES else np.argpartition(-etas, _MOST_MOVES, None)
+        most = most[:_MOST_MOVES]
+        which, people = np.unravel_index(most, etas.shape)
+        rows, place = np.unique(people, return_inverse=True)
+        moves = geometry.moves(information.rows.picked(rows))
+        at = np.array([_coordinate(information, name) for name in floors])
+        found.append(moves[place.ravel(), :, at[which]] * np.array(list(floors.values()))[which, None])
+    if policy.eta is not None:
+        rows = np.argsort(-information.column_at("examples", "eta", factor))[:_MOST_MOVES]
+        moves = geometry.moves(information.rows.picked(rows))
+        left, sizes, _ = np.linalg.svd(moves, full_matrices=False)
+        found.append(left[:, :, 0] * sizes[:, :1] / policy.eta)
+    return np.concatenate(found) if found else np.empty((0, 0))
+
+
+def _coordinate(information: LinearInformation, name: str) -> int:
+    """Return which of a person's values an attribute is."""
+    if information.is_label(name):
+        return int(information.geometry.reading.shape[1])
+    return int(information.geometry.blocks[information.attribute_names.index(name)][0])
+
+
+def _from_public_rows(information: ExactInformation, policy: Policy, given: tuple[Data, Listed]) -> GaussianNoise:
+    """Return a shape that was made from rows which are nobody's secret.
+
+    Its sharpness is what serves public rows best that it was not made from.
+    """
+    if not isinstance(information, LinearInformation):
+        raise UnansweredError("A shape from public rows needs the private ones in memory: measure them as a frame.")
+    if len(given) != 2:
+        raise InputError("Public rows come with their labels: shape=(X_public, y_public).")
+    if information.geometry.outputs > 1 or information.geometry.curves is not None:
+        raise UnsupportedError(
+            "A shape is made of public rows for models with one output, behind affine preprocessing. For this one, "
+            "make a covariance of them yourself: shape=FromPublicRows(scale=1.0, base=covariance) of seepage.release."
+        )
+    given = _alike(information, *given)
+    whole = _public(information, *given)
+    count = whole.count
+    halves = np.random.default_rng(0).permutation(count)
+    parts = [_public(information, *_some(given, rows)) for rows in (halves[: count // 2], halves[count // 2 :])]
+    shapes: list[Shape] = list(rules(whole, policy, every=True))
+    costs = np.zeros(len(shapes))
+    for own, other in (parts, parts[::-1]):
+        for i, each in enumerate(shapes):
+            made = own.with_noise(GaussianNoise(shape=each)).noise.known()
+            costs[i] += _met(other.with_noise(GaussianNoise(covariance=made)), policy, exact=True).cost
+    base = whole.with_noise(GaussianNoise(shape=shapes[int(costs.argmin())])).noise.known()
+    return GaussianNoise(shape=FromPublicRows(scale=1.0, base=base))
+
+
+def _alike(information: LinearInformation, X: Data, y: Listed) -> tuple[Data, Listed]:
+    """Return public rows with the columns of the private ones, in their order: so are the parameters."""
+    private, table = information.rows.table, Table.of(X)
+    if table.is_frame != private.is_frame:
+        kind = "a frame with its columns by name" if private.is_frame else "an array, without names"
+        raise InputError(
+            f"The private rows came as {kind}: give the public ones alike. Columns: {list(private.names)}."
+        )
+    missing = [name for name in private.names if name not in table.names]
+    if missing:
+        raise InputError(f"The public rows have no column {missing[0]!r}: {list(private.names)} are needed.")
+    if len(table) < _FEWEST_PUBLIC:
+        raise InputError(
+            f"There are {len(table)} public rows: at least {_FEWEST_PUBLIC} are needed to make a shape of."
+        )
+    return Table.of(X, private.names if private.is_frame else None).native, y
+
+
+def _public(information: LinearInformation, X: Data, y: Listed) -> LinearInformation:
+    """Measure the same model, fitted on public rows alone."""
+    try:
+        return _measured(information, X, y)
+    except (SeepageError, ValueError) as reason:
+        raise InputError(f"The model cannot be fitted on the public rows, or on half of them: {reason}") from reason
+
+
+def _measured(information: LinearInformation, X: Data, y: Listed) -> LinearInformation:
+    preprocess = information.rows.reading.preprocess
+    model = clone(information.estimator)
+    if preprocess is not None:
+        before = clone(preprocess)
+        steps = before.steps if isinstance(before, Pipeline) else [("before", before)]
+        model = Pipeline([*steps, ("last", model)])
+    fitted = model.fit(X, column_values(y))
+    before = single_steps(split(fitted)[0])
+    columns = [name for name in information.attribute_names if not information.is_label(name)]
+    leak = measure(
+        fitted,
+        X,
+        y,
+        noise_scale=1.0,
+        public_label=information.geometry.public_label,
+        attributes=columns,
+        numbers=[name for name in columns if name not in information.categorical],
+        public_preprocessing=[path for path, step in before.items() if learns(step)],
+    )
+    found = leak.information
+    assert isinstance(found, LinearInformation)
+    if found.penalty.shape != information.penalty.shape:
+        raise InputError(
+            f"Fitted on the public rows the model has {len(found.penalty)} parameters, on the private ones "
+            f"{len(information.penalty)}: give its encoders their categories, so that both have the same."
+        )
+    # Whatever the public labels are called, they are those that targets name.
+    return replace(found, attribute_names=information.attribute_names, categorical=information.categorical)
+
+
+def _some(given: tuple[Data, Listed], rows: NDArray[np.intp]) -> tuple[Data, Listed]:
+    X, y = given
+    return Table.of(X).picked(rows), column_values(y)[rows]

@@ -1,0 +1,145 @@
+"""An object store on loopback, and a proxy in front of it that behaves as badly as asked."""
+
+import http.client
+import http.server
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import boto3
+import pyarrow.fs
+from moto.server import ThreadedMotoServer
+
+BUCKET = "bucket"
+_NOT_PASSED_ON = {"connection", "content-length", "date", "expect", "server", "transfer-encoding"}
+
+
+@dataclass
+class Faults:
+    """Which share of requests fails, has its answer cut off, or hangs, and what came of it."""
+
+    failing: float = 0.0
+    cut: float = 0.0
+    hanging: float = 0.0
+    seconds: float = 60.0
+    requests: int = 0
+    spoiled: int = 0
+    chances: Random = field(default_factory=lambda: Random(0))
+
+    def drawn(self) -> str:
+        self.requests += 1
+        chance = self.chances.random()
+        for name in ("failing", "cut", "hanging"):
+            chance -= getattr(self, name)
+            if chance < 0:
+                self.spoiled += 1
+                return name
+        return ""
+
+
+@contextmanager
+def object_store() -> Iterator[str]:
+    """Yield the address of a store with an empty bucket."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        address = "{}:{}".format(*server.get_host_and_port())
+        client(address).create_bucket(Bucket=BUCKET)
+        yield address
+    finally:
+        server.stop()
+
+
+def client(address: str) -> Any:
+    return boto3.client(
+        "s3",
+        endpoint_url=f"http://{address}",
+        region_name="us-east-1",
+        aws_access_key_id="someone",
+        aws_secret_access_key="secret",
+    )
+
+
+def filesystem(address: str) -> pyarrow.fs.S3FileSystem:
+    return pyarrow.fs.S3FileSystem(
+        access_key="someone", secret_key="secret", region="us-east-1", scheme="http", endpoint_override=address
+    )
+
+
+@contextmanager
+def faulty(address: str, faults: Faults) -> Iterator[str]:
+    """Yield the address of a proxy of a store."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def pass_on(self) -> None:
+            body = self._body()
+            fault = faults.drawn()
+            if fault == "failing":
+                self._answer(500, [], b"<Error><Code>InternalError</Code><Message>We failed</Message></Error>", True)
+                return
+            if fault == "hanging":
+                time.sleep(faults.seconds)
+                self.close_connection = True
+                return
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in _NOT_PASSED_ON}
+            inner = http.client.HTTPConnection(address)
+            inner.request(self.command, self.path, body, headers)
+            answer = inner.getresponse()
+            self._answer(answer.status, answer.getheaders(), answer.read(), fault != "cut")
+            inner.close()
+
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = pass_on  # noqa: N815
+
+        def _body(self) -> bytes:
+            if "chunked" not in (self.headers.get("Transfer-Encoding") or ""):
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            found = b""
+            while length := int(self.rfile.readline().split(b";")[0], 16):
+                found += self.rfile.read(length)
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass
+            return found
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes, whole: bool) -> None:
+            self.send_response(status)
+            length = next((value for name, value in headers if name.lower() == "content-length"), str(len(body)))
+            for name, value in headers:
+                if name.lower() not in _NOT_PASSED_ON:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", length if self.command == "HEAD" else str(len(body)))
+            self.end_headers()
+            if self.command == "HEAD":
+                return
+            self.wfile.write(body if whole else body[: len(body) // 2])
+            if not whole:
+                self.wfile.flush()
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+    class Server(http.server.ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, *_: object) -> None:
+            """Say nothing of clients that hang up."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

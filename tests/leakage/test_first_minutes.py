@@ -1,0 +1,205 @@
+"""What somebody sees who measures for the first time: summaries, notebooks, completion, and answers to mistakes."""
+
+import re
+import time
+
+import jedi
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+from seepage.engines.storage import _progress
+from seepage.leakage import Summary
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+MODEL = Ridge().fit(X, Y)
+LEAK = seepage.measure(MODEL, X, Y, noise_scale=2.0)
+
+
+def _lines(leak, first):
+    return [line.split() for line in leak.summary().splitlines() if re.match(rf"{first}\s", line)]
+
+
+def test_a_blind_guess_stands_beside_every_floor():
+    floors, known = LEAK.error_floor(), X.join(Y)
+    for name in floors:
+        ((_, blind, *cells),) = _lines(LEAK, name)
+        assert float(blind.strip("±")) == pytest.approx(known[name].std(ddof=0), rel=1e-3)
+        # The release says nothing of whom it leaves more than 99% of what was uncertain.
+        told = 1 / LEAK.attributes[name].quantile([0.5, 0.95, 1.0]).to_numpy()
+        silent = told**2 / (told**2 + known[name].var(ddof=0)) > 0.99
+        words = " ".join(cells).replace("says nothing", "nothing").split()
+        for word, floor, says_nothing in zip(words, told, silent, strict=True):
+            assert (word == "nothing") == says_nothing
+            assert says_nothing or float(word.strip("±")) == pytest.approx(floor, rel=1e-3)
+    assert "says nothing" in LEAK.summary()
+
+
+def test_categories_and_labels_have_their_success_rates():
+    y = pd.Series(np.where(Y > 140, "high", "low"), name="course")
+    leak = seepage.measure(LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y), X, y, noise_scale=3.0)
+    for name in ("sex", "course"):
+        rates = leak.success_rate(name)["success_rate"]
+        ((_, coin, *shown),) = _lines(leak, name)
+        assert coin == "50%"
+        wanted = [rates.median(), rates.quantile(0.95), rates.max()]
+        assert [float(rate.strip("%")) / 100 for rate in shown] == pytest.approx(wanted, rel=6e-3)
+
+
+def test_certainty_is_claimed_for_nobody_who_is_not_certain():
+    assert Summary.of(LEAK.information).rates[0].percents()[-1].endswith("%")
+    near = seepage.leakage.Spread("sex", 0.5, 0.99951, 1.0)
+    assert near.percents() == ["50%", "over 99.9%", "over 99.9%"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_attribute_through_which_somebody_is_exposed_most(seed):
+    """Held against refits, one person at a time: the release is moved by moving each value."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(12, 40))
+    frame = pd.DataFrame(random.normal(size=(n, 3)) * random.uniform(0.1, 30, 3), columns=["a", "b", "c"])
+    frame["d"] = random.integers(0, 2, n)
+    y = pd.Series(frame.to_numpy() @ random.normal(size=4) + random.normal(size=n) * random.uniform(0.1, 50), name="y")
+    noise = float(random.uniform(0.01, 1.0))
+    ids = [f"p{i}" for i in random.permutation(n)]
+    leak = seepage.measure(Ridge().fit(frame, y), frame, y, noise_scale=noise, ids=ids)
+
+    def published(rows, labels):
+        fitted = Ridge().fit(rows, labels)
+        return np.append(fitted.coef_, fitted.intercept_) / noise
+
+    row = int(np.argmax(leak.examples["eta"].to_numpy()))
+    moved = {}
+    for name in ("a", "b", "c", "y"):
+        ends, step = [], 1e-4 * (frame if name != "y" else y.to_frame())[name].std(ddof=0)
+        for side in (-step, step):
+            rows, labels = frame.copy(), y.copy()
+            if name == "y":
+                labels.iloc[row] += side
+            else:
+                rows.loc[row, name] += side
+            ends.append(published(rows, labels))
+        moved[name] = np.linalg.norm(ends[1] - ends[0]) / 2 * 1e4
+    rows = frame.copy()
+    rows.loc[row, "d"] = 1 - rows.loc[row, "d"]
+    moved["d"] = np.linalg.norm(published(rows, y) - published(frame, y))
+    first = Summary.of(leak.information).most_exposed[0]
+    best = max(moved, key=moved.get)
+    assert (first.called, first.through.attribute) == (ids[row], best)
+    assert first.through.moved == pytest.approx(moved[best], rel=1e-4)
+    assert f"Most exposed: person {ids[row]}," in leak.summary().replace("\n", " ")
+    assert f"most of all through {best} (" in leak.summary().replace("\n", " ")
+    report = seepage.Report.of(leak, "internal").document.exposed[0].through
+    assert report.attribute == best
+    if best == "d":
+        assert report.success_rate.value == pytest.approx(seepage.meaning.success_rate(moved[best]), abs=0.011)
+    else:
+        spread = (frame.join(y))[best].std(ddof=0)
+        assert report.floor.value == pytest.approx(spread / moved[best], rel=0.011)
+        assert report.blind.value == pytest.approx(spread, rel=0.011)
+
+
+def test_people_are_chosen_by_their_ids():
+    ids = [f"P{i:04d}" for i in range(len(X))]
+    leak = seepage.measure(MODEL, X, Y, noise_scale=2.0, ids=ids)
+    some = ["P0007", "P0092", "P0007"]
+    mask = np.isin(np.arange(len(X)), [7, 92])
+    assert leak.joint(ids=some) == LEAK.joint(mask) == LEAK.joint(ids=[92, 7])
+    assert leak.joint(ids="P0007", attribute="age") == LEAK.joint(X.index == 7, attribute="age")
+    with pytest.raises(seepage.InputError, match=r"Nobody is called 'Q1'.*'P0000', 'P0001'"):
+        leak.joint(ids=["Q1"])
+    with pytest.raises(seepage.InputError, match="give one of them"):
+        leak.joint(mask, ids=some)
+    numbered = seepage.measure(Ridge().fit(X.to_numpy(), Y), X.to_numpy(), Y.to_numpy(), noise_scale=2.0)
+    assert numbered.joint(ids=[7, 92]) == pytest.approx(LEAK.joint(mask))
+
+
+def test_measurements_are_no_groups():
+    for groups in ("bmi", X["bmi"], X["bmi"].to_numpy()):
+        with pytest.raises(seepage.InputError, match=r"163 different numbers \(18.0, 18.1, 18.5, ...\) of 442 people"):
+            LEAK.by_group(groups)
+    with pytest.raises(seepage.InputError, match=r"pandas\.cut"):
+        seepage.Report.of(LEAK, "internal", groups="bmi")
+    assert len(LEAK.by_group(pd.cut(X["bmi"], 4).astype(str)).frame) == 4
+    # Codes, of which there are many people each, are groups.
+    wards = np.arange(len(X)) % 40
+    assert len(LEAK.by_group(wards).frame) == 40
+    assert len(LEAK.by_group("sex").frame) == 2
+
+
+def test_notebooks_show_results_and_no_markup_of_anybody_else():
+    evil = "<script>alert(1)</script>"
+    frame = X.rename(columns={"bmi": evil})
+    leak = seepage.measure(Ridge().fit(frame, Y), frame, Y, noise_scale=2.0)
+    frontier = seepage.frontier(MODEL, X, Y, X, Y, noise_scales=[0.1, 1.0], draws=3, attribute="age")
+    policy = seepage.Policy(error_floor={evil: 1.0}, success_rate={"sex": 0.9})
+    certificate = seepage.publish(MODEL, X, Y, noise_scale=2.0, accept={"error_floor": {"age": 5.0}}).certificate
+    pages = [shown._repr_html_() for shown in (leak, policy, frontier, certificate)]
+    assert not any(evil in page for page in pages)
+    assert all(page.count("<article") == 1 for page in pages)
+    assert "says nothing" in pages[0]
+    assert "&lt;script&gt;" in pages[0]
+    assert "standard error below 1" in pages[1]
+    assert "error floor" in pages[2]
+    assert "standard error below 5" in pages[3]
+    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0)
+    assert "EqualizedLeakage" in equal._repr_html_()
+
+
+def test_looking_at_people_in_files_reads_none(tmp_path):
+    X.assign(target=Y).to_parquet(tmp_path / "people.parquet")
+    leak = seepage.measure(MODEL, tmp_path / "people.parquet", target="target", noise_scale=2.0)
+    before = set(leak.information._known)
+    assert "442 people, 11 private attributes" in leak._repr_html_()
+    assert set(leak.information._known) == before
+
+
+@pytest.mark.parametrize("shown", [LEAK, LEAK.by_group("sex"), seepage.Policy(eta=1.0), MODEL])
+def test_names_complete(shown):
+    found = {name.name for name in jedi.Interpreter("shown.", [{"shown": shown}]).complete()}
+    assert {name for name in dir(shown) if not name.startswith("_")} <= found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "answer"),
+    [
+        ((None, X, Y), {}, "The model is None"),
+        ((Ridge, X, Y), {}, r"Ridge is a class, not a fitted model.*Ridge\(...\).fit\(X, y\)"),
+        (("model.skops", X, Y), {}, "'model.skops' is a path"),
+        ((X, Y, MODEL), {}, "A DataFrame was given as the model, which comes first"),
+        ((MODEL, X, Y), {"noise_scale": "2.0"}, "not '2.0': write noise_scale=0.1, without quotes"),
+        ((MODEL, X, Y), {"noise_scale": True}, "is a number, the standard deviation"),
+        ((MODEL, X, Y), {"noise_scale": None}, "infinite information.*seepage.suggest"),
+    ],
+)
+def test_natural_mistakes_get_kind_answers(arguments, settings, answer):
+    with pytest.raises(seepage.SeepageError, match=answer):
+        seepage.measure(*arguments, **{"noise_scale": 2.0, **settings})
+
+
+def test_a_model_is_no_measurement():
+    for asked in (
+        lambda: seepage.calibrate(MODEL, error_floor={"age": 5.0}),
+        lambda: seepage.Report.of(MODEL, "internal"),
+        lambda: seepage.suggest(MODEL),
+    ):
+        with pytest.raises(seepage.InputError, match=r"not Ridge: leak = seepage.measure\(model, X, y"):
+            asked()
+
+
+def test_what_takes_over_two_seconds_says_so_and_nothing_else_does(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "_somebody_watches", lambda: True)
+    with _progress.followed("scoring", 3) as watch:
+        watch(3)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(_progress, "_SECONDS_BEFORE", 0.05)
+    with _progress.followed("scoring", 3) as watch:
+        time.sleep(0.3)
+        assert "scoring, 0 of 3 (compiled at its first use)" in capsys.readouterr().err
+        watch(1)
+        assert "scoring, 1 of 3, 0:0" in capsys.readouterr().err
+    # What was written is gone when it ends.
+    assert capsys.readouterr().err.strip("\r ") == ""

@@ -1,0 +1,34 @@
+"""Somebody who publishes again and again, and may be killed at any moment."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import Ridge
+
+import seepage
+
+PEOPLE = [f"patient {i}" for i in range(12)]
+
+
+def leak() -> seepage.Leakage:
+    """Return the release that everybody tries to post."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.uniform(20, 90, 12)})
+    y = X["age"] * 0.1 + random.normal(size=12)
+    return seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=PEOPLE)
+
+
+def publish(place: str, key: bytes, tries: int) -> None:
+    """Pay for a release, and say that it has left, so many times or until it is refused."""
+    ledger, found = seepage.Ledger(place, key=key), leak()
+    for _ in range(tries):
+        try:
+            debit = ledger.post(found, title="raced")
+        except seepage.PolicyError:
+            return
+        ledger.released(debit, "{}")
+
+
+if __name__ == "__main__":
+    publish(sys.argv[1], bytes.fromhex(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,467 @@
+"""Lasso, elastic net and logistic regression with an L1 penalty: exact inside the active set, and how far that goes.
+
+The oracle solves the objective by coordinate descent of its own, with Newton steps on the support at the end.
+Derivatives are automatic (of the stationarity condition on the support), or differences of refits.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracle import Oracle, logistic, squared
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer, StandardScaler
+
+import seepage
+
+NOISE = 0.3
+random = np.random.default_rng(12)
+N = 60
+X = pd.DataFrame(random.normal(size=(N, 5)) @ (np.eye(5) + 0.3), columns=list("abcde")) * [1, 3, 0.5, 1, 2] + [
+    0,
+    1,
+    2,
+    0,
+    3,
+]
+REAL = (X["a"] - 0.4 * X["b"] + 0.1 * X["d"] + random.normal(size=N)).to_numpy()
+TWO = (REAL + random.logistic(size=N) > np.median(REAL)).astype(int)
+W = random.gamma(3, size=N) / 3
+FOUR = {"tol": 1e-6, "max_iter": 200_000}
+
+
+def _slope(loss, margins, y):
+    if loss == "squared":
+        return margins - y, np.ones_like(margins)
+    share = 1 / (1 + np.exp(-margins))
+    return share - y, share * (1 - share)
+
+
+def minimizer(features, y, weights, absolute, penalty, loss):
+    """Coordinate descent on second-order models, then Newton steps on the support; checks the subgradient."""
+    theta = np.zeros(features.shape[1])
+    for _ in range(60):
+        slope, bend = _slope(loss, features @ theta, y)
+        hessian = (features * (weights * bend)[:, None]).T @ features + np.diag(penalty)
+        gradient, before = features.T @ (weights * slope) + penalty * theta, theta.copy()
+        for _ in range(3000):
+            largest = 0.0
+            for j in range(len(theta)):
+                free = theta[j] - gradient[j] / hessian[j, j]
+                new = np.sign(free) * max(abs(free) - absolute[j] / hessian[j, j], 0.0)
+                step, theta[j] = new - theta[j], new
+                if step:
+                    gradient += hessian[:, j] * step
+                    largest = max(largest, abs(step) * np.sqrt(hessian[j, j]))
+            if largest < 1e-12 * np.sqrt(theta @ hessian @ theta):
+                break
+        if loss == "squared" or np.abs(theta - before).max() < 1e-9:
+            break
+    signs, support = np.where(absolute > 0, np.sign(theta), 0), (theta != 0) | (absolute == 0)
+    for _ in range(10):
+        slope, bend = _slope(loss, features @ theta, y)
+        gradient = features.T @ (weights * slope) + penalty * theta
+        hessian = (features * (weights * bend)[:, None]).T @ features + np.diag(penalty)
+        move = (gradient + absolute * signs)[support]
+        theta[support] -= np.linalg.solve(hessian[np.ix_(support, support)], move)
+    assert (np.sign(theta) == signs)[absolute > 0].all()
+    assert (np.abs(gradient) <= absolute * (1 + 1e-9))[~support].all()
+    return theta
+
+
+@dataclass
+class Case:
+    model: object
+    loss: str
+    weights: np.ndarray | None = None
+    intercept_share: float = 0.0
+    """Of an intercept's penalty: liblinear's is one over its scaling."""
+
+    @property
+    def y(self):
+        return REAL if self.loss == "squared" else TWO
+
+    @property
+    def row_weights(self):
+        weights = np.ones(N) if self.weights is None else self.weights
+        if getattr(self.model, "class_weight", None) == "balanced":
+            each = np.array([weights[TWO == 0].sum(), weights[TWO == 1].sum()])
+            weights = weights * (each.sum() / (2 * each))[TWO]
+        return weights
+
+    def design(self, features):
+        features = np.asarray(features, dtype=float)
+        return np.column_stack([features, np.ones(len(features))]) if self.model.fit_intercept else features
+
+    def penalties(self):
+        """L and P of the objective that is a sum over the rows."""
+        weights = np.ones(N) if self.weights is None else self.weights
+        strength = 1 / self.model.C if self.loss == "logistic" else self.model.alpha * weights.sum()
+        share = self.model.l1_ratio
+        size = X.shape[1] + self.model.fit_intercept
+        absolute, penalty = np.full(size, strength * share), np.full(size, strength * (1 - share))
+        if self.model.fit_intercept:
+            absolute[-1], penalty[-1] = absolute[-1] * self.intercept_share, penalty[-1] * self.intercept_share**2
+        return absolute, penalty
+
+    def theta(self, features=X, y=None):
+        y = self.y if y is None else y
+        return minimizer(self.design(features), y, self.row_weights, *self.penalties(), self.loss)
+
+    def measured(self, **settings):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = self.model.fit(X, self.y, sample_weight=self.weights)
+        return seepage.measure(fitted, X, self.y, noise_scale=NOISE, sample_weight=self.weights, **settings)
+
+
+CASES = {
+    "lasso": Case(Lasso(alpha=0.2), "squared"),
+    "lasso without intercept": Case(Lasso(alpha=0.3, fit_intercept=False), "squared"),
+    "lasso with weights": Case(Lasso(alpha=0.2), "squared", W),
+    "elastic net": Case(ElasticNet(alpha=0.3, l1_ratio=0.7), "squared", W),
+    "elastic net that keeps all": Case(ElasticNet(alpha=0.01, l1_ratio=0.2), "squared"),
+    "logistic, saga": Case(LogisticRegression(C=0.15, l1_ratio=1.0, solver="saga", **FOUR), "logistic"),
+    "logistic, elastic net": Case(
+        LogisticRegression(C=0.1, l1_ratio=0.6, solver="saga", class_weight="balanced", **FOUR), "logistic", W
+    ),
+    "logistic, liblinear": Case(
+        LogisticRegression(C=0.15, l1_ratio=1.0, solver="liblinear", intercept_scaling=4.0, tol=1e-8),
+        "logistic",
+        intercept_share=0.25,
+    ),
+    "logistic without intercept": Case(
+        LogisticRegression(C=0.15, l1_ratio=1.0, solver="liblinear", fit_intercept=False, tol=1e-8), "logistic", W
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_information_is_that_of_the_stationarity_condition_on_the_active_set(name):
+    case = CASES[name]
+    leak = case.measured(numbers=list(X.columns))
+    theta, (absolute, penalty) = case.theta(), case.penalties()
+    np.testing.assert_allclose(leak.information.geometry.parameters[:, 0], theta, atol=1e-10)
+    support = np.flatnonzero((theta != 0) | (absolute == 0))
+    assert name == "elastic net that keeps all" or len(support) < len(theta)
+    features = [j for j in support if j < X.shape[1]]
+    intercept = bool(case.model.fit_intercept and support[-1] == X.shape[1])
+    # A linear term in theta has no second derivatives: those of the smooth part on the support are all.
+    oracle = Oracle(
+        squared if case.loss == "squared" else logistic,
+        X.to_numpy(),
+        np.eye(X.shape[1])[features],
+        np.zeros(len(features)),
+        case.y.astype(float)[:, None],
+        case.row_weights,
+        penalty[support],
+        intercept,
+    )
+    by_value, by_label = oracle.jacobians(theta[support][:, None])
+    jacobians = np.concatenate([by_value, by_label], axis=2) / NOISE
+    np.testing.assert_allclose(leak.examples["eta"], np.linalg.norm(jacobians, 2, axis=(1, 2)), rtol=1e-8)
+    dfil = np.sqrt((jacobians**2).sum(axis=(1, 2)) / jacobians.shape[2])
+    np.testing.assert_allclose(leak.examples["dfil"], dfil, rtol=1e-8)
+    for j, column in enumerate(leak.attributes):
+        expected = np.linalg.norm(jacobians[:, :, j], axis=1)
+        if j < X.shape[1] and j not in features:
+            # Zero, but for the kink that is somewhere: that is no answer.
+            assert not expected.any()
+            expected = np.full(N, np.nan)
+        np.testing.assert_allclose(leak.attributes[column], expected, rtol=1e-8)
+    everyone = jacobians.transpose(1, 0, 2).reshape(len(support), -1)
+    assert leak.joint() == pytest.approx(np.linalg.norm(everyone, 2), rel=1e-8)
+    some = X["a"].to_numpy() > 0
+    assert leak.joint(some, attribute="a") == pytest.approx(np.linalg.norm(jacobians[some, :, 0].T, 2), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refits_go_past_kinks(name):
+    case = CASES[name]
+    leak = case.measured(numbers=list(X.columns))
+    here, crossed = case.theta(), 0
+    for column, far in (("a", 9.0), ("c", -20.0), ("b", 40.0)):
+        found = leak.success_rate(column, values=[*X[column][:6], far]).query("other == @far")
+        for person in range(6):
+            changed = X.copy()
+            changed.loc[person, column] = far
+            there = case.theta(changed)
+            crossed += bool((np.sign(there) != np.sign(here)).any())
+            assert found["distance"][person] == pytest.approx(np.linalg.norm(there - here) / NOISE, rel=1e-7)
+    assert crossed
+    if case.loss == "logistic":
+        found = leak.success_rate("label")["distance"]
+        for person in range(4):
+            flipped = TWO.copy()
+            flipped[person] = 1 - TWO[person]
+            other = Case(case.model, case.loss, case.weights, case.intercept_share)
+            weights = np.ones(N) if case.weights is None else case.weights
+            if case.model.class_weight == "balanced":
+                each = np.array([weights[flipped == 0].sum(), weights[flipped == 1].sum()])
+                weights = weights * (each.sum() / (2 * each))[flipped]
+            there = minimizer(case.design(X), flipped, weights, *other.penalties(), "logistic")
+            assert found[person] == pytest.approx(np.linalg.norm(there - here) / NOISE, rel=1e-7)
+
+
+def _signs(case, person, column, change):
+    features, y = X.copy(), case.y.astype(float).copy()
+    if column == "label":
+        y[person] += change
+    else:
+        features.loc[person, column] += change
+    return np.sign(case.theta(features, y))[case.penalties()[0] > 0]
+
+
+@pytest.mark.parametrize("name", ["lasso", "lasso without intercept", "lasso with weights", "elastic net"])
+def test_for_squared_loss_the_set_breaks_at_the_distance_and_not_before(name):
+    case = CASES[name]
+    distances = case.measured(numbers=list(X.columns)).breaking_distance()
+    here = np.sign(case.theta())[case.penalties()[0] > 0]
+    for person in (0, 21):
+        for column in distances:
+            reach = distances[column][person]
+            before = [_signs(case, person, column, side * share * reach) for side in (1, -1) for share in (0.5, 0.999)]
+            assert all((each == here).all() for each in before)
+            after = [_signs(case, person, column, side * 1.001 * reach) for side in (1, -1)]
+            assert any((each != here).any() for each in after)
+
+
+@pytest.mark.parametrize("name", ["logistic, saga", "logistic, elastic net", "logistic, liblinear"])
+def test_for_other_losses_the_distance_is_that_of_the_tangent(name):
+    case = CASES[name]
+    distances = case.measured(numbers=list(X.columns)).breaking_distance()
+    theta, (absolute, penalty) = case.theta(), case.penalties()
+
+    def state(features):
+        there = case.theta(features)
+        slope, _ = _slope(case.loss, case.design(features) @ there, case.y)
+        return there, case.design(features).T @ (case.row_weights * slope) + penalty * there
+
+    gradient = state(X)[1]
+    out = (theta == 0) & (absolute > 0)
+    for person in (3, 33):
+        for column in X:
+            step = 1e-4 * X[column].std()
+            (up, g_up), (down, g_down) = (
+                state(X.assign(**{column: X[column].where(X.index != person, X[column] + side * step)}))
+                for side in (1, -1)
+            )
+            move, turn = (up - down) / (2 * step), (g_up - g_down) / (2 * step)
+            held = (theta != 0) & (absolute > 0)
+            with np.errstate(divide="ignore"):
+                reach = [np.abs(theta[held] / move[held])]
+                reach += [np.abs((side * absolute - gradient)[out] / turn[out]) for side in (1, -1)]
+            assert distances[column][person] == pytest.approx(np.concatenate(reach).min(), rel=1e-5)
+
+
+def _through_a_scaler(features, y, alpha, ratio):
+    """Coefficients in raw units, and how their noise is spread, of a scaler and a model that are both fitted anew."""
+    mean, deviation = features.mean(axis=0), features.std(axis=0)
+    design = np.column_stack([(features - mean) / deviation, np.ones(len(features))])
+    strength = alpha * len(features) * np.r_[np.ones(features.shape[1]), 0]
+    theta = minimizer(design, y, np.ones(len(y)), strength * ratio, strength * (1 - ratio), "squared")
+    turn = np.diag(np.r_[1 / deviation, 1])
+    turn[-1, :-1] = -mean / deviation
+    return turn @ theta, turn @ turn.T * NOISE**2, np.sign(theta[:-1])
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.6])
+def test_a_scaler_that_was_fitted_on_the_same_rows_moves_the_penalty_along(ratio):
+    features, alpha = X.to_numpy(), 0.25
+    model = make_pipeline(StandardScaler(), ElasticNet(alpha=alpha, l1_ratio=ratio, tol=1e-10)).fit(X, REAL)
+    leak = seepage.measure(model, X, REAL, noise_scale=NOISE, numbers=list(X.columns))
+    beta, covariance, signs = _through_a_scaler(features, REAL, alpha, ratio)
+    assert (signs == 0).any()
+    precision, distances = np.linalg.inv(covariance), leak.breaking_distance()
+    for person in (2, 40):
+        for j, column in enumerate(X):
+            step = 1e-3 * features[:, j].std()
+
+            def at(change, row=person, j=j):
+                changed = features.copy()
+                changed[row, j] += change
+                return _through_a_scaler(changed, REAL, alpha, ratio)
+
+            ends = [at(each * step) for each in (1, -1, 0.5, -0.5)]
+            move, turn = ((8 * (ends[2][i] - ends[3][i]) - (ends[0][i] - ends[1][i])) / (6 * step) for i in (0, 1))
+            told = move @ precision @ move + 0.5 * np.trace(precision @ turn @ precision @ turn)
+            if signs[j] == 0:
+                assert np.isnan(leak.attributes[column][person])
+            else:
+                assert leak.attributes[column][person] == pytest.approx(np.sqrt(told), rel=1e-6)
+            reach = distances[column][person]
+            if reach < 0.2 * features[:, j].std():
+                assert all((at(side * 0.9 * reach)[2] == signs).all() for side in (1, -1))
+                assert any((at(side * 1.1 * reach)[2] != signs).any() for side in (1, -1))
+            far = float(features[person, j] + 6 * features[:, j].std())
+            other, spread, _ = at(far - features[person, j])
+            between, volume = (covariance + spread) / 2, lambda matrix: np.linalg.slogdet(matrix)[1]
+            gap = beta - other
+            expected = gap @ np.linalg.solve(between, gap)
+            expected += 4 * (volume(between) - volume(covariance) / 2 - volume(spread) / 2)
+            found = leak.success_rate(column, values=[float(features[person, j]), far])["distance"]
+            assert found.iloc[0] == pytest.approx(np.sqrt(expected), rel=1e-7)
+
+
+def _behind_steps(frame, made, alpha):
+    """Fit a lasso behind steps that are fitted anew (imputed means, a scaler) after steps that are fixed.
+
+    Returns parameters in units of the features, the covariance of their noise, and what is zero at a kink.
+    """
+    features = made(frame)
+    filled = np.where(np.isnan(features), np.nanmean(features, axis=0), features)
+    mean, deviation = filled.mean(axis=0), filled.std(axis=0)
+    design = np.column_stack([(filled - mean) / deviation, np.ones(N)])
+    absolute = alpha * N * np.r_[np.ones(filled.shape[1]), 0]
+    theta = minimizer(design, REAL, np.ones(N), absolute, np.zeros(len(absolute)), "squared")
+    turn = np.diag(np.r_[1 / deviation, 1])
+    turn[-1, :-1] = -mean / deviation
+    signs = np.sign(theta[:-1])
+    gradient, bound = filled.T @ (design @ theta - REAL), alpha * N * deviation
+    beta = turn @ theta
+    kinks = np.concatenate([beta[:-1][signs != 0], (bound - gradient)[signs == 0], (bound + gradient)[signs == 0]])
+    return beta, turn @ turn.T * NOISE**2, kinks
+
+
+SPLINE = SplineTransformer(
+    knots=np.linspace(X["b"].min() - 1, X["b"].max() + 1, 4)[:, None], degree=3, include_bias=False
+)
+HOLES = X.mask(np.random.default_rng(3).random(X.shape) < 0.15)
+BEHIND = {
+    "a spline": (
+        X,
+        make_column_transformer((SPLINE, ["b"]), remainder="passthrough"),
+        lambda frame: np.column_stack(
+            [SPLINE.fit(frame[["b"]].to_numpy()).transform(frame[["b"]].to_numpy()), frame[[*"acde"]]]
+        ),
+    ),
+    "an imputer": (HOLES, SimpleImputer(), lambda frame: frame.to_numpy()),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_behind_a_spline_or_an_imputer_information_and_distances_are_those_of_refits(name):
+    frame, step, made = BEHIND[name]
+    alpha = 0.12
+    model = make_pipeline(step, StandardScaler(), Lasso(alpha=alpha, tol=1e-10, max_iter=100_000)).fit(frame, REAL)
+    leak = seepage.measure(model, frame, REAL, noise_scale=NOISE, numbers=list(X.columns))
+    _, covariance, kinks = _behind_steps(frame, made, alpha)
+    precision, distances, compared = np.linalg.inv(covariance), leak.breaking_distance(), 0
+    assert leak.information.without_slope
+    for person in (2, 17):
+        for column in X:
+            if np.isnan(frame[column][person]):
+                assert np.isnan(distances[column][person])
+                assert np.isnan(leak.attributes[column][person])
+                continue
+            step, ends = 1e-3 * frame[column].std(), []
+            for change in (1, -1, 0.5, -0.5):
+                changed = frame.copy()
+                changed.loc[person, column] += change * step
+                ends.append(_behind_steps(changed, made, alpha))
+            move, turn, slope = (
+                (8 * (ends[2][i] - ends[3][i]) - (ends[0][i] - ends[1][i])) / (6 * step) for i in range(3)
+            )
+            assert 1 / distances[column][person] == pytest.approx(np.abs(slope / kinks).max(), rel=1e-5)
+            if column not in leak.information.without_slope:
+                told = move @ precision @ move + 0.5 * np.trace(precision @ turn @ precision @ turn)
+                assert leak.attributes[column][person] == pytest.approx(np.sqrt(told), rel=1e-6)
+                compared += 1
+    assert compared >= 4
+
+
+def test_a_model_that_its_solver_left_early_is_measured_at_its_minimizer():
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    early, late = (Lasso(alpha=2.0, tol=tol, max_iter=100_000).fit(X, y) for tol in (1e-3, 1e-14))
+    assert not np.allclose(early.coef_, late.coef_, rtol=1e-4)
+    found, expected = (seepage.measure(model, X, y, noise_scale=0.1) for model in (early, late))
+    np.testing.assert_allclose(found.information.geometry.parameters[:-1, 0], late.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.examples["eta"], expected.examples["eta"], rtol=1e-8)
+
+
+def test_a_support_that_the_solver_had_not_decided_is_said():
+    model = Lasso(alpha=0.2, tol=1e-14).fit(X, REAL)
+    (gone,) = np.flatnonzero(model.coef_ == 0)[:1]
+    exact = seepage.measure(model, X, REAL, noise_scale=NOISE)
+    assert not any("solver stopped" in each for each in exact.assumptions)
+    model.coef_[gone] = 1e-4
+    leak = seepage.measure(model, X, REAL, noise_scale=NOISE)
+    assert any("1 coefficients are zero that are not in the model" in each for each in leak.assumptions)
+    np.testing.assert_allclose(leak.examples["eta"], exact.examples["eta"])
+
+
+SEARCHES = {
+    "LassoCV": (LassoCV(alphas=[0.05, 0.2], tol=1e-10), REAL, lambda m: Lasso(alpha=m.alpha_, tol=1e-10)),
+    "ElasticNetCV": (
+        ElasticNetCV(alphas=[0.05, 0.2], l1_ratio=[0.4, 0.9], tol=1e-10),
+        REAL,
+        lambda m: ElasticNet(alpha=m.alpha_, l1_ratio=m.l1_ratio_, tol=1e-10),
+    ),
+    "LogisticRegressionCV": (
+        LogisticRegressionCV(
+            Cs=[0.1, 0.3], l1_ratios=(0.5,), solver="saga", use_legacy_attributes=False, scoring="neg_log_loss", **FOUR
+        ),
+        TWO,
+        lambda m: LogisticRegression(C=m.C_, l1_ratio=0.5, solver="saga", **FOUR),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_a_search_over_l1_penalties_chose_is_measured(name):
+    search, y, chosen = SEARCHES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = seepage.measure(search.fit(X, y), X, y, noise_scale=NOISE)
+    expected = seepage.measure(chosen(search).fit(X, y), X, y, noise_scale=NOISE)
+    np.testing.assert_allclose(found.examples["eta"], expected.examples["eta"], rtol=1e-9)
+    assert any(name in each for each in found.assumptions)
+
+
+@pytest.mark.parametrize("model", [Lasso(alpha=0.2), LogisticRegression(C=0.1, l1_ratio=0.5, solver="saga", **FOUR)])
+def test_fit_finds_the_minimizer_and_its_zeros_from_nothing(model):
+    y = REAL if isinstance(model, Lasso) else TWO
+    case = Case(model, "squared" if isinstance(model, Lasso) else "logistic")
+    found = seepage.fit(model, X, y)
+    np.testing.assert_allclose(np.ravel(found.coef_), case.theta()[:-1], atol=1e-10)
+    assert (np.ravel(found.coef_) == 0).any()
+
+
+def test_more_columns_than_people():
+    random = np.random.default_rng(5)
+    wide = random.normal(size=(20, 45))
+    y = wide[:, 0] - wide[:, 3] + 0.1 * random.normal(size=20)
+    leak = seepage.measure(Lasso(alpha=0.1).fit(wide, y), wide, y, noise_scale=NOISE)
+    absolute = 0.1 * 20 * np.r_[np.ones(45), 0]
+    design = np.column_stack([wide, np.ones(20)])
+    theta = minimizer(design, y, np.ones(20), absolute, np.zeros(46), "squared")
+    np.testing.assert_allclose(leak.information.geometry.parameters[:, 0], theta, atol=1e-10)
+    support = np.flatnonzero((theta != 0) | (absolute == 0))
+    inverse = np.linalg.inv(design[:, support].T @ design[:, support])
+    by_label = np.linalg.norm(design[:, support] @ inverse, axis=1) / NOISE
+    np.testing.assert_allclose(leak.attributes.iloc[:, -1], by_label, rtol=1e-8)
+
+
+def test_the_two_sides_of_a_whole_path_meet_at_the_distance():
+    # One column: theta = (x . y - L) / (x . x) exactly, and its kink is where the numerator is zero.
+    x, y = np.array([1.0, 2.0, -1.0, 0.5]), np.array([1.0, 1.5, -2.0, 0.3])
+    leak = seepage.measure(
+        Lasso(alpha=0.5, fit_intercept=False).fit(x[:, None], y), x[:, None], y, noise_scale=1.0, numbers=["x0"]
+    )
+    room = x @ y - 0.5 * 4
+    np.testing.assert_allclose(leak.breaking_distance()["x0"], np.abs(room / y), rtol=1e-12)
+    np.testing.assert_allclose(leak.breaking_distance()["label"], np.abs(room / x), rtol=1e-12)

@@ -1,0 +1,234 @@
+"""Results of statsmodels, with and without formulas, against refits by statsmodels and the procedure written anew."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from patsy import build_design_matrices
+from procedure import Procedure
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from statsmodels.tools.sm_exceptions import DomainWarning
+
+import seepage
+from seepage.linear import GLM
+
+RANDOM = np.random.default_rng(8)
+N = 80
+TABLE = pd.DataFrame(
+    {
+        "age": RANDOM.uniform(1.0, 3.0, N),
+        "dose": RANDOM.gamma(4.0, 0.5, N) + 0.2,
+        "ward": RANDOM.choice(["a", "b", "c"], N),
+        "other": RANDOM.normal(size=N),
+    }
+)
+MARGIN = 0.5 * np.log(TABLE["dose"]) + 0.3 * TABLE["age"] - 0.7 + 0.2 * (TABLE["ward"] == "b")
+TABLE["ill"] = (RANDOM.random(N) < 1 / (1 + np.exp(-MARGIN))).astype(int)
+TABLE["visits"] = RANDOM.poisson(np.exp(MARGIN))
+TABLE["cost"] = MARGIN + 0.3 * RANDOM.normal(size=N)
+TABLE["days"] = RANDOM.gamma(5.0, np.exp(MARGIN) / 5.0)
+WEIGHTS = RANDOM.uniform(0.5, 2.0, N)
+NOISE = 0.2
+# The inverse link may leave the positive numbers, warns statsmodels.
+warnings.filterwarnings("ignore", category=DomainWarning)
+PLAIN = sm.add_constant(TABLE[["age", "dose"]])
+families, links = sm.families, sm.families.links
+
+CASES = {
+    "ols": (sm.OLS(TABLE["cost"], PLAIN), GLM("gaussian"), "cost", None),
+    "wls": (sm.WLS(TABLE["cost"], PLAIN, weights=WEIGHTS), GLM("gaussian"), "cost", WEIGHTS),
+    "logit": (sm.Logit(TABLE["ill"], PLAIN), GLM("binomial"), "ill", None),
+    "probit": (sm.Probit(TABLE["ill"], PLAIN), GLM("binomial", "probit"), "ill", None),
+    "poisson": (sm.Poisson(TABLE["visits"], PLAIN), GLM("poisson"), "visits", None),
+    "gamma": (
+        sm.GLM(TABLE["days"], PLAIN, family=families.Gamma(links.Log()), freq_weights=np.round(WEIGHTS + 1)),
+        GLM("gamma", "log"),
+        "days",
+        np.round(WEIGHTS + 1),
+    ),
+    "cloglog": (
+        sm.GLM(TABLE["ill"], PLAIN, family=families.Binomial(links.CLogLog()), var_weights=WEIGHTS),
+        GLM("binomial", "cloglog"),
+        "ill",
+        WEIGHTS,
+    ),
+    "inverse": (
+        sm.GLM(TABLE["days"], PLAIN, family=families.Gamma(links.InversePower())),
+        GLM("gamma"),
+        "days",
+        None,
+    ),
+    "negative binomial": (
+        sm.GLM(TABLE["visits"], PLAIN, family=families.NegativeBinomial(alpha=0.5)),
+        GLM("negative binomial", parameter=0.5),
+        "visits",
+        None,
+    ),
+    "tweedie": (
+        sm.GLM(TABLE["days"], PLAIN, family=families.Tweedie(links.Log(), var_power=1.6)),
+        GLM("tweedie", parameter=1.6),
+        "days",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_know_their_rows(name):
+    model, glm, label, weights = CASES[name]
+    results = model.fit(disp=0) if "discrete" in type(model).__module__ else model.fit()
+    leak = seepage.measure(results, noise_scale=NOISE)
+    rows, y = TABLE[["age", "dose"]], TABLE[label]
+    own = seepage.measure(glm.fit(rows, y, weights), rows, y, noise_scale=NOISE, sample_weight=weights)
+    np.testing.assert_allclose(np.append(glm.intercept_, glm.coef_), results.params, rtol=1e-4, atol=1e-6)
+    assert leak.information.attribute_names == ("age", "dose", label)
+    np.testing.assert_allclose(leak.examples, own.examples, rtol=1e-8)
+    np.testing.assert_allclose(leak.attributes, own.attributes, rtol=1e-8)
+
+
+def _refitted(results, family, person, frame, *, columns, **more):
+    """Return the Jacobian of one person by refitting statsmodels on the design of the same formula."""
+    step, moved = 1e-5, []
+    design = results.model.data.model_spec
+    for column in columns:
+        ends = []
+        for sign in (1.0, -1.0):
+            changed = frame.copy()
+            changed.loc[person, column] += sign * step
+            (matrix,) = build_design_matrices([design], changed)
+            again = sm.GLM(results.model.endog, np.asarray(matrix), family=family, **more)
+            ends.append(again.fit(tol=1e-14, maxiter=100).params)
+        moved.append((ends[0] - ends[1]) / (2 * step * NOISE))
+    return np.array(moved)
+
+
+def test_a_formula_is_traced_to_its_columns():
+    results = smf.logit("ill ~ np.log(dose) * C(ward) + I(age ** 2) + age", TABLE).fit(disp=0)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    assert leak.information.attribute_names == ("age", "dose", "ward", "ill")
+    assert leak.information.categorical == {"ward", "ill"}
+    levels = np.column_stack([TABLE["ward"] == each for each in "abc"]).astype(float)
+
+    def bend(rows):
+        age, log, b, c = rows[:, 0], np.log(rows[:, 1]), rows[:, 3], rows[:, 4]
+        return np.column_stack([b, c, log, log * b, log * c, age**2, age])
+
+    rows = np.column_stack([TABLE[["age", "dose"]], levels])
+    labels = TABLE[["ill"]].to_numpy(dtype=float)
+    procedure = Procedure(rows, labels, "logistic", 0.0, (), bend=bend, noise=np.array([[NOISE**2]]))
+    for person in (3, 40):
+        information = procedure.information(person, label=True)
+        assert leak.attributes["age"][person] ** 2 == pytest.approx(information[0, 0], rel=1e-8)
+        assert leak.attributes["dose"][person] ** 2 == pytest.approx(information[1, 1], rel=1e-8)
+        assert leak.attributes["ill"][person] ** 2 == pytest.approx(information[5, 5], rel=1e-8)
+        top = np.linalg.eigvalsh(information[2:5, 2:5])[-1]
+        assert leak.attributes["ward"][person] ** 2 == pytest.approx(top, rel=1e-8)
+        assert leak.examples["eta"][person] ** 2 == pytest.approx(np.linalg.eigvalsh(information)[-1], rel=1e-8)
+
+
+def test_splines_and_standardized_columns_in_a_formula():
+    family = families.Poisson()
+    results = smf.glm("visits ~ bs(age, df=5) + standardize(dose) + dose:other", TABLE, family=family).fit()
+    leak = seepage.measure(results, noise_scale=NOISE, public_label=True)
+    for person in (0, 51):
+        moved = _refitted(results, family, person, TABLE, columns=["age", "dose", "other"])
+        np.testing.assert_allclose(leak.attributes.to_numpy()[person], np.linalg.norm(moved, axis=1), rtol=2e-6)
+    assert any("formula" in one.sentence() for one in leak.information.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("formula", "steps"),
+    [
+        (
+            "y ~ standardize(age) + center(dose) + visits",
+            [(StandardScaler(), ["age"]), (StandardScaler(with_std=False), ["dose"]), ("passthrough", ["visits"])],
+        ),
+        ("y ~ scale(age) + np.log(dose)", [(StandardScaler(), ["age"]), (FunctionTransformer(np.log), ["dose"])]),
+    ],
+    ids=["standardize and center", "scale"],
+)
+def test_a_column_that_a_formula_scales_is_one_behind_a_scaler(formula, steps):
+    random = np.random.default_rng(4)
+    rows = pd.DataFrame(
+        {"age": random.normal(50, 9, 70), "dose": random.gamma(2, 1, 70), "visits": random.poisson(3, 70) + 0.5}
+    )
+    y = pd.Series(0.05 * rows["age"] - rows["dose"] + random.normal(size=70), name="y")
+    leak = seepage.measure(smf.ols(formula, rows.assign(y=y)).fit(), noise_scale=0.3)
+    columns = [name for _, names in steps for name in names]
+    twin = make_pipeline(make_column_transformer(*steps), LinearRegression()).fit(rows[columns], y)
+    expected = seepage.measure(twin, rows[columns], y, noise_scale=0.3)
+    np.testing.assert_allclose(leak.examples["eta"], expected.examples["eta"], rtol=1e-10)
+    for name in columns:
+        np.testing.assert_allclose(leak.error_floor()[name], expected.error_floor()[name], rtol=1e-10)
+    # That the scaler moves with the rows is counted: with public constants the numbers are others.
+    public = seepage.measure(
+        smf.ols(formula, rows.assign(y=y)).fit(), noise_scale=0.3, public_preprocessing=["formula"]
+    )
+    assert np.abs(public.error_floor()["age"] / leak.error_floor()["age"] - 1).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ standardize(age) * dose", "y ~ standardize(age, ddof=1)", "y ~ center(age) + bs(dose, df=4)"]
+)
+def test_other_constants_of_a_formula_are_said_to_be_public(formula):
+    random = np.random.default_rng(4)
+    rows = pd.DataFrame({"age": random.normal(50, 9, 70), "dose": random.gamma(2, 1, 70), "y": random.normal(size=70)})
+    leak = seepage.measure(smf.ols(formula, rows).fit(), noise_scale=0.3)
+    assert any("Taken as public" in one.sentence() for one in leak.information.assumptions)
+
+
+def test_people_who_are_left_out_for_a_missing_value_are_left_out_here():
+    table = TABLE.copy()
+    table.loc[[4, 9], "dose"] = np.nan
+    results = smf.ols("cost ~ age + np.sqrt(dose)", table).fit()
+    leak = seepage.measure(results, noise_scale=NOISE)
+    whole = table.drop(index=[4, 9])
+    again = seepage.measure(smf.ols("cost ~ age + np.sqrt(dose)", whole).fit(), noise_scale=NOISE)
+    np.testing.assert_allclose(leak.attributes, again.attributes, rtol=1e-10)
+    assert leak.examples.index.tolist() == whole.index.tolist()
+
+
+def test_an_exposure_is_counted():
+    exposure = np.exp(0.3 * RANDOM.normal(size=N))
+    family = families.Poisson()
+    results = smf.glm("visits ~ age + np.log(dose)", TABLE, family=family, exposure=exposure).fit()
+    leak = seepage.measure(results, noise_scale=NOISE, public_label=True)
+    for person in (7, 30):
+        moved = _refitted(results, family, person, TABLE, columns=["age", "dose"], exposure=exposure)
+        np.testing.assert_allclose(leak.attributes.to_numpy()[person], np.linalg.norm(moved, axis=1), rtol=2e-6)
+
+
+def test_counts_of_trials():
+    trials = RANDOM.integers(3, 9, N)
+    wins = RANDOM.binomial(trials, 1 / (1 + np.exp(-MARGIN)))
+    both = np.column_stack([wins, trials - wins])
+    leak = seepage.measure(sm.GLM(both, PLAIN, family=families.Binomial()).fit(), noise_scale=NOISE)
+    rows = TABLE[["age", "dose"]]
+    own = GLM("binomial").fit(rows, wins / trials, trials)
+    expected = seepage.measure(own, rows, wins / trials, noise_scale=NOISE, sample_weight=trials)
+    np.testing.assert_allclose(leak.attributes.to_numpy(), expected.attributes.to_numpy(), rtol=1e-8)
+
+
+def test_what_cannot_be_measured_names_the_nearest_that_can():
+    refused = {
+        "LogisticRegression": lambda: sm.MNLogit(TABLE["visits"].clip(0, 2), PLAIN).fit(disp=0),
+        "alpha being known": lambda: sm.NegativeBinomial(TABLE["visits"], PLAIN).fit(disp=0, maxiter=200),
+        "OLS, with ids=": lambda: sm.MixedLM(TABLE["cost"], PLAIN, groups=TABLE["ward"]).fit(),
+        "penalty": lambda: sm.OLS(TABLE["cost"], PLAIN).fit_regularized(alpha=0.1, L1_wt=0.0),
+        "offset": lambda: sm.GLM(TABLE["ill"], PLAIN, family=families.Binomial(), offset=TABLE["other"]).fit(),
+        "no derivative": lambda: smf.ols("cost ~ C(np.round(age))", TABLE).fit(),
+    }
+    for reason, fit in refused.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = fit()
+        with pytest.raises(seepage.UnsupportedError, match=reason):
+            seepage.measure(results, noise_scale=NOISE)
+    with pytest.raises(seepage.InputError, match="know their labels"):
+        seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), PLAIN, TABLE["cost"], noise_scale=NOISE)

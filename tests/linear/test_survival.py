@@ -1,0 +1,500 @@
+"""Cox models against automatic differentiation of the partial likelihood, and against refits by other libraries.
+
+The oracle here writes the likelihood as it stands in a textbook, event by event over whole risk sets, and shares
+nothing with the sums that are measured.
+"""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from lifelines import CoxPHFitter, CoxTimeVaryingFitter, WeibullAFTFitter
+from lifelines.datasets import load_rossi
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer, StandardScaler
+from sksurv.datasets import load_gbsg2, load_whas500
+from sksurv.ensemble import RandomSurvivalForest
+from sksurv.linear_model import CoxnetSurvivalAnalysis, CoxPHSurvivalAnalysis
+from statsmodels.duration.hazard_regression import PHReg
+
+import seepage
+
+RANDOM = np.random.default_rng(5)
+N, P = 60, 3
+X = np.column_stack([RANDOM.normal(50.0, 9.0, N), RANDOM.gamma(2.0, 1.0, N), RANDOM.integers(0, 5, N)])
+BETA = np.array([0.04, -0.5, 0.2])
+TIME = np.ceil(6 * RANDOM.exponential(np.exp(-(X - X.mean(0)) @ BETA)) + 0.01)
+EVENT = (TIME < 15) & (RANDOM.random(N) < 0.8)
+TIME = np.minimum(TIME, 15.0)
+STRATA = RANDOM.integers(0, 3, N)
+WEIGHTS = RANDOM.uniform(0.4, 2.5, N)
+NOISE = 0.3
+COLUMNS = ["age", "dose", "visits"]
+FRAME = pd.DataFrame(X, columns=COLUMNS).assign(ward=STRATA, weight=WEIGHTS, week=TIME, arrest=EVENT.astype(int))
+
+
+def outcomes(strata=None, time=TIME, event=EVENT):
+    fields = [event, time] if strata is None else [event, time, strata]
+    return np.rec.fromarrays(fields, names="arrest,week" if strata is None else "arrest,week,ward")
+
+
+class Oracle:
+    """The minimizer of the textbook's likelihood by Newton's steps, and automatic derivatives of it."""
+
+    def __init__(
+        self, ties="efron", strata=None, weights=None, penalty=0.0, standardized=False, time=TIME, event=EVENT
+    ):
+        strata = np.zeros(N, dtype=int) if strata is None else strata
+        weights = np.ones(N) if weights is None else weights
+        self.ties, self.strata, self.weights = ties, strata, torch.tensor(weights)
+        self.penalty, self.standardized = torch.tensor(penalty, dtype=torch.float64), standardized
+        # One line an event: its weight, and who is at risk, the tied people in part.
+        at_risk, weight = [], []
+        for i in np.flatnonzero(event):
+            dead = event & (time == time[i]) & (strata == strata[i])
+            line = ((time >= time[i]) & (strata == strata[i])).astype(float)
+            if ties == "efron":
+                line -= dead * (dead[:i].sum() / dead.sum())
+            at_risk.append(line)
+            weight.append(weights[dead].mean() if ties == "efron" else weights[i])
+        self.at_risk, self.weight = torch.tensor(np.array(at_risk)), torch.tensor(np.array(weight))
+        self.event = torch.tensor(event)
+
+    def objective(self, beta, x):
+        """Minus the penalized log partial likelihood."""
+        margin = x @ beta
+        own = (self.weights * margin * self.event).sum()
+        total = (self.weight * torch.log(self.at_risk @ (self.weights * torch.exp(margin)))).sum() - own
+        factor = self.penalty * x.var(dim=0, unbiased=True) if self.standardized else self.penalty
+        return total + 0.5 * (factor * beta**2).sum()
+
+    def minimizer(self, x):
+        beta = torch.zeros(x.shape[1], dtype=torch.float64)
+        # Columns of mean zero keep exponents small; without an effect on the likelihood.
+        x = x - x.mean(dim=0)
+        for _ in range(40):
+            slope = torch.func.grad(self.objective)(beta, x)
+            step = torch.linalg.solve(torch.func.hessian(self.objective)(beta, x), slope)
+            while self.objective(beta - step, x) > self.objective(beta, x) + 1e-9:
+                step = step / 2
+            beta = beta - step
+            if (step.abs() <= 1e-9 * beta.abs()).all():
+                # The next step would be less than rounding.
+                return beta
+        raise AssertionError("no minimizer")
+
+    def jacobian(self, x):
+        """d beta / d x, shape (n, p, p), in units of the noise: what is published, then the value."""
+        beta, p = self.minimizer(x), x.shape[1]
+        hessian = torch.func.hessian(self.objective)(beta, x)
+        mixed = torch.func.jacrev(torch.func.grad(self.objective), argnums=1)(beta, x)
+        moved = -torch.linalg.solve(hessian, mixed.reshape(p, -1)).reshape(p, len(x), p)
+        return moved.permute(1, 0, 2).numpy() / NOISE
+
+
+SETTINGS = [
+    {"ties": ties, "strata": strata, "weights": weights, **penalty}
+    for ties, strata, weights, penalty in product(
+        ("efron", "breslow"),
+        (None, STRATA),
+        (None, WEIGHTS),
+        ({}, {"penalty": 7.0}, {"penalty": np.array([3.0, 0.0, 9.0]), "standardized": True}),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "setting", SETTINGS, ids=lambda each: "-".join(name for name in each if each[name] is not None)
+)
+def test_every_number_is_that_of_automatic_differentiation(setting):
+    oracle = Oracle(**setting)
+    model = seepage.Cox(
+        ties=setting["ties"], penalty=setting.get("penalty", 0.0), standardized=setting.get("standardized", False)
+    )
+    rows, y = FRAME[COLUMNS], outcomes(setting["strata"])
+    model.fit(rows, y, setting["weights"])
+    np.testing.assert_allclose(model.coef_, oracle.minimizer(torch.tensor(X)), rtol=1e-10)
+    leak = seepage.measure(model, rows, y, noise_scale=NOISE, sample_weight=setting["weights"])
+    moved = oracle.jacobian(torch.tensor(X))
+    np.testing.assert_allclose(leak.examples["eta"], np.linalg.norm(moved, 2, axis=(1, 2)), rtol=1e-8)
+    np.testing.assert_allclose(leak.examples["dfil"], np.sqrt((moved**2).sum(axis=(1, 2)) / P), rtol=1e-8)
+    np.testing.assert_allclose(leak.attributes[COLUMNS], np.linalg.norm(moved, axis=1), rtol=1e-8)
+    who = X[:, 0] > 50
+    flat = moved[who].transpose(1, 0, 2).reshape(P, -1)
+    np.testing.assert_allclose(leak.joint(who), np.linalg.norm(flat, 2), rtol=1e-8)
+    np.testing.assert_allclose(leak.joint(attribute="dose"), np.linalg.norm(moved[:, :, 1], 2), rtol=1e-8)
+
+
+def test_neither_time_nor_status_is_told_to_be_safe():
+    model = seepage.Cox().fit(FRAME[COLUMNS], outcomes())
+    leak = seepage.measure(model, FRAME[COLUMNS], outcomes(), noise_scale=NOISE)
+    assert leak.information.attribute_names == (*COLUMNS, "arrest", "week")
+    assert leak.information.categorical == {"arrest", "week"}
+    assert leak.attributes[["arrest", "week"]].isna().all().all()
+    with pytest.raises(seepage.InputError, match="no standard error"):
+        seepage.calibrate(leak, error_floor={"week": 2.0})
+    with pytest.raises(seepage.UnansweredError, match="no derivative"):
+        leak.joint(attribute="week")
+    with pytest.raises(seepage.UnansweredError, match="values="):
+        leak.success_rate("week")
+    with pytest.raises(seepage.InputError, match="which of its values"):
+        leak.success_rate("age")
+    public = seepage.measure(model, FRAME[COLUMNS], outcomes(), noise_scale=NOISE, public_label=True)
+    assert public.information.attribute_names == tuple(COLUMNS)
+    assert any("known to the attacker" in each for each in public.assumptions)
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_refits_are_those_of_a_general_solver(ties):
+    setting = {"ties": ties, "strata": STRATA, "weights": WEIGHTS, "penalty": 2.0, "standardized": True}
+    start = Oracle(**setting).minimizer(torch.tensor(X))
+    rows, y = FRAME[COLUMNS], outcomes(STRATA)
+    model = seepage.Cox(ties=ties, penalty=2.0, standardized=True).fit(rows, y, WEIGHTS)
+    leak = seepage.measure(model, rows, y, noise_scale=NOISE, sample_weight=WEIGHTS)
+    status = leak.success_rate("arrest")
+    times = leak.information.distances("week", [2.0, 15.0])
+    doses = leak.information.distances("dose", [0.5, 6.0])
+    for person in (0, 7, 31):
+        event, time, x = EVENT.copy(), TIME.copy(), X.copy()
+        event[person] ^= True
+        time[person] = 2.0
+        x[person, 1] = 6.0
+        found = {
+            "status": Oracle(**setting, event=event).minimizer(torch.tensor(X)),
+            "time": Oracle(**setting, time=time).minimizer(torch.tensor(X)),
+            "dose": Oracle(**setting).minimizer(torch.tensor(x)),
+        }
+        far = {name: float(torch.linalg.norm(beta - start)) / NOISE for name, beta in found.items()}
+        np.testing.assert_allclose(status["distance"].iloc[person], far["status"], rtol=1e-7)
+        np.testing.assert_allclose(times.distance[person, 0], far["time"], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(doses.distance[person, 1], far["dose"], rtol=1e-7)
+
+
+def lifelines(frame, **given):
+    settings = {name: given.pop(name) for name in ("penalizer",) if name in given}
+    options = {"precision": 1e-15, "r_precision": 1e-16, "max_steps": 60}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = CoxPHFitter(**settings)
+        return fitted.fit(frame, "week", "arrest", fit_options=options, **given)
+
+
+LIFELINES = {
+    "plain": (COLUMNS, {}),
+    "penalizer": (COLUMNS, {"penalizer": 0.1}),
+    "penalizers": (COLUMNS, {"penalizer": np.array([0.2, 0.0, 0.05])}),
+    "strata": ([*COLUMNS, "ward"], {"strata": ["ward"]}),
+    "weights": ([*COLUMNS, "weight"], {"weights_col": "weight", "robust": True}),
+    "all": (
+        [*COLUMNS, "ward", "weight"],
+        {"strata": "ward", "weights_col": "weight", "penalizer": 0.1, "robust": True},
+    ),
+    "formula": ([*COLUMNS, "ward"], {"formula": "age + dose"}),
+}
+
+
+@pytest.mark.parametrize("name", LIFELINES)
+def test_a_fit_of_lifelines_moves_as_it_is_said_to(name):
+    columns, given = LIFELINES[name]
+    frame = FRAME[[*columns, "week", "arrest"]]
+    fitted = lifelines(frame, **given)
+    leak = seepage.measure(fitted, frame, noise_scale=NOISE)
+    features = list(fitted.params_.index)
+    assert leak.information.attribute_names == (*features, "arrest", "week")
+    for person in (20,):
+        moved = []
+        for column in features:
+            step, ends = 1e-3, []
+            for sign in (1.0, -1.0):
+                changed = frame.copy()
+                changed.loc[person, column] += sign * step
+                ends.append(lifelines(changed, **given).params_.to_numpy())
+            moved.append((ends[0] - ends[1]) / (2 * step * NOISE))
+        moved = np.array(moved)
+        np.testing.assert_allclose(leak.attributes.loc[person, features], np.linalg.norm(moved, axis=1), rtol=1e-6)
+        np.testing.assert_allclose(leak.examples["eta"][person], np.linalg.norm(moved, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("penalizer", [0.0, np.array([0.1, 0.3, 0.0, 0.2])])
+def test_a_formula_of_lifelines_is_traced_to_its_columns(penalizer):
+    frame = FRAME.assign(ward=np.array(["a", "b", "c"])[STRATA])
+
+    def fit(rows):
+        return lifelines(rows, penalizer=penalizer, formula="np.log(dose) + C(ward) + age")
+
+    leak = seepage.measure(fit(frame), frame, noise_scale=NOISE)
+    assert leak.information.attribute_names == ("age", "dose", "ward", "arrest", "week")
+    assert leak.information.categorical == {"ward", "arrest", "week"}
+    for column in ("age", "dose"):
+        step, ends = 3e-4, []
+        for sign in (1.0, -1.0):
+            changed = frame.copy()
+            changed.loc[20, column] += sign * step
+            ends.append(fit(changed).params_.to_numpy())
+        moved = np.linalg.norm(ends[0] - ends[1]) / (2 * step * NOISE)
+        np.testing.assert_allclose(leak.attributes.loc[20, column], moved, rtol=1e-6)
+    other = "b" if frame.loc[20, "ward"] == "a" else "a"
+    far = fit(frame.assign(ward=frame["ward"].where(frame.index != 20, other))).params_ - fit(frame).params_
+    rates = leak.success_rate("ward").loc[20]
+    np.testing.assert_allclose(rates.loc[rates["other"] == other, "distance"], np.linalg.norm(far) / NOISE, rtol=1e-6)
+
+
+def test_a_fit_of_lifelines_with_ordinary_settings_is_near_enough():
+    frame = load_rossi()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = CoxPHFitter(penalizer=0.01).fit(frame, "week", "arrest")
+    leak = seepage.measure(fitted, frame, noise_scale=0.05)
+    assert repr(leak) == "Leakage(432 people, 9 private attributes, exact)"
+    assert set(leak.error_floor()) == {"age", "prio"}
+    assert leak.by_group("race").frame["count"].tolist() == [53, 379]
+    assert seepage.calibrate(leak, error_floor={"age": 20.0}) in (0.05, 0.1)
+    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+        seepage.measure(fitted, frame.iloc[:-20], noise_scale=0.05)
+    fitted.penalizer = 0.5
+    with pytest.raises(seepage.MinimizerError, match="another penalty"):
+        seepage.measure(fitted, frame, noise_scale=0.05)
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("alpha", [0.0, 5.0, np.array([1.0, 0.0, 8.0])])
+def test_scikit_survival_is_measured_as_the_same_model(ties, alpha):
+    rows, y = FRAME[COLUMNS], outcomes()
+    fitted = CoxPHSurvivalAnalysis(alpha=alpha, ties=ties, tol=1e-14).fit(rows, y)
+    own = seepage.Cox(ties=ties, penalty=alpha).fit(rows, y)
+    np.testing.assert_allclose(fitted.coef_, own.coef_, rtol=1e-6)
+    leak = seepage.measure(fitted, rows, y, noise_scale=NOISE)
+    np.testing.assert_allclose(leak.examples, seepage.measure(own, rows, y, noise_scale=NOISE).examples, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("strata", [None, STRATA])
+def test_hazard_regressions_of_statsmodels_know_their_rows(ties, strata):
+    results = PHReg(TIME, FRAME[COLUMNS], status=EVENT.astype(int), strata=strata, ties=ties).fit()
+    own = seepage.Cox(ties=ties).fit(FRAME[COLUMNS], outcomes(strata))
+    np.testing.assert_allclose(results.params, own.coef_, rtol=1e-5)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    same = seepage.measure(own, FRAME[COLUMNS], outcomes(strata), noise_scale=NOISE)
+    np.testing.assert_allclose(leak.examples, same.examples, rtol=1e-9)
+
+
+def test_a_formula_is_traced_to_its_columns():
+    frame = FRAME.assign(ward=np.array(["a", "b", "c"])[STRATA])
+    formula = "week ~ age + np.log(dose) + C(ward)"
+
+    def fitted(rows):
+        model = PHReg.from_formula(formula, rows, status=frame["arrest"].to_numpy(), ties="efron")
+        return model.fit(start_params=start, tol=1e-14, maxiter=100)
+
+    start = None
+    results = fitted(frame)
+    start = results.params
+    leak = seepage.measure(results, noise_scale=NOISE)
+    assert leak.information.attribute_names == ("age", "dose", "ward", "status", "week")
+    for person in (3, 20):
+        for column in ("age", "dose"):
+            step, ends = 1e-4, []
+            for sign in (1.0, -1.0):
+                changed = frame.copy()
+                changed.loc[person, column] += sign * step
+                ends.append(fitted(changed).params)
+            moved = np.linalg.norm(ends[0] - ends[1]) / (2 * step * NOISE)
+            np.testing.assert_allclose(leak.attributes.loc[person, column], moved, rtol=1e-5)
+
+
+def test_steps_before_a_model_are_measured_through():
+    frame = FRAME.assign(ward=np.array(["a", "b", "c"])[STRATA])[[*COLUMNS, "ward"]]
+    knots = np.linspace(20.0, 80.0, 4)[:, None]
+
+    def steps():
+        return make_column_transformer(
+            (SplineTransformer(degree=3, knots=knots, include_bias=False), ["age"]),
+            (FunctionTransformer(np.log), ["dose"]),
+            (OneHotEncoder(drop="first"), ["ward"]),
+        )
+
+    model = make_pipeline(steps(), CoxPHSurvivalAnalysis(alpha=1.0, tol=1e-14)).fit(frame, outcomes())
+    leak = seepage.measure(model, frame, outcomes(), noise_scale=NOISE)
+    assert leak.information.attribute_names == ("age", "dose", "ward", "arrest", "week")
+    own = seepage.Cox(ties="breslow", penalty=1.0)
+    for person in (3, 20):
+        for column in ("age", "dose"):
+            step, ends = 1e-4, []
+            for sign in (1.0, -1.0):
+                changed = frame.copy()
+                changed.loc[person, column] += sign * step
+                ends.append(own.fit(model[0].transform(changed), outcomes()).coef_)
+            moved = np.linalg.norm(ends[0] - ends[1]) / (2 * step * NOISE)
+            np.testing.assert_allclose(leak.attributes.loc[person, column], moved, rtol=1e-6)
+    ward = leak.success_rate("ward")
+    changed = frame.copy()
+    changed.loc[3, "ward"] = other = next(each for each in "abc" if each != frame.loc[3, "ward"])
+    far = np.linalg.norm(
+        own.fit(model[0].transform(changed), outcomes()).coef_ - own.fit(model[0].transform(frame), outcomes()).coef_
+    )
+    mine = ward.loc[3]
+    np.testing.assert_allclose(mine.loc[mine["other"] == other, "distance"], far / NOISE, rtol=1e-7)
+
+
+def test_the_data_that_ship_with_the_packages_are_measured():
+    heart, died = load_whas500()
+    heart = heart.astype(float)
+    model = CoxPHSurvivalAnalysis(alpha=1.0).fit(heart, died)
+    leak = seepage.measure(model, heart, died, noise_scale=0.05)
+    assert repr(leak) == "Leakage(500 people, 16 private attributes, exact)"
+    breast, recurred = load_gbsg2()
+    encoder = make_column_transformer(
+        (OneHotEncoder(drop="first"), ["horTh", "menostat", "tgrade"]), remainder="passthrough"
+    )
+    pipeline = make_pipeline(encoder, CoxPHSurvivalAnalysis()).fit(breast, recurred)
+    other = seepage.measure(pipeline, breast, recurred, noise_scale=0.05)
+    assert other.information.categorical == {"horTh", "menostat", "tgrade", "cens", "time"}
+    own = seepage.Cox(ties="breslow", penalty=1.0)
+    ends = []
+    for sign in (1.0, -1.0):
+        changed = heart.copy()
+        changed.loc[30, "bmi"] += sign * 1e-3
+        ends.append(own.fit(changed, died).coef_)
+    np.testing.assert_allclose(leak.attributes["bmi"][30], np.linalg.norm(ends[0] - ends[1]) / (2e-3 * 0.05), rtol=1e-6)
+
+
+def test_rows_of_one_person_are_taken_together():
+    ids = np.arange(N) // 2
+    rows, y = FRAME[COLUMNS], outcomes()
+    model = seepage.Cox().fit(rows, y)
+    leak = seepage.measure(model, rows, y, noise_scale=NOISE, ids=ids)
+    moved = Oracle().jacobian(torch.tensor(X))
+    both = moved.reshape(N // 2, 2, P, P).transpose(0, 2, 1, 3).reshape(N // 2, P, 2 * P)
+    np.testing.assert_allclose(leak.examples["eta"], np.linalg.norm(both, 2, axis=(1, 2)), rtol=1e-8)
+    np.testing.assert_allclose(leak.attributes["dose"], np.linalg.norm(both[:, :, 1::P], 2, axis=(1, 2)), rtol=1e-8)
+    np.testing.assert_allclose(leak.examples["dfil"], np.sqrt((both**2).sum(axis=(1, 2)) / (2 * P)), rtol=1e-8)
+
+
+def test_noise_may_have_a_covariance_and_some_columns_may_be_public():
+    rows, y = FRAME[COLUMNS], outcomes()
+    model = seepage.Cox().fit(rows, y)
+    covariance = np.array([[0.04, 0.01, 0.0], [0.01, 0.2, 0.02], [0.0, 0.02, 0.1]])
+    noise = seepage.GaussianNoise(covariance=covariance)
+    leak = seepage.measure(model, rows, y, noise_scale=noise, attributes=["dose", "age"])
+    assert leak.information.attribute_names == ("dose", "age", "arrest", "week")
+    moved = NOISE * Oracle().jacobian(torch.tensor(X))[:, :, [1, 0]]
+    gram = moved.transpose(0, 2, 1) @ np.linalg.solve(covariance, moved)
+    np.testing.assert_allclose(leak.examples["eta"], np.sqrt(np.linalg.eigvalsh(gram)[:, -1]), rtol=1e-8)
+    with pytest.raises(seepage.UnsupportedError, match="not counted for survival models"):
+        seepage.measure(
+            model, rows, y, noise_scale=seepage.GaussianNoise(shape=seepage.release.InverseHessian(scale=1.0))
+        )
+
+
+def test_a_shift_and_a_scale_of_columns_change_nothing():
+    y = outcomes(STRATA)
+    far = FRAME[COLUMNS] * [1e-3, 1e4, 1.0] + [2e3, -5e6, 1e4]
+    one = seepage.measure(seepage.Cox().fit(FRAME[COLUMNS], y), FRAME[COLUMNS], y, noise_scale=NOISE)
+    other = seepage.measure(
+        seepage.Cox().fit(far, y),
+        far,
+        y,
+        noise_scale=seepage.GaussianNoise(covariance=NOISE**2 * np.diag([1e6, 1e-8, 1.0])),
+    )
+    np.testing.assert_allclose(one.attributes[COLUMNS], other.attributes[COLUMNS] * [1e-3, 1e4, 1.0], rtol=1e-6)
+
+
+def test_a_search_is_named():
+    rows, y = FRAME[COLUMNS], outcomes()
+    search = GridSearchCV(CoxPHSurvivalAnalysis(), {"alpha": [1.0, 10.0]}, cv=3).fit(rows, y)
+    leak = seepage.measure(search, rows, y, noise_scale=NOISE)
+    assert any("chosen with these rows by GridSearchCV" in each for each in leak.assumptions)
+
+
+def test_what_cannot_be_measured_is_refused_by_name():
+    rows, y = FRAME[COLUMNS], outcomes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weibull = WeibullAFTFitter().fit(FRAME[[*COLUMNS, "week", "arrest"]], "week", "arrest")
+        soft = CoxPHFitter(penalizer=0.1, l1_ratio=0.5).fit(FRAME[[*COLUMNS, "week", "arrest"]], "week", "arrest")
+        spline = CoxPHFitter(baseline_estimation_method="spline", n_baseline_knots=2)
+        spline.fit(FRAME[["age", "week", "arrest"]], "week", "arrest")
+        late = FRAME[[*COLUMNS, "week", "arrest"]].assign(entry=0.5 * TIME)
+        entered = CoxPHFitter().fit(late, "week", "arrest", entry_col="entry")
+        levels = CoxPHFitter().fit(FRAME, "week", "arrest", formula="age + poly(dose, 2)")
+        plain = CoxPHFitter().fit(FRAME[["age", "week", "arrest"]], "week", "arrest")
+    refused = seepage.UnsupportedError
+    for model, frame, words in (
+        (weibull, FRAME, "WeibullAFTFitter cannot be measured exactly.*CoxPHFitter"),
+        (CoxTimeVaryingFitter(), FRAME, "CoxTimeVaryingFitter cannot.*CoxPHFitter"),
+        (soft, FRAME, "Fit with l1_ratio=0"),
+        (spline, FRAME, "parametric model"),
+        (entered, late, "left truncation"),
+        (levels, FRAME, "'poly\\(dose, 2\\).*is not traced"),
+    ):
+        with pytest.raises(refused, match=words):
+            seepage.measure(model, frame, noise_scale=NOISE)
+    forest = RandomSurvivalForest(n_estimators=2, random_state=0).fit(rows, y)
+    with pytest.raises(refused, match=r"RandomSurvivalForest cannot.*CoxPHSurvivalAnalysis"):
+        seepage.measure(forest, rows, y, noise_scale=NOISE)
+    with pytest.raises(refused, match="CoxnetSurvivalAnalysis cannot"):
+        seepage.measure(CoxnetSurvivalAnalysis().fit(rows, y), rows, y, noise_scale=NOISE)
+    results = PHReg(TIME, rows, status=EVENT, entry=0.5 * TIME).fit()
+    with pytest.raises(refused, match="entry times"):
+        seepage.measure(results, noise_scale=NOISE)
+    scaled = make_pipeline(StandardScaler(), CoxPHSurvivalAnalysis()).fit(rows, y)
+    with pytest.raises(refused, match="learned means and deviations"):
+        seepage.measure(scaled, rows, y, noise_scale=NOISE)
+    taken = seepage.measure(scaled, rows, y, noise_scale=NOISE, public_preprocessing=["standardscaler"])
+    assert any("Taken as public" in each for each in taken.assumptions)
+    with pytest.raises(refused, match="not measured over files"):
+        seepage.measure(plain, "people.parquet", noise_scale=NOISE)
+    with pytest.raises(seepage.InputError, match="Give the data frame"):
+        seepage.measure(plain, noise_scale=NOISE)
+    with pytest.raises(seepage.InputError, match="leave y and sample_weight out"):
+        seepage.measure(plain, FRAME, TIME, noise_scale=NOISE)
+    with pytest.raises(seepage.InputError, match="no column 'week'"):
+        seepage.measure(plain, FRAME[["age"]], noise_scale=NOISE)
+    with pytest.raises(seepage.InputError, match="not fitted"):
+        seepage.measure(CoxPHFitter(), FRAME, noise_scale=NOISE)
+
+
+def test_a_status_that_everybody_has_can_be_told_all_the_same():
+    rows, y = FRAME[COLUMNS], outcomes(event=np.ones(N, bool))
+    rates = seepage.measure(seepage.Cox().fit(rows, y), rows, y, noise_scale=NOISE).success_rate("arrest")
+    assert rates["value"].eq(1).all()
+    event = np.ones(N, bool)
+    event[9] = False
+    far = seepage.Cox().fit(rows, outcomes(event=event)).coef_ - seepage.Cox().fit(rows, y).coef_
+    np.testing.assert_allclose(rates["distance"][9], np.linalg.norm(far) / NOISE, rtol=1e-8)
+
+
+def test_coefficients_that_grow_without_end_are_no_minimizer():
+    frame = pd.DataFrame({"order": [3.0, 2.0, 1.0, 0.0], "week": [1.0, 2.0, 3.0, 4.0], "arrest": 1})
+    far = seepage.Cox()
+    far.coef_ = np.array([16.0])
+    y = np.rec.fromarrays([frame["arrest"] == 1, frame["week"]], names="arrest,week")
+    with pytest.raises(seepage.MinimizerError, match="grow without end"):
+        seepage.measure(far, frame[["order"]], y, noise_scale=NOISE)
+
+
+def test_hard_data_is_refused_with_its_reason():
+    rows = FRAME[COLUMNS]
+    with pytest.raises(seepage.InputError, match="Nobody has an event"):
+        seepage.Cox().fit(rows, outcomes(event=np.zeros(N, bool)))
+    with pytest.raises(seepage.InputError, match="array with two fields"):
+        seepage.Cox().fit(rows, TIME)
+    with pytest.raises(seepage.InputError, match="a time must be a number"):
+        seepage.Cox().fit(rows, outcomes(time=np.where(TIME > 14, np.nan, TIME)))
+    with pytest.raises(seepage.MinimizerError, match=r"features '(age|twice)', '(age|twice)' are"):
+        seepage.Cox().fit(rows.assign(twice=2 * rows["age"]), outcomes())
+    with pytest.raises(seepage.MinimizerError, match="collinear \\(or constant\\)"):
+        seepage.Cox().fit(rows.assign(constant=3.0), outcomes())
+    with pytest.raises(seepage.MinimizerError, match="coefficients grow without end"):
+        seepage.Cox().fit(
+            pd.DataFrame({"order": -np.arange(N)}), outcomes(time=np.arange(N) + 1.0, event=np.ones(N, bool))
+        )
+    with pytest.raises(seepage.InputError, match='"efron" or "breslow"'):
+        seepage.Cox(ties="exact").fit(rows, outcomes())
+    with pytest.raises(seepage.InputError, match="at least 0"):
+        seepage.Cox(penalty=-1.0).fit(rows, outcomes())
