@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -22,7 +22,10 @@ _NOT_PASSED_ON = {"connection", "content-length", "date", "expect", "server", "t
 
 @dataclass
 class Faults:
-    """Which share of requests fails, has its answer cut off, or hangs, and what came of it."""
+    """Which share of requests fails, has its answer cut off, or hangs, and what came of it.
+
+    Of every 20 requests exactly these shares are spoiled, in an order that is drawn: chance cannot be kind to a run.
+    """
 
     failing: float = 0.0
     cut: float = 0.0
@@ -31,16 +34,19 @@ class Faults:
     requests: int = 0
     spoiled: int = 0
     chances: Random = field(default_factory=lambda: Random(0))
+    coming: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def drawn(self) -> str:
-        self.requests += 1
-        chance = self.chances.random()
-        for name in ("failing", "cut", "hanging"):
-            chance -= getattr(self, name)
-            if chance < 0:
-                self.spoiled += 1
-                return name
-        return ""
+        with self.lock:
+            if not self.coming:
+                kinds = [name for name in ("failing", "cut", "hanging") for _ in range(round(20 * getattr(self, name)))]
+                self.coming = kinds + [""] * (20 - len(kinds))
+                self.chances.shuffle(self.coming)
+            fault = self.coming.pop()
+            self.requests += 1
+            self.spoiled += fault != ""
+            return fault
 
 
 @contextmanager
@@ -94,11 +100,12 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
                 self.close_connection = True
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _NOT_PASSED_ON}
-            inner = http.client.HTTPConnection(address)
-            inner.request(self.command, self.path, body, headers)
-            answer = inner.getresponse()
-            self._answer(answer.status, answer.getheaders(), answer.read(), fault != "cut")
-            inner.close()
+            # Closed before anything is sent on: whoever asked may have hung up since.
+            with closing(http.client.HTTPConnection(address)) as inner:
+                inner.request(self.command, self.path, body, headers)
+                answer = inner.getresponse()
+                found = answer.read()
+            self._answer(answer.status, answer.getheaders(), found, fault != "cut")
 
         do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = pass_on  # noqa: N815
 

@@ -92,11 +92,11 @@ def test_a_slow_store_is_heard_out() -> None:
 def test_patience_ends_with_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seepage.engines.storage._patience._LONGEST_PAUSE", 0.02)
     with pytest.raises(
-        seepage.StorageError, match=r"store of people/x\.parquet was asked 16 times.*We failed"
+        seepage.StorageError, match=r"store of people/x\.parquet was asked 32 times.*We failed"
     ) as caught:
         asked("test", "people/x.parquet", Store(OSError("We failed (HTTP status 500)")))
     again = pickle.loads(pickle.dumps(caught.value))
-    assert (again.path, again.attempts, str(again)) == ("people/x.parquet", 16, str(caught.value))
+    assert (again.path, again.attempts, str(again)) == ("people/x.parquet", 32, str(caught.value))
     assert "write it again" not in str(again)
 
 

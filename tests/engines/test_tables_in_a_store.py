@@ -117,7 +117,8 @@ def test_a_store_that_misbehaves_gives_the_same_numbers(store: str, tmp_path: Pa
     with faulty(store, faults) as address:
         leak = measured(f"{BUCKET}/faults", truth, filesystem(address), Local(workers=2, stall=10.0), f"{BUCKET}/out")
         found = leak.examples.to_table().to_pandas()
-    assert faults.spoiled > 0.3 * faults.requests
+    assert faults.requests >= 20
+    assert faults.spoiled >= 9 * (faults.requests // 20)
     model = Ridge().fit(truth[FEATURES], truth["cost"])
     expected = seepage.measure(model, truth[FEATURES], truth["cost"], noise_scale=0.5)
     assert found["person"].tolist() == truth["person"].tolist()
@@ -127,6 +128,6 @@ def test_a_store_that_misbehaves_gives_the_same_numbers(store: str, tmp_path: Pa
 def test_a_store_that_only_fails_ends_with_what_it_said(store: str) -> None:
     with (
         faulty(store, Faults(failing=1.0)) as address,
-        pytest.raises(seepage.StorageError, match=r"was asked 16 times in .* s; at last .*HTTP status 500"),
+        pytest.raises(seepage.StorageError, match=r"was asked 32 times in .* s; at last .*HTTP status 500"),
     ):
         seepage.fit(Ridge(), f"{BUCKET}/faults", target="cost", job=seepage.Job(Here(), filesystem=filesystem(address)))
