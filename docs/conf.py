@@ -80,7 +80,7 @@ if os.environ.get("SEEPAGE_DOCS_ONLINE"):
 # What a link to a page looks like where somebody shares it.
 _HOME = "https://seepage-privacy.github.io/seepage"
 _SUMMARY = "Measure what a trained model gives away about each person in its training data, and decide what to publish."
-html_baseurl = f"{_HOME}/"
+html_baseurl = f"{_HOME}/{version}/"
 html_extra_path = ["pictures/report_adult_internal.png"]
 myst_html_meta = {
     "description": _SUMMARY,
@@ -94,12 +94,14 @@ myst_html_meta = {
 }
 
 html_theme = "furo"
-html_title = "seepage"
+html_title = f"seepage {version}"
 html_static_path = ["_static"]
 html_css_files = ["seepage.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
+    # Every release keeps its pages, in a folder of its own below the first page of the site.
+    "footer_icons": [{"name": "All versions", "url": f"{_HOME}/versions.html", "html": "All versions", "class": ""}],
     "light_css_variables": {"color-brand-primary": "#0b5a86", "color-brand-content": "#0b5a86"},
     "dark_css_variables": {"color-brand-primary": "#7cc4ee", "color-brand-content": "#7cc4ee"},
 }

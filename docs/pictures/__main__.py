@@ -5,6 +5,9 @@ the report as pages (HTML) and as pictures of pages (PNG, by a headless chromium
 """
 
 import argparse
+import contextlib
+import io
+import re
 import shutil
 import subprocess
 import tempfile
@@ -256,6 +259,19 @@ def _balances() -> BalanceDisplay:
     )
 
 
+@cache
+def lesson() -> dict[str, Any]:
+    """Return what the tutorial has computed when it comes to its report, by running its own blocks."""
+    text = (Path(__file__).parents[1] / "tutorial" / "first-hour.md").read_text()
+    found: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        if "write_html" in block:
+            return found
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(block, found)
+    raise SystemExit("The tutorial writes no report any more.")
+
+
 class Hazards:
     """Hazard ratios of a Cox model with their confidence intervals, and those of the noise that protects its people."""
 
@@ -315,6 +331,8 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "shapes": Shapes,
     "balances": _balances,
     "hazards_rossi": Hazards,
+    "lesson_attributes": lambda: AttributeDisplay.from_leakage(lesson()["leak"]),
+    "lesson_frontier": lambda: lesson()["curve"],
 }
 
 
@@ -324,6 +342,14 @@ def _adult_report(edition: Any) -> Any:
     groups = people[["sex", "race"]]
     return seepage.Report.of(
         leak, edition, policy=policy, groups=groups, units=UNITS, title="Income model on UCI Adult"
+    )
+
+
+def _lesson_report(edition: Any) -> Any:
+    found = lesson()
+    leak = seepage.measure(found["model"], found["X_train"], found["y_train"], noise_scale=found["scale"])
+    return seepage.Report.of(
+        leak, edition, policy=found["targets"], groups={"sex": found["X_train"]["sex"]}, units={"age": "years"}
     )
 
 
@@ -340,11 +366,14 @@ def _iwpc_report(edition: Any) -> Any:
 
 REPORTS: dict[str, Callable[[], Any]] = {
     f"report_{name}_{edition}": lambda make=make, edition=edition: make(edition)
-    for name, make in (("adult", _adult_report), ("iwpc", _iwpc_report))
+    for name, make in (("adult", _adult_report), ("iwpc", _iwpc_report), ("lesson", _lesson_report))
     for edition in ("internal", "publishable")
 }
 
-KEPT = ("distribution_adult", "attributes_iwpc", "shapes", "balances", "hazards_rossi", "report_adult_internal")
+KEPT = (
+    *("distribution_adult", "attributes_iwpc", "shapes", "balances", "hazards_rossi", "report_adult_internal"),
+    *("lesson_attributes", "lesson_frontier", "report_lesson_publishable"),
+)
 
 
 def screenshot(page: Path, picture: Path, *, width: int = 820, height: int = 5200, scale: float = 1.0) -> None:

@@ -60,7 +60,7 @@ def listed(ax: "Axes", names: list[str]) -> None:
     """Name the rows of a picture, the first on top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="y", length=0, pad=8)
 
 
 def logarithmic(axis: "XAxis | YAxis") -> None:
