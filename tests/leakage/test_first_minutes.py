@@ -7,12 +7,15 @@ import jedi
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_diabetes
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage.engines.storage import _progress
-from seepage.leakage import Summary
+from seepage.leakage import Summary, exposed_through, told_categories
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 MODEL = Ridge().fit(X, Y)
@@ -203,3 +206,16 @@ def test_what_takes_over_two_seconds_says_so_and_nothing_else_does(monkeypatch, 
         assert "scoring, 1 of 3, 0:0" in capsys.readouterr().err
     # What was written is gone when it ends.
     assert capsys.readouterr().err.strip("\r ") == ""
+
+
+def test_without_refits_the_attribute_of_the_most_exposed_is_that_of_exact_refits():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X[["mean radius", "mean texture", "mean smoothness"]].assign(ward=np.where(X["mean area"] > 500, "A", "B"))
+    columns = make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough")
+    leak = seepage.measure(make_pipeline(columns, LogisticRegression(max_iter=10_000)).fit(X, y), X, y, noise_scale=0.5)
+    rows = leak.information.top(10).rows
+    exact = exposed_through(leak.information, rows, told_categories(leak.information, ["ward", "target"]))
+    guessed = exposed_through(leak.information, rows, {})
+    assert [each.attribute for each in guessed] == [each.attribute for each in exact]
+    assert {each.attribute for each in guessed} <= {"ward", "target"}
+    assert all(each.floor is None and each.success_rate is None for each in guessed)

@@ -216,9 +216,7 @@ class Summary:
             return "Most exposed: nobody, since nobody has a private value."
         one = self.most_exposed[0]
         times = f", {self.times_median:.1f} times the median eta" if eta.median > 0 else "; the median eta is 0"
-        # Categories that were not refitted were not compared.
-        most = "of the attributes above most through" if self.categories else "most of all through"
-        how = "" if one.through is None else f", {most} {through_words(one.through)}"
+        how = "" if one.through is None else f", most of all through {through_words(one.through)}"
         who = f"person {one.called}" if one.named else one.called
         return f"Most exposed: {who}{times}{how}."
 
@@ -271,6 +269,8 @@ def through_words(through: Through) -> str:
     """Return the attribute through which somebody is exposed most, and how well it can be guessed, in words."""
     if through.success_rate is not None:
         return f"{through.attribute} (told {_percent(through.success_rate)} of the time, where a coin has 50%)"
+    if through.floor is None:
+        return f"{through.attribute} (a category: ask success_rate)"
     return f"{through.attribute} (±{through.floor:.3g}, where a blind guess is off by ±{through.blind:.3g})"
 
 

@@ -22,7 +22,8 @@ class Through:
 
     Attributes and units differ, and are compared by how far the release moves, in units of its noise, when the
     attribute changes by what is usual: a number by its standard deviation over all people, a category to the one that
-    is told from it most easily.
+    is told from it most easily. Where the model was not refitted with other categories, that one is estimated from the
+    slope: enough to say which attribute it is, not how often it is told.
 
     Attributes
     ----------
@@ -68,6 +69,7 @@ def exposed_through(
     except UnansweredError:
         return unknown
     moved = {name: eta * blind[name] for name, eta in etas.items()}
+    moved |= {name: attributes[name][rows] for name in information.categorical if name in attributes}
     moved |= {name: far[rows] for name, far in categories.items()}
     return tuple(
         _most({name: float(values[i]) for name, values in moved.items()}, blind, categories) for i in range(len(rows))
@@ -82,4 +84,6 @@ def _most(moved: Mapping[str, float], blind: Mapping[str, float], categories: Ma
     name = max(known, key=lambda each: known[each])
     if name in categories:
         return Through(name, known[name], success_rate=float(success_rate(known[name])))
+    if name not in blind:
+        return Through(name, known[name])
     return Through(name, known[name], floor=blind[name] / known[name], blind=blind[name])

@@ -47,7 +47,7 @@ def _person(name: str, eta: float, median: float, through: Through | None, units
 def _channel(through: Through, units: Mapping[str, str]) -> Channel:
     if through.success_rate is not None:
         return Channel(through.attribute, None, None, None, personal(up_to_percent(through.success_rate)))
-    assert through.floor is not None
-    assert through.blind is not None
+    if through.floor is None or through.blind is None:
+        return Channel(through.attribute, None, None, None, None)
     floor, blind = personal(down(through.floor)), personal(near(through.blind))
     return Channel(through.attribute, units.get(through.attribute), floor, blind, None)

@@ -5,6 +5,8 @@ from seepage.meaning import says_nothing
 from seepage.pages import name, number, percent
 from seepage.report._document import Channel
 
+SAYS_NOTHING = "says nothing"
+
 
 def about(value: Number) -> str:
     """Return a number, said to be about so much if it carries noise."""
@@ -21,7 +23,7 @@ def floor(value: Number | None) -> str:
 def error(value: Number | None, deviation: Number | None) -> str:
     """Return an error, or that the release says nothing if it leaves nearly all of what was uncertain."""
     if value is not None and deviation is not None and says_nothing(value.value, deviation.value):
-        return "says nothing"
+        return SAYS_NOTHING
     return floor(value)
 
 
@@ -29,8 +31,11 @@ def guesses(channel: Channel) -> tuple[str, str]:
     """Return how well the attribute through which somebody is exposed most is guessed, and how well blindly."""
     if channel.success_rate is not None:
         return f"right {percent(channel.success_rate.value)}", "right 50%"
+    if channel.floor is None:
+        return "not refitted", "right 50%"
     unit = f" {name(channel.unit)}" if channel.unit else ""
-    return f"{floor(channel.floor)}{unit}", f"{floor(channel.blind)}{unit}"
+    told = error(channel.floor, channel.blind)
+    return told if told == SAYS_NOTHING else f"{told}{unit}", f"{floor(channel.blind)}{unit}"
 
 
 def times(value: Number) -> str:
