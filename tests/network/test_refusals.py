@@ -253,6 +253,19 @@ def test_attaching_twice():
         run.accountant.attach(run.engine, model=run.model, optimizer=run.optimizer, data_loader=run.loader, epochs=1)
 
 
+def test_training_that_is_private_already():
+    model, loader = network(), DataLoader(TensorDataset(IMAGES, LABELS), batch_size=8)
+    engine, accountant = PrivacyEngine(), FisherAccountant(model, LOSS, ids=range(PEOPLE), label="public")
+    privacy = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
+    wrapped, optimizer, loader = engine.make_private(
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader, **privacy
+    )
+    plain = torch.optim.SGD(model.parameters(), lr=0.1)
+    for given, steps in ((wrapped, optimizer), (model, optimizer), (wrapped, plain)):
+        with pytest.raises(seepage.InputError, match="attach calls make_private itself"):
+            accountant.attach(engine, model=given, optimizer=steps, data_loader=loader, epochs=1, **privacy)
+
+
 def test_nothing_is_reported_before_training_nor_about_sets_of_people():
     run = Run("hooks")
     with pytest.raises(seepage.UnansweredError, match="No step"):

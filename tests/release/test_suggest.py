@@ -70,7 +70,7 @@ def test_noise_is_told_in_standard_errors():
     errors = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
     found = start.coefficients
     np.testing.assert_allclose(found["standard_error"], errors, rtol=1e-5)
-    np.testing.assert_allclose(found["noise"], start.noise_scale / errors, rtol=1e-5)
+    np.testing.assert_allclose(found["noise_in_standard_errors"], start.noise_scale / errors, rtol=1e-5)
 
 
 def test_what_cannot_be_suggested_is_said():

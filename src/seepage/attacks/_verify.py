@@ -275,8 +275,8 @@ def _verdict(count: int, below: int, unexplained: int) -> str:
         )
     if below:
         return (
-            f"{below} of {count} people are below the floor of unbiased attacks; the attack is biased, and at or above "
-            "the floor for its bias in every case."
+            f"The bound holds for all {count} people. The attack leans toward what is likely, and such guesses may be "
+            f"nearer than the floor of unbiased ones: for {below} people they are, by no more than the bias allows."
         )
     return f"All {count} people: the attack is at or above the floor."
 

@@ -37,7 +37,7 @@ def _parts(summary: Summary) -> Iterator[Html]:
         if summary.legend:
             yield paragraph(summary.legend)
     if summary.rates:
-        heads = ["category", "blind guess", "median", "95th percentile", "largest"]
+        heads = ["category", "coin", "median", "95th percentile", "largest"]
         rows = [[name(each.name), f"{each.blind:.0%}", *each.percents()] for each in summary.rates[:MOST_ATTRIBUTES]]
         yield table("How often the best attacker tells a category from another one", heads, rows)
         yield from _rest(len(summary.rates), "categories: success_rate() has all of them")

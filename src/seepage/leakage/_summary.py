@@ -252,7 +252,7 @@ class Summary:
     def _categories(self) -> Iterator[str]:
         if self.rates:
             yield from ("", "How often the best attacker tells a category from another one")
-            yield _cells("", "blind guess", "median", "95th pct", "largest")
+            yield _cells("", "coin", "median", "95th pct", "largest")
             for spread in self.rates[:MOST_ATTRIBUTES]:
                 yield _row(spread, f"{spread.blind:.0%}", *spread.percents())
             if len(self.rates) > MOST_ATTRIBUTES:

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from opacus import PrivacyEngine
 from opacus.data_loader import dtype_safe, shape_safe, wrap_collate_with_empty
+from opacus.grad_sample import AbstractGradSampleModule
 from opacus.optimizers import DPOptimizer
 from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
 from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
@@ -93,6 +94,13 @@ def _check(
     epochs: int,
     options: Options,
 ) -> None:
+    if isinstance(optimizer, DPOptimizer) or any(
+        isinstance(each, AbstractGradSampleModule) for each in model.modules()
+    ):
+        raise InputError(
+            "Training is private already, and attach calls make_private itself: give it the model, the optimizer and "
+            "the data loader as they were before."
+        )
     if accountant.model is not model and accountant.model not in list(model.modules()):
         raise InputError("model= is another network than the one this accountant was made for.")
     outside = {id(p) for p in model.parameters() if p.requires_grad} - {id(p) for p in accountant.model.parameters()}

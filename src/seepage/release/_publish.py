@@ -153,7 +153,7 @@ def _as_skops(estimator: Model) -> bytes:
         from skops import io
     except ImportError:
         raise MissingExtraError(
-            'Models are written with skops, which is not installed. Install it with: pip install "seepage[cli]"'
+            'Models are written with skops, which is not installed. Install it with: pip install "seepage[publish]"'
         ) from None
     content: bytes = io.dumps(estimator)
     return content

@@ -47,7 +47,7 @@ class Suggestion:
             "coefficient": list(cost.names),
             "value": cost.parameters,
             "standard_error": cost.standard_errors,
-            "noise": times,
+            "noise_in_standard_errors": times,
         }
         return frame(columns, self._leak.people.library)
 
