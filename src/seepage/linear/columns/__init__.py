@@ -14,6 +14,7 @@ from seepage.linear.columns._curve import Curve as Curve
 from seepage.linear.columns._curve import Trouble as Trouble
 from seepage.linear.columns._curves import Curves as Curves
 from seepage.linear.columns._curves import Forward as Forward
+from seepage.linear.columns._design import Factor as Factor
 from seepage.linear.columns._formula import Formula as Formula
 from seepage.linear.columns._functions import SLOPES as SLOPES
 from seepage.linear.columns._held import columns_of as columns_of

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from seepage._errors import UnsupportedError
-from seepage.linear.columns import SLOPES, Formula
+from seepage.linear.columns import SLOPES, Factor, Formula
 from seepage.linear.results._results import Parts
 
 _WAY_OUT = (
@@ -38,7 +38,7 @@ def with_steps(parts: Parts) -> Parts:
         return parts
     formula, glm = (step for _, step in parts.model.steps)
     assert isinstance(formula, Formula)
-    terms = [_term(formula, factors) for factors in _factors(formula)]
+    terms = [_term(*factors) for factors in _factors(formula)]
     if not terms:
         raise UnsupportedError(
             "This formula has no term but the constant: there is no table of coefficients to publish."
@@ -60,32 +60,26 @@ def with_steps(parts: Parts) -> Parts:
     return parts._replace(model=Pipeline([("columns", columns), ("glm", moved)]))
 
 
-def _factors(formula: Formula) -> list[tuple[Any, Any]]:
+def _factors(formula: Formula) -> list[tuple[Factor, NDArray[np.float64] | None]]:
     """Return the factor of each term, with its coding; refuse products."""
-    found = []
-    for subterms in formula.design.term_codings.values():
-        for subterm in subterms:
-            if len(subterm.factors) > 1:
-                listed = ":".join(factor.code for factor in subterm.factors)
-                raise UnsupportedError(
-                    f"The product {listed!r} of this formula cannot be published as it is. {_WAY_OUT}"
-                )
-            found += [(factor, subterm.contrast_matrices.get(factor)) for factor in subterm.factors]
+    found: list[tuple[Factor, NDArray[np.float64] | None]] = []
+    for product in formula.design.products:
+        if len(product.factors) > 1 or product.scale != 1.0:
+            listed = ":".join(factor.code for factor, _ in product.factors)
+            raise UnsupportedError(f"The product {listed!r} of this formula cannot be published as it is. {_WAY_OUT}")
+        found += product.factors
     return found
 
 
-def _term(formula: Formula, coded: tuple[Any, Any]) -> _Term:
-    factor, contrast = coded
-    info, tree = formula.design.factor_infos[factor], ast.parse(factor.code, mode="eval").body
-    column = _column(tree)
-    if info.type == "categorical" and column is not None:
-        return _levels(factor.code, column, list(info.categories), np.asarray(contrast.matrix))
-    if column is not None and (isinstance(tree, ast.Name) or _is_quoted(tree)):
-        return _Term(column, "passthrough", (0,))
-    function = _function(tree)
-    if function is None or column is None:
+def _term(factor: Factor, coding: NDArray[np.float64] | None) -> _Term:
+    if factor.levels is not None and factor.column is not None and coding is not None:
+        return _levels(factor.code, factor.column, factor.levels, coding)
+    if factor.column is not None:
+        return _Term(factor.column, "passthrough", (0,))
+    function = _function(factor.tree)
+    if function is None or len(factor.names) != 1:
         raise UnsupportedError(f"The term {factor.code!r} of this formula cannot be published as it is. {_WAY_OUT}")
-    return _Term(column, FunctionTransformer(function, feature_names_out="one-to-one"), (0,))
+    return _Term(factor.names[0], FunctionTransformer(function, feature_names_out="one-to-one"), (0,))
 
 
 def _levels(code: str, column: str, levels: Sequence[Any], contrast: NDArray[np.float64]) -> _Term:
@@ -101,20 +95,6 @@ def _levels(code: str, column: str, levels: Sequence[Any], contrast: NDArray[np.
     kept = [level for level in known if level in shown]
     encoder = OneHotEncoder(drop=left_out or None, sparse_output=False)
     return _Term(column, encoder, tuple(kept.index(level) for level in shown))
-
-
-def _column(tree: ast.expr) -> str | None:
-    """Return the column that a factor is of, if it is one."""
-    if isinstance(tree, ast.Name):
-        return tree.id
-    if not isinstance(tree, ast.Call) or not tree.args:
-        return None
-    argument = tree.args[0]
-    return str(argument.value) if _is_quoted(tree) and isinstance(argument, ast.Constant) else _column(argument)
-
-
-def _is_quoted(tree: ast.expr) -> bool:
-    return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "Q"
 
 
 def _function(tree: ast.expr) -> Any:
