@@ -115,6 +115,11 @@ class Levels:
     unknown: str
     """What becomes of others, as scikit-learn calls it."""
 
+    @property
+    def others(self) -> str:
+        """What becomes of values without a name: whoever put rare ones together takes them for one of those."""
+        return "ignore" if self.together else self.unknown
+
     def joined(self, other: "Levels") -> "Levels":
         """Return what two encoders of one column know: together is what both put together."""
         named = list(dict.fromkeys([*self.named, *other.named]))

@@ -117,7 +117,9 @@ class Powers(Curve):
         for powers in self.powers:
             held = [(name, power) for name, power in zip(names, powers.tolist(), strict=True) if power]
             factors = [name if power == 1 else f"{name}^{power}" for name, power in held]
-            found.append(" ".join(factors) or "1")
+            # Of levels and functions, whose names have spaces, one should see where they end.
+            joint = " * " if any(" " in factor for factor in factors) else " "
+            found.append(joint.join(factors) or "1")
         return found
 
     @cached_property
