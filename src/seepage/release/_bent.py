@@ -4,7 +4,7 @@ What goes into such a step may be numbers, indicators of levels, and what other 
 product.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -19,6 +19,8 @@ from seepage.linear.columns import Bend
 from seepage.release._block import Block, in_a_row
 from seepage.release._preprocessing import Preprocessing
 
+# What steps take that do not care.
+_ANY = (0.5, 0.5)
 # What one input of a step is: a part of the model, by a key that those of one part share, and which of its features.
 _Input = tuple[tuple[str, int], object]
 
@@ -96,8 +98,8 @@ class BentBlock:
         for part in self.parts:
             if part.kind == "numbers":
                 given = [values[start + i] for i in range(_width(part))]
-                found |= {column: (value, value) for column, value in zip(part.columns, given, strict=True)}
-            found |= part.examples()
+                _join(found, {column: (value, value) for column, value in zip(part.columns, given, strict=True)})
+            _join(found, part.examples())
             start += _width(part)
         return found
 
@@ -112,6 +114,19 @@ class BentBlock:
         """Return what each coefficient is called."""
         found = self.all_words(names)
         return [found[i] for i in self.kept]
+
+
+def joined_examples(blocks: Sequence[Block | BentBlock]) -> dict[int, tuple[object, ...]]:
+    """Return values of nobody for each column, which the steps of all blocks take."""
+    found: dict[int, tuple[object, ...]] = {}
+    for block in blocks:
+        _join(found, block.examples())
+    return found
+
+
+def _join(found: dict[int, tuple[object, ...]], more: Mapping[int, tuple[object, ...]]) -> None:
+    # Splines want values between their knots, and other steps take these as well as their own.
+    found |= {column: values for column, values in more.items() if found.get(column, _ANY) == _ANY}
 
 
 def _width(part: Block | BentBlock) -> int:

@@ -27,7 +27,7 @@ from sklearn.preprocessing import (
 
 from seepage._errors import UnsupportedError
 from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
-from seepage.linear.columns import Affine, is_called, positions, through
+from seepage.linear.columns import Affine, Recoded, is_called, positions, through
 
 
 class Constants(Enum):
@@ -267,7 +267,7 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessin
 
 
 @_stored.register
-def _(step: PolynomialFeatures | FunctionTransformer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: PolynomialFeatures | FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> Preprocessing:
     # They hold nothing but what they were given.
     return Preprocessing({at.called: Constants.GIVEN})
 

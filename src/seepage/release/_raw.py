@@ -28,7 +28,7 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Data, Model, Table, default_library, frame
 from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split
 from seepage.linear.survival import Horizons
-from seepage.release._bent import BentBlock
+from seepage.release._bent import BentBlock, joined_examples
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
 from seepage.release._preprocessing import Constants, Levels, Preprocessing, walk
@@ -162,9 +162,7 @@ class RawModel:
     def _columns(self) -> ColumnTransformer:
         """Return the step that takes the raw columns, fitted on rows of nobody: each level once."""
         used = sorted({column for block in self.blocks for column in block.columns})
-        named: dict[int, tuple[object, ...]] = {}
-        for block in self.blocks:
-            named |= block.examples()
+        named = joined_examples(self.blocks)
         count = max((len(each) for each in named.values()), default=1)
         rows = {column: (named.get(column, (0.0,)) * count)[:count] for column in used}
         parts = []

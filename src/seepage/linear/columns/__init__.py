@@ -26,6 +26,7 @@ from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
+from seepage.linear.columns._recoded import Recoded as Recoded
 from seepage.linear.columns._steps import is_called as is_called
 from seepage.linear.columns._steps import learns as learns
 from seepage.linear.columns._steps import positions as positions

@@ -170,7 +170,7 @@ class Splines(Curve):
         return [f"{name}, spline {i + 1}" for name in names for i in range(self.kept)]
 
     def example(self) -> Array:
-        return np.array([knots[self.degree] for knots in self.knots])
+        return np.array([0.5 * sum(self._ends(i)) for i in range(len(self.knots))])
 
     @cached_property
     def reach(self) -> sparse.csr_array:

@@ -1,22 +1,25 @@
 """A formula as steps of scikit-learn, which may leave with the model: a formula is code, and is run to be opened."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from itertools import product as product_of
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
 
 from seepage._errors import UnsupportedError
-from seepage.linear.columns import SLOPES, Factor, Formula, Product, named
+from seepage.linear.columns import SLOPES, Factor, Formula, Product, Recoded, named
 from seepage.linear.results._results import Parts
+from seepage.linear.results._splines import spline_of
+
+Array = NDArray[np.float64]
 
 _WAY_OUT = (
     "Make that column before, and name it in the formula; or build the same model of steps of scikit-learn "
@@ -24,7 +27,7 @@ _WAY_OUT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Term:
     """What one term of a formula becomes."""
 
@@ -32,8 +35,12 @@ class _Term:
     step: Any
     width: int
     """How many features the step makes."""
-    order: tuple[int, ...]
-    """Which of them each column of the term is."""
+    matrix: Array | None = None
+    """How the columns of the term are sums of these, shape (columns, width); None if they are the same."""
+
+    def whole(self) -> Any:
+        """Return the step that makes the columns of the term."""
+        return self.step if self.matrix is None else Pipeline([("made", self.step), ("coded", Recoded(self.matrix))])
 
 
 def with_steps(parts: Parts) -> Parts:
@@ -47,24 +54,16 @@ def with_steps(parts: Parts) -> Parts:
         raise UnsupportedError(
             "This formula has no term but the constant: there is no table of coefficients to publish."
         )
-    columns = _side_by_side(terms).fit(parts.rows)
-    starts = np.cumsum([0, *(term.width for term in terms)])
-    order = np.concatenate([start + np.asarray(term.order) for start, term in zip(starts, terms, strict=False)])
-    made = np.asarray(columns.transform(parts.rows), dtype=np.float64)
-    if not np.allclose(made[:, order], formula.transform(parts.rows), rtol=1e-12, atol=0.0):
+    columns = _side_by_side([(term.columns, term.whole()) for term in terms]).fit(parts.rows)
+    made, own = np.asarray(columns.transform(parts.rows), dtype=np.float64), formula.transform(parts.rows)
+    if not np.allclose(made, own, rtol=1e-12, atol=1e-12 * float(np.abs(own).max())):
         raise UnsupportedError(f"The terms of this formula are not what steps of scikit-learn make of them. {_WAY_OUT}")
-    moved = clone(glm)
-    for name in ("intercept_", "n_features_in_", "classes_"):
-        if hasattr(glm, name):
-            setattr(moved, name, getattr(glm, name))
-    moved.coef_ = np.empty(len(order))
-    moved.coef_[order] = glm.coef_
-    return parts._replace(model=Pipeline([("columns", columns), ("glm", moved)]))
+    return parts._replace(model=Pipeline([("columns", columns), ("glm", glm)]))
 
 
-def _side_by_side(terms: Sequence[_Term]) -> ColumnTransformer:
+def _side_by_side(steps: Sequence[tuple[tuple[str, ...], Any]]) -> ColumnTransformer:
     return ColumnTransformer(
-        [(f"{' '.join(term.columns)} {i}", term.step, list(term.columns)) for i, term in enumerate(terms)],
+        [(f"{' '.join(columns)} {i}", step, list(columns)) for i, (columns, step) in enumerate(steps)],
         sparse_threshold=0.0,
     )
 
@@ -82,43 +81,52 @@ def _product(product: Product) -> _Term:
     place = {choice: i for i, choice in enumerate(combinations(range(starts[-1]), len(terms)))}
     chosen = [
         place[tuple(start + at for start, at in zip(starts, choice[::-1], strict=False))]
-        for choice in product_of(*(term.order for term in reversed(terms)))
+        for choice in product_of(*(range(term.width) for term in reversed(terms)))
     ]
     step = Pipeline(
         [
-            ("factors", _side_by_side(terms)),
+            ("factors", _side_by_side([(term.columns, term.step) for term in terms])),
             ("products", PolynomialFeatures((len(terms), len(terms)), interaction_only=True, include_bias=False)),
             ("taken", ColumnTransformer([("taken", "passthrough", chosen)])),
         ]
     )
+    # Products of sums are sums of products, those of the first factor going round fastest.
+    matrices = [np.eye(term.width) if term.matrix is None else term.matrix for term in reversed(terms)]
+    matrix = None if all(term.matrix is None for term in terms) else reduce(_kron, matrices)
     columns = tuple(dict.fromkeys(name for term in terms for name in term.columns))
-    return _Term(columns, step, len(chosen), tuple(range(len(chosen))))
+    return _Term(columns, step, len(chosen), matrix)
 
 
-def _term(factor: Factor, coding: NDArray[np.float64] | None) -> _Term:
+def _kron(one: Array, other: Array) -> Array:
+    return np.asarray(np.kron(one, other))
+
+
+def _term(factor: Factor, coding: Array | None) -> _Term:
     if factor.levels is not None and factor.column is not None and coding is not None:
-        return _levels(factor.code, factor.column, factor.levels, coding)
+        return _levels(factor.column, factor.levels, coding)
     if factor.column is not None:
-        return _Term((factor.column,), "passthrough", 1, (0,))
+        return _Term((factor.column,), "passthrough", 1)
+    spline = spline_of(factor)
+    if spline is not None:
+        step, matrix = spline
+        return _Term(factor.names, step, matrix.shape[1], matrix if coding is None else coding.T @ matrix)
     step = _function(factor.tree) or _power(factor.tree)
     if step is None:
         raise UnsupportedError(f"The term {factor.code!r} of this formula cannot be published as it is. {_WAY_OUT}")
-    return _Term(factor.names, step, 1, (0,))
+    return _Term(factor.names, step, 1)
 
 
-def _levels(code: str, column: str, levels: Sequence[Any], contrast: NDArray[np.float64]) -> _Term:
+def _levels(column: str, levels: Sequence[Hashable], coding: Array) -> _Term:
     """Return indicators of levels; those of the rows, so that the rule about rare ones holds."""
-    if not np.isin(contrast, (0.0, 1.0)).all() or (contrast.sum(axis=0) != 1).any():
-        raise UnsupportedError(
-            f"The levels of {code!r} are coded by contrasts that are no indicators. Code them as they are by default "
-            "(Treatment): the fitted values are the same."
-        )
     known = np.unique(np.asarray(levels, dtype=object if isinstance(levels[0], str) else None)).tolist()
-    shown = [levels[i] for i in contrast.argmax(axis=0)]
-    left_out = [level for level in known if level not in shown]
-    kept = [level for level in known if level in shown]
-    encoder = OneHotEncoder(drop=left_out or None, sparse_output=False)
-    return _Term((column,), encoder, len(kept), tuple(kept.index(level) for level in shown))
+    matrix = np.array([coding[levels.index(level)] for level in known]).T
+    # The level that all others are compared with needs no indicator.
+    unused = np.flatnonzero(~matrix.any(axis=0)).tolist()
+    drop = [known[unused[0]]] if len(unused) == 1 else None
+    matrix = matrix if drop is None else np.delete(matrix, unused, axis=1)
+    step = OneHotEncoder(drop=drop, sparse_output=False)
+    same = np.array_equal(matrix, np.eye(matrix.shape[1]))
+    return _Term((column,), step, matrix.shape[1], None if same else matrix)
 
 
 def _function(tree: ast.expr) -> FunctionTransformer | None:
