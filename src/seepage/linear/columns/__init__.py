@@ -2,6 +2,8 @@
 
 from seepage.linear.columns._affine import Affine as Affine
 from seepage.linear.columns._affine import Bend as Bend
+from seepage.linear.columns._basis import Basis as Basis
+from seepage.linear.columns._basis import basis_of as basis_of
 from seepage.linear.columns._check import Missing as Missing
 from seepage.linear.columns._check import bent_values as bent_values
 from seepage.linear.columns._check import check_map as check_map

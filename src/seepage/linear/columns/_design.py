@@ -33,6 +33,8 @@ class Factor:
     """Returns its numbers for the rows of a frame, shape (n, features)."""
     learned: bool
     """Whether it has stored something of the rows besides levels."""
+    knots: tuple[float, ...] = ()
+    """Those of a spline, as it has stored them."""
     degrees: float = 0.0
     """What its deviation, if it has stored one, takes off the number of rows."""
 

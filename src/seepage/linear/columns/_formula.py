@@ -1,8 +1,8 @@
 """The columns that a formula makes of a data frame, traced to the columns of the frame.
 
 A term is a product of factors. A factor that is a column passes as it is, one of levels is an affine map of their
-indicators, and any other (a logarithm, a spline with its stored knots) is a function of the columns that it names,
-differentiated as such; products are powers of what their factors make.
+indicators, a spline is one of scikit-learn with its stored knots, and any other (a logarithm) is a function of the
+columns that it names, differentiated as such; products are powers of what their factors make.
 """
 # mypy: disable-error-code="misc"
 
@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from seepage._errors import UnsupportedError
 from seepage._tables import Data
 from seepage.linear.columns._affine import Affine
+from seepage.linear.columns._basis import basis_of
 from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Powers
 from seepage.linear.columns._design import Factor
@@ -99,8 +100,11 @@ def _made(step: Formula, factor: Factor, incoming: Affine, path: str) -> Affine:
         return incoming.take(at)
     if factor.scaler is not None and step.design.stands_alone(factor):
         return _scaled(step, factor, incoming.take(at), path)
+    basis, place = basis_of(factor), f"{path}: {factor.code}" if path else factor.code
+    if basis is not None:
+        return through(basis.step, incoming.take(at), place).mapped(basis.matrix)
     curve = Unknown(factor.evaluated, len(at), factor.features, factor.names, factor.evaluated, None)
-    return incoming.take(at).bent(curve, f"{path}: {factor.code}" if path else factor.code)
+    return incoming.take(at).bent(curve, place)
 
 
 def _scaled(step: Formula, factor: Factor, incoming: Affine, path: str) -> Affine:

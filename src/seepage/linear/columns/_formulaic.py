@@ -72,6 +72,7 @@ def _factor(spec: Any, evaluated: Any, frame: Any) -> Factor:
         features=len(levels) if levels is not None else alone(frame.iloc[:1]).shape[1],
         evaluated=alone,
         learned=bool(states),
+        knots=tuple(states.get(code, {}).get("knots", ())),
         degrees=float(states.get(code, {}).get("ddof", 0.0)),
     )
 

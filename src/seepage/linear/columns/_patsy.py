@@ -48,7 +48,15 @@ def _factor(factor: Any, info: Any, names: Sequence[str]) -> Factor:
         features=int(info.num_columns) if levels is None else len(levels),
         evaluated=_Evaluated(factor, info.state),
         learned=levels is None and bool(info.state.get("transforms")),
+        knots=() if levels is not None else _knots(info.state),
     )
+
+
+def _knots(state: Any) -> tuple[float, ...]:
+    """Return the knots of a factor that is one spline."""
+    stored = list(state.get("transforms", {}).values())
+    found = getattr(stored[0], "_all_knots", None) if len(stored) == 1 else None
+    return () if found is None else tuple(np.asarray(found).tolist())
 
 
 def _names(tree: ast.expr, among: Sequence[str]) -> tuple[str, ...]:

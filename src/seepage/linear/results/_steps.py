@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, Polynomial
 from seepage._errors import UnsupportedError
 from seepage.linear.columns import SLOPES, Factor, Formula, Product, Recoded, named
 from seepage.linear.results._results import Parts
-from seepage.linear.results._splines import spline_of
+from seepage.linear.results._splines import given_splines
 
 Array = NDArray[np.float64]
 
@@ -106,10 +106,10 @@ def _term(factor: Factor, coding: Array | None) -> _Term:
         return _levels(factor.column, factor.levels, coding)
     if factor.column is not None:
         return _Term((factor.column,), "passthrough", 1)
-    spline = spline_of(factor)
-    if spline is not None:
-        step, matrix = spline
-        return _Term(factor.names, step, matrix.shape[1], matrix if coding is None else coding.T @ matrix)
+    splines = given_splines(factor)
+    if splines is not None:
+        matrix = splines.matrix if coding is None else coding.T @ splines.matrix
+        return _Term(factor.names, splines.step, matrix.shape[1], matrix)
     step = _function(factor.tree) or _power(factor.tree)
     if step is None:
         raise UnsupportedError(f"The term {factor.code!r} of this formula cannot be published as it is. {_WAY_OUT}")
