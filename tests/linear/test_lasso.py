@@ -20,6 +20,9 @@ from sklearn.linear_model import (
     ElasticNetCV,
     Lasso,
     LassoCV,
+    LassoLars,
+    LassoLarsCV,
+    LassoLarsIC,
     LogisticRegression,
     LogisticRegressionCV,
 )
@@ -406,6 +409,7 @@ def test_a_support_that_the_solver_had_not_decided_is_said():
 
 SEARCHES = {
     "LassoCV": (LassoCV(alphas=[0.05, 0.2], tol=1e-10), REAL, lambda m: Lasso(alpha=m.alpha_, tol=1e-10)),
+    "LassoLarsCV": (LassoLarsCV(), REAL, lambda m: Lasso(alpha=m.alpha_, tol=1e-14, max_iter=100_000)),
     "ElasticNetCV": (
         ElasticNetCV(alphas=[0.05, 0.2], l1_ratio=[0.4, 0.9], tol=1e-10),
         REAL,
@@ -430,6 +434,37 @@ def test_what_a_search_over_l1_penalties_chose_is_measured(name):
     expected = seepage.measure(chosen(search).fit(X, y), X, y, noise_scale=NOISE)
     np.testing.assert_allclose(found.examples["eta"], expected.examples["eta"], rtol=1e-9)
     assert any(name in each for each in found.assumptions)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("path", [True, False])
+def test_least_angles_come_to_the_same_model(intercept, path):
+    model = LassoLars(alpha=0.2, fit_intercept=intercept, fit_path=path).fit(X, REAL)
+    leak = seepage.measure(model, X, REAL, noise_scale=NOISE)
+    case = Case(Lasso(alpha=0.2, fit_intercept=intercept, tol=1e-14), "squared")
+    theta = case.theta()
+    assert (theta[: X.shape[1]] == 0).any()
+    np.testing.assert_allclose(np.ravel(model.coef_), theta[: X.shape[1]], atol=1e-10)
+    np.testing.assert_allclose(leak.information.geometry.parameters[:, 0], theta, atol=1e-10)
+    expected = case.measured()
+    np.testing.assert_allclose(leak.examples, expected.examples, rtol=1e-9)
+    np.testing.assert_allclose(leak.attributes, expected.attributes, rtol=1e-9)
+    np.testing.assert_allclose(leak.breaking_distance(), expected.breaking_distance(), rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:Early stopping the lars path:sklearn.exceptions.ConvergenceWarning")
+def test_least_angles_that_went_elsewhere_are_refused():
+    def measured(model):
+        return seepage.measure(model.fit(X, REAL), X, REAL, noise_scale=NOISE)
+
+    with pytest.raises(seepage.MinimizerError, match=r"its path ended at alpha=.*larger max_iter"):
+        measured(LassoLars(alpha=0.01, max_iter=2))
+    with pytest.raises(seepage.MinimizerError, match="jitter=None"):
+        measured(LassoLars(alpha=0.2, jitter=1.0, random_state=0))
+    with pytest.raises(seepage.UnsupportedError, match="positive=False"):
+        measured(LassoLars(alpha=0.2, positive=True))
+    with pytest.raises(seepage.UnsupportedError, match=r"at a kink.*Nearest: LassoLarsCV"):
+        measured(LassoLarsIC())
 
 
 @pytest.mark.parametrize("model", [Lasso(alpha=0.2), LogisticRegression(C=0.1, l1_ratio=0.5, solver="saga", **FOUR)])

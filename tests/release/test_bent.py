@@ -132,3 +132,34 @@ def test_a_page_about_curves_holds_verdicts_alone():
     assert "0.5" in page
     internal = seepage.Report.of(leak, "internal").html()
     assert len(internal) > len(page)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_products_of_levels_numbers_and_functions(library):
+    factors = make_column_transformer(
+        (OneHotEncoder(drop="first"), ["ward"]), ("passthrough", ["age"]), (FunctionTransformer(np.log1p), ["dose"])
+    )
+    products = PolynomialFeatures(2, interaction_only=True, include_bias=False)
+    rows, y = TABLE[["ward", "age", "dose"]], TABLE["bmi"]
+    if library == "polars":
+        import polars
+
+        rows = polars.from_pandas(rows)
+    model = make_pipeline(factors, products, StandardScaler(), Ridge()).fit(rows, y)
+    publication = seepage.publish(model, rows, y, **QUIET)
+    np.testing.assert_allclose(publication.estimator.predict(rows), model.predict(rows), rtol=1e-6)
+    assert publication.certificate.published["parameters"] == [
+        *("ward = b", "ward = c", "age", "log1p(dose)", "ward = b * ward = c"),
+        *("ward = b * age", "ward = b * log1p(dose)", "ward = c * age", "ward = c * log1p(dose)"),
+        *("age log1p(dose)", "intercept"),
+    ]
+
+
+def test_products_of_levels_that_were_put_together_are_refused():
+    rows = TABLE[["ward", "age"]].assign(ward=np.where(np.arange(300) < 5, "attic", TABLE["ward"]))
+    factors = make_column_transformer(
+        (OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist"), ["ward"]), ("passthrough", ["age"])
+    )
+    model = make_pipeline(factors, PolynomialFeatures(2, interaction_only=True, include_bias=False), Ridge())
+    with pytest.raises(seepage.UnsupportedError, match="put together for being rare"):
+        seepage.publish(model.fit(rows, TABLE["bmi"]), rows, TABLE["bmi"], noise_scale=1.0, accept=None)

@@ -27,7 +27,7 @@ from sklearn.preprocessing import (
 
 from seepage._errors import UnsupportedError
 from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
-from seepage.linear.columns import Affine, is_called, positions, through
+from seepage.linear.columns import Affine, Recoded, is_called, positions, through
 
 
 class Constants(Enum):
@@ -114,6 +114,11 @@ class Levels:
     """Those that an encoder put together for being rare."""
     unknown: str
     """What becomes of others, as scikit-learn calls it."""
+
+    @property
+    def others(self) -> str:
+        """What becomes of values without a name: whoever put rare ones together takes them for one of those."""
+        return "ignore" if self.together else self.unknown
 
     def joined(self, other: "Levels") -> "Levels":
         """Return what two encoders of one column know: together is what both put together."""
@@ -262,7 +267,7 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessin
 
 
 @_stored.register
-def _(step: PolynomialFeatures | FunctionTransformer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: PolynomialFeatures | FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> Preprocessing:
     # They hold nothing but what they were given.
     return Preprocessing({at.called: Constants.GIVEN})
 

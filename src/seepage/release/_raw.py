@@ -20,18 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from seepage._errors import UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Data, Model, Table, default_library, frame
 from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split
 from seepage.linear.survival import Horizons
-from seepage.release._bent import BentBlock
+from seepage.release._bent import BentBlock, joined_examples
+from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
-from seepage.release._preprocessing import Constants, Fill, Levels, Preprocessing, walk
+from seepage.release._preprocessing import Constants, Levels, Preprocessing, walk
 
 Array = NDArray[np.float64]
 
@@ -41,44 +41,6 @@ DIGITS = 8
 _SMALLEST = 1e-3
 # Singular values below this share of the largest are rounding.
 _RANK = 1e-9
-
-
-@dataclass(frozen=True)
-class Block:
-    """Raw columns that the published model takes in the same way: as numbers, or as indicators of their levels."""
-
-    columns: tuple[int, ...]
-    levels: tuple[tuple[object, ...], ...] | None
-    """For each column the values that are named; None for numbers."""
-    unknown: str
-    """What becomes of other values, as scikit-learn calls it."""
-    fill: Fill | None
-
-    @property
-    def kind(self) -> str:
-        """What its part of the model is called."""
-        return "numbers" if self.levels is None else "levels"
-
-    def taken(self) -> list[tuple[int, tuple[object, ...]]]:
-        """Return what each coefficient belongs to: a column, and the value of it for a level."""
-        if self.levels is None:
-            return [(column, ()) for column in self.columns]
-        return [(column, (value,)) for column, each in zip(self.columns, self.levels, strict=True) for value in each]
-
-    def words(self, names: Sequence[str]) -> list[str]:
-        """Return what each coefficient is called."""
-        return [" = ".join([names[column], *map(str, value)]) for column, value in self.taken()]
-
-    def step(self) -> Model:
-        """Return what turns the columns into numbers, not fitted."""
-        steps: list[tuple[str, Model]] = []
-        if self.fill is not None:
-            given = {"missing_values": self.fill.marker, "fill_value": self.fill.value}
-            steps.append(("fill", SimpleImputer(strategy="constant", keep_empty_features=True, **given)))
-        if self.levels is not None:
-            named = [list(each) for each in self.levels]
-            steps.append(("levels", OneHotEncoder(categories=named, handle_unknown=self.unknown)))
-        return Pipeline(steps) if len(steps) == 2 else steps[0][1] if steps else "passthrough"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +78,7 @@ class RawModel:
             estimator = without_penalty(estimator)
         affine = affine_of(preprocess, estimator, table.names)
         blocks: tuple[Block | BentBlock, ...] = _blocks(affine, preprocessing)
-        blocks += tuple(BentBlock.of(bend, preprocessing.fills) for bend in affine.bends)
+        blocks += tuple(BentBlock.of(bend, preprocessing) for bend in affine.bends)
         matrix = _matrix(affine, preprocessing.levels, blocks)
         if Constants.FITTED in preprocessing.constants.values():
             other = affine_of(_with_other_constants(preprocess, table, preprocessing), estimator, table.names)
@@ -200,19 +162,14 @@ class RawModel:
     def _columns(self) -> ColumnTransformer:
         """Return the step that takes the raw columns, fitted on rows of nobody: each level once."""
         used = sorted({column for block in self.blocks for column in block.columns})
-        named: dict[int, tuple[object, ...]] = {}
-        for block in self.blocks:
-            if isinstance(block, BentBlock):
-                # Two rows, which is what splines ask for.
-                named |= {column: (value, value) for column, value in block.examples().items()}
-            elif block.levels is not None:
-                named |= zip(block.columns, block.levels, strict=True)
+        named = joined_examples(self.blocks)
         count = max((len(each) for each in named.values()), default=1)
         rows = {column: (named.get(column, (0.0,)) * count)[:count] for column in used}
         parts = []
         for i, block in enumerate(self.blocks, 1):
             columns = list(block.columns) if self.library is None else [self.names[c] for c in block.columns]
-            parts.append((f"{block.kind} {i}", block.step(), columns))
+            step = block.step() if isinstance(block, BentBlock) else in_a_row(block.steps())
+            parts.append((f"{block.kind} {i}", step, columns))
         # Steps of one column may call what they make as other steps do.
         step = ColumnTransformer(parts, verbose_feature_names_out=any(isinstance(b, BentBlock) for b in self.blocks))
         whole = [rows.get(column, (0.0,) * count) for column in range(len(self.names))]
@@ -232,18 +189,10 @@ def _blocks(affine: Affine, preprocessing: Preprocessing) -> tuple[Block, ...]:
     straight = np.diff(affine.matrix.tocsc().indptr) > 0
     kept = [c for c, reaches in zip(affine.coordinates, straight, strict=True) if reaches or c not in entered]
     for column, is_level in sorted({(c.column, c.level is not None) for c in kept}):
-        levels = preprocessing.levels[column] if is_level else None
-        # Whoever put rare values together takes values that nobody named for one of them.
-        unknown = "" if levels is None else "ignore" if levels.together else levels.unknown
+        unknown = preprocessing.levels[column].others if is_level else ""
         found.setdefault((is_level, repr(preprocessing.fills.get(column)), unknown), []).append(column)
     return tuple(
-        Block(
-            tuple(columns),
-            tuple(preprocessing.levels[column].named for column in columns) if is_level else None,
-            unknown,
-            preprocessing.fills.get(columns[0]),
-        )
-        for (is_level, _, unknown), columns in sorted(found.items())
+        Block.of(columns, preprocessing, as_levels=is_level) for (is_level, _, _), columns in sorted(found.items())
     )
 
 
@@ -276,7 +225,9 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
     for at in shared.values():
         if at is not None:
             constant = constant + affine.matrix[:, [at]].toarray().ravel()
-    top = sparse.vstack([turn.tocsr() @ affine.matrix.T, *(bend.matrix.T for bend in affine.bends)])
+    bent = [block.kept for block in blocks if isinstance(block, BentBlock)]
+    curved = [bend.matrix[:, kept].T for bend, kept in zip(affine.bends, bent, strict=True)]
+    top = sparse.vstack([turn.tocsr() @ affine.matrix.T, *curved])
     top = sparse.hstack([top, sparse.csr_array((top.shape[0], 1))])
     return sparse.csr_array(sparse.vstack([top, np.append(constant, 1.0)[None]]))
 

@@ -2,6 +2,8 @@
 
 from seepage.linear.columns._affine import Affine as Affine
 from seepage.linear.columns._affine import Bend as Bend
+from seepage.linear.columns._basis import Basis as Basis
+from seepage.linear.columns._basis import basis_of as basis_of
 from seepage.linear.columns._check import Missing as Missing
 from seepage.linear.columns._check import bent_values as bent_values
 from seepage.linear.columns._check import check_map as check_map
@@ -14,6 +16,9 @@ from seepage.linear.columns._curve import Curve as Curve
 from seepage.linear.columns._curve import Trouble as Trouble
 from seepage.linear.columns._curves import Curves as Curves
 from seepage.linear.columns._curves import Forward as Forward
+from seepage.linear.columns._design import Factor as Factor
+from seepage.linear.columns._design import Product as Product
+from seepage.linear.columns._design import named as named
 from seepage.linear.columns._formula import Formula as Formula
 from seepage.linear.columns._functions import SLOPES as SLOPES
 from seepage.linear.columns._held import columns_of as columns_of
@@ -23,6 +28,7 @@ from seepage.linear.columns._model import feature_names as feature_names
 from seepage.linear.columns._model import features_of as features_of
 from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
+from seepage.linear.columns._recoded import Recoded as Recoded
 from seepage.linear.columns._steps import is_called as is_called
 from seepage.linear.columns._steps import learns as learns
 from seepage.linear.columns._steps import positions as positions

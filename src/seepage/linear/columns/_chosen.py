@@ -11,6 +11,8 @@ from sklearn.linear_model import (
     ElasticNetCV,
     Lasso,
     LassoCV,
+    LassoLars,
+    LassoLarsCV,
     LogisticRegression,
     LogisticRegressionCV,
     Ridge,
@@ -48,6 +50,9 @@ def chosen(model: BaseEstimator) -> BaseEstimator:
         if kind is LassoCV:
             return _as(Lasso(alpha=_found(model, "alpha_"), **settings), model)
         return _as(ElasticNet(alpha=_found(model, "alpha_"), l1_ratio=model.l1_ratio_, **settings), model)
+    if kind is LassoLarsCV:
+        settings = {name: getattr(model, name) for name in ("fit_intercept", "positive")}
+        return _as(LassoLars(alpha=_found(model, "alpha_"), **settings), model)
     return model
 
 
@@ -60,6 +65,7 @@ def search_of(model: BaseEstimator) -> str | None:
         RidgeClassifierCV,
         LogisticRegressionCV,
         LassoCV,
+        LassoLarsCV,
         ElasticNetCV,
     ):
         return type(model).__name__

@@ -117,7 +117,9 @@ class Powers(Curve):
         for powers in self.powers:
             held = [(name, power) for name, power in zip(names, powers.tolist(), strict=True) if power]
             factors = [name if power == 1 else f"{name}^{power}" for name, power in held]
-            found.append(" ".join(factors) or "1")
+            # Of levels and functions, whose names have spaces, one should see where they end.
+            joint = " * " if any(" " in factor for factor in factors) else " "
+            found.append(joint.join(factors) or "1")
         return found
 
     @cached_property
@@ -168,7 +170,7 @@ class Splines(Curve):
         return [f"{name}, spline {i + 1}" for name in names for i in range(self.kept)]
 
     def example(self) -> Array:
-        return np.array([knots[self.degree] for knots in self.knots])
+        return np.array([0.5 * sum(self._ends(i)) for i in range(len(self.knots))])
 
     @cached_property
     def reach(self) -> sparse.csr_array:

@@ -44,6 +44,7 @@ from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Powers, Splines
 from seepage.linear.columns._functions import SLOPES, Elementwise, Unknown
+from seepage.linear.columns._recoded import Recoded
 
 
 @singledispatch
@@ -97,7 +98,7 @@ def learns(step: object) -> bool:
         return bool(step.with_mean or step.with_std)
     if isinstance(step, SplineTransformer):
         return isinstance(step.knots, str)
-    return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures)
+    return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures | Recoded)
 
 
 def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:
@@ -200,6 +201,11 @@ def _(step: PCA, incoming: Affine, path: str) -> Affine:
 @through.register
 def _(step: TruncatedSVD, incoming: Affine, path: str) -> Affine:
     return incoming.mapped(step.components_)
+
+
+@through.register
+def _(step: Recoded, incoming: Affine, path: str) -> Affine:
+    return incoming.mapped(step.matrix)
 
 
 @through.register

@@ -17,6 +17,7 @@ from sklearn.linear_model import (
     ElasticNet,
     GammaRegressor,
     Lasso,
+    LassoLars,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
@@ -170,6 +171,8 @@ _NEAREST = {
     "linear model (SplineTransformer, PolynomialFeatures).",
     ("AFT", "Survival", "Weibull"): "Of survival models, Cox's proportional hazards are measured (CoxPHFitter).",
     ("GAM",): "Nearest: SplineTransformer before a linear model with a penalty, which is an additive model.",
+    ("LassoLarsIC",): "It stops where a coefficient leaves zero or comes to it: at a kink, where the model has no "
+    "derivative. Nearest: LassoLarsCV, or Lasso with a penalty of your own.",
     ("Lasso", "ElasticNet"): "Nearest: Lasso or ElasticNet, one model for each target.",
     ("SVC", "SVR"): "Nearest: LogisticRegression, or Ridge.",
     ("MLP", "Sequential", "Module"): "Networks are measured while they are trained with noise: seepage.network.",
@@ -291,6 +294,19 @@ def _(model: Lasso | ElasticNet, total: float, count: int, outputs: int) -> Obje
         # above its minimum then is of the order of its square, and more where columns are alike.
         residual_promise=100 * float(model.tol) ** 2,
     )
+
+
+@reader.register
+def _(model: LassoLars, total: float, count: int, outputs: int) -> Objective:
+    _refuse_positive(model)
+    alpha, hint = float(model.alpha), None
+    reached = np.min(getattr(model, "alphas_", alpha))
+    if model.jitter is not None:
+        hint = f"jitter={model.jitter!r} fitted it to other labels than these: fit it with jitter=None"
+    elif reached > alpha * (1 + 1e-9):
+        hint = f"its path ended at alpha={reached:.3g}: fit it with a larger max_iter, or fit Lasso"
+    # The same objective as Lasso's; the path comes to its minimizer but for rounding.
+    return Objective(Squared(), 0.0, "direct", absolute=alpha * total, hint=hint)
 
 
 @reader.register

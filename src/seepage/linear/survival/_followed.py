@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, MissingExtraError, UnsupportedError
+from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Data, Listed, Model
 from seepage.linear.columns import Formula, columns_of, frame_of, search_of, split
 from seepage.linear.survival._cox import Cox
@@ -127,43 +127,10 @@ def _of_lifelines(model: Any, X: Any) -> Followed:
     if all(name in X.columns for name in features):
         cox = Cox(penalty=_plain(penalty), standardized=bool(penalizer.any()))
         return Followed(_filled(cox, coefficients, features), X[features], outcomes, weights, called, X)
-    formula, order = _traced(model, X, features)
-    cox = Cox(penalty=_plain(penalty if penalty.ndim == 0 else penalty[order]), standardized=bool(penalizer.any()))
-    pipeline = Pipeline([("formula", formula), ("cox", _filled(cox, coefficients[order], None))])
+    formula = Formula(model.regressors.mappings["beta_"], X)
+    cox = Cox(penalty=_plain(penalty), standardized=bool(penalizer.any()))
+    pipeline = Pipeline([("formula", formula), ("cox", _filled(cox, coefficients, None))])
     return Followed(pipeline, X[list(formula.feature_names_in_)], outcomes, weights, called, X)
-
-
-def _traced(model: Any, X: Any, features: list[str]) -> tuple[Formula, NDArray[np.intp]]:
-    """Return the same formula read by patsy, which traces terms to columns, and where each of its columns was.
-
-    formulaic, which lifelines reads formulas with, agrees with patsy on most. Whether it does is seen in the columns
-    that both make of these rows.
-    """
-    foreign = next(name for name in features if name not in X.columns)
-    refusal = UnsupportedError(
-        f"The term {foreign!r} in the formula of this CoxPHFitter is not traced to the columns of the frame. Make such "
-        "columns before (pd.get_dummies), or fit PHReg of statsmodels with a formula of patsy, or an encoder or "
-        "splines before CoxPHSurvivalAnalysis."
-    )
-    try:
-        from patsy import PatsyError, dmatrix
-    except ImportError:
-        raise MissingExtraError(
-            "Formulas are traced to their columns with patsy, which is not installed. Install it with: pip install "
-            '"seepage[statsmodels]"'
-        ) from None
-    try:
-        formula = Formula(dmatrix(str(model.formula), X).design_info, X)
-        made = formula.transform(X)
-    except (PatsyError, NameError, TypeError, ValueError):
-        raise refusal from None
-    own = model.regressors.transform_df(X)["beta_"].to_numpy(dtype=np.float64)
-    if own.shape != made.shape:
-        raise refusal
-    same = np.array([[np.allclose(one, other, rtol=1e-12, atol=0) for one in own.T] for other in made.T])
-    if not ((same.sum(axis=0) == 1) & (same.sum(axis=1) == 1)).all():
-        raise refusal
-    return formula, same.argmax(axis=1)
 
 
 def _of_scikit_survival(model: Any) -> Cox:
