@@ -221,7 +221,6 @@ def test_what_cannot_be_measured_names_the_nearest_that_can():
         "alpha being known": lambda: sm.NegativeBinomial(TABLE["visits"], PLAIN).fit(disp=0, maxiter=200),
         "OLS, with ids=": lambda: sm.MixedLM(TABLE["cost"], PLAIN, groups=TABLE["ward"]).fit(),
         "penalty": lambda: sm.OLS(TABLE["cost"], PLAIN).fit_regularized(alpha=0.1, L1_wt=0.0),
-        "offset": lambda: sm.GLM(TABLE["ill"], PLAIN, family=families.Binomial(), offset=TABLE["other"]).fit(),
         "no derivative": lambda: smf.ols("cost ~ C(np.round(age))", TABLE).fit(),
     }
     for reason, fit in refused.items():

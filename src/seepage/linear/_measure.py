@@ -28,6 +28,7 @@ def measure(
     noise_scale: float | GaussianNoise,
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
+    offset: Listed = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     numbers: Collection[str] | None = None,
@@ -60,6 +61,9 @@ def measure(
     sample_weight : array-like of shape (n,), str or StoredWeights, optional
         The weights that it was fitted with; for files, the column that holds them, or the weights of an
         `EqualizedLeakage` over them.
+    offset : array-like of shape (n,), optional
+        What was added to each row's margin when a `GLM` was fitted: known to the attacker, and not published. Results
+        of statsmodels and a `ModelTable` know theirs. Not over files.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -103,8 +107,10 @@ def measure(
     refuse_mistakes(model)
     noise = as_noise(noise_scale)
     if isinstance(model, ModelTable):
-        if y is not None or sample_weight is not None or target is not None:
-            raise InputError("A model table names its outcome and weights: leave y, target and sample_weight out.")
+        if y is not None or sample_weight is not None or target is not None or offset is not None:
+            raise InputError(
+                "A model table names its outcome, weights and offset: leave y, target, sample_weight and offset out."
+            )
         if X is None:
             raise InputError("X is missing: give the rows that the model was fitted on.")
         asked = partial(
@@ -124,9 +130,16 @@ def measure(
         found = model.on(X)
         ids, groups = found.cut(ids), found.cut(groups)
         with explaining(found):
-            return found.remarked(
-                asked(found.model, found.X, found.y, sample_weight=found.sample_weight, ids=ids, groups=groups)
+            leak = asked(
+                found.model,
+                found.X,
+                found.y,
+                sample_weight=found.sample_weight,
+                offset=found.offset,
+                ids=ids,
+                groups=groups,
             )
+        return found.remarked(leak)
     if is_survival(model):
         if are_paths(X):
             raise UnsupportedError(
@@ -134,6 +147,8 @@ def measure(
                 "Read the rows into memory: seepage.measure(fitted, frame, ...)."
             )
         refuse_in_memory(target, job)
+        if offset is not None:
+            raise UnsupportedError("An offset in a survival model is not measured: leave offset out.")
         survival = SurvivalFit.of(model, X, y, sample_weight)
         return measure_survival(
             survival,
@@ -146,20 +161,27 @@ def measure(
         )
     label = column_name(y, "label")
     if is_results(model):
-        if y is not None or sample_weight is not None:
-            raise InputError("Results of statsmodels know their labels and weights: leave y and sample_weight out.")
-        model, X, y, sample_weight, label = taken_apart(model, X)
+        if y is not None or sample_weight is not None or offset is not None:
+            raise InputError(
+                "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
+            )
+        model, X, y, sample_weight, offset, label = taken_apart(model, X)
     preprocess, estimator = split(model)
     check_supported(estimator)
     if X is None:
         raise InputError("X is missing: give the rows that the model was fitted on.")
     columns = fitted_columns(preprocess, estimator)
     if are_paths(X):
+        if offset is not None:
+            raise UnsupportedError(
+                "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "
+                "seepage.measure(model, frame, y, offset=...)."
+            )
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
         source = SourceInFiles.of(X, roles, columns, job)
         return measure_files(model, source, noise, public_label, attributes, numbers, public_preprocessing)
     refuse_in_memory(target, job)
-    fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
+    fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight, offset))
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=replace(fit.rows, mover=OnEngine(job.engine)))
     release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)

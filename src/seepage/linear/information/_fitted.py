@@ -32,7 +32,17 @@ from seepage.linear.objective import (
     newton_sums,
     read,
 )
-from seepage.linear.rows import Frame, InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
+from seepage.linear.rows import (
+    Frame,
+    InMemory,
+    Labels,
+    Reading,
+    Rows,
+    batch_rows,
+    check_width,
+    checked_offset,
+    checked_weights,
+)
 
 Array = NDArray[np.float64]
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
@@ -88,14 +98,23 @@ class SourceInMemory(Source[InMemory]):
     table: Table
     labels: Column
     sample_weight: Array | None
+    offset: Array | None = None
 
     @classmethod
-    def of(cls, X: Data, y: Listed, columns: Sequence[str] | None, sample_weight: Listed = None) -> "SourceInMemory":
-        """Check that there is a label and a weight for each row."""
+    def of(
+        cls,
+        X: Data,
+        y: Listed,
+        columns: Sequence[str] | None,
+        sample_weight: Listed = None,
+        offset: Listed = None,
+    ) -> "SourceInMemory":
+        """Check that there is a label, a weight and an offset for each row."""
         if y is None:
             raise InputError("y is missing: give the labels that the model was fitted on.")
         table = Table.of(X, columns)
-        return cls(table, _labels(y, table), checked_weights(sample_weight, len(table)))
+        weights, added = checked_weights(sample_weight, len(table)), checked_offset(offset, len(table))
+        return cls(table, _labels(y, table), weights, added)
 
     @property
     def header(self) -> Table:
@@ -122,7 +141,7 @@ class SourceInMemory(Source[InMemory]):
         return Weights(total, counts, weighted)
 
     def rows(self, reading: Reading, batch_size: int) -> InMemory:
-        return InMemory(self.table, self.labels, self.sample_weight, reading, batch_size)
+        return InMemory(self.table, self.labels, self.sample_weight, reading, batch_size, offset=self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,9 +222,9 @@ class Fit(Generic[GivenRows]):
     """What chose the penalty by looking at the data, if something did."""
 
     @classmethod
-    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed) -> "Fit[InMemory]":
+    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> "Fit[InMemory]":
         """Read a model and its rows in memory."""
-        return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight))
+        return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight, offset))
 
     @classmethod
     def assembled(cls, model: Model, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
@@ -409,6 +428,14 @@ def _assumptions(
                 "class weights",
                 "Class weights are public. Eta of the label is at these weights; its success rates are of refits with "
                 "the weights that go with the other label.",
+            )
+        )
+    if isinstance(fit.rows, InMemory) and fit.rows.offset is not None:
+        found.append(
+            Assumption(
+                "offset",
+                "What was added to each person's margin (an offset, or the logarithm of an exposure) is known to the "
+                "attacker. It is not published: whoever uses the coefficients adds that of their own rows.",
             )
         )
     if fit.rows.missing or np.isnan(fit.affine.offset).any():

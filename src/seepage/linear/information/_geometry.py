@@ -222,7 +222,7 @@ class Geometry:
         """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
         self._check_straight()
         (coordinate,) = self.blocks[attribute]
-        slope, curvature, _ = derivatives(batch, self.loss, batch.project(self.parameters))
+        slope, curvature, _ = derivatives(batch, self.loss, batch.margins(self.parameters))
         direct = slope[:, :, None] * self.reading[:, [coordinate]].toarray()[:, 0]
         bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
         return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
@@ -233,7 +233,7 @@ class Geometry:
         response = self.response.reshape(-1, outputs, q)
         moved = np.stack([response[:, c] @ self.read for c in range(outputs)], axis=1)
         seen = self.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(seen, self.loss, seen.project(self.position))
+        slope, curvature, label_slope = derivatives(seen, self.loss, seen.margins(self.position))
         reached = np.einsum("aco,no->nac", response, seen.augmented())
         found = np.einsum("nc,ack->nak", slope, moved) + reached @ (curvature @ self.tau.T)
         return found if self.public_label else np.concatenate([found, reached @ label_slope], axis=2)

@@ -200,6 +200,8 @@ class Refit:
         """
 
         def part(known: "_Known", margins: Array) -> Array:
+            if known.batch.offset is not None:
+                margins[:, :, 0] += known.batch.offset[:, None]
             return known.weighted(_slopes(self.geometry.loss, margins, known.batch.labels))
 
         m, outputs, p = theta.shape
@@ -300,7 +302,7 @@ class Refit:
         span, batch = item, self.rows.read(item)
         if isinstance(batch.features, np.ndarray) and np.count_nonzero(batch.features) < _SPARSE * batch.features.size:
             batch = replace(batch, features=sparse.csr_array(batch.features))
-        margins = batch.project(self.geometry.parameters)
+        margins = batch.margins(self.geometry.parameters)
         slope, curvature, _ = derivatives(batch, self.geometry.loss, margins)
         return _Known(batch, margins, slope, curvature, self.rows.classes(span))
 
@@ -373,7 +375,7 @@ class _Side(NamedTuple):
 
     @classmethod
     def of(cls, batch: Batch, geometry: Geometry) -> "_Side":
-        margins = batch.project(geometry.parameters)
+        margins = batch.margins(geometry.parameters)
         slope, curvature, _ = derivatives(batch, geometry.loss, margins)
         weights = np.ones(len(batch)) if batch.weights is None else batch.weights
         return cls(batch.augmented(), batch.labels, weights, margins, slope, curvature)

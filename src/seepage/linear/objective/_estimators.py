@@ -162,7 +162,8 @@ _ELSEWHERE = {
         "Cox models are measured in memory, by seepage.measure, and published by seepage.publish.",
     ),
     "ModelTable": "A table is measured by seepage.measure and published by seepage.publish; for anything else it is a "
-    "model with rows: found = table.on(people), with found.model, found.X, found.y and found.sample_weight.",
+    "model with rows: found = table.on(people), with found.model, found.X, found.y, found.sample_weight and "
+    "found.offset.",
 }
 # What stands in for models that are no smooth function of their data, by a part of their class's name.
 _NEAREST = {

@@ -2,7 +2,7 @@
 # mypy: disable-error-code="misc"
 
 from collections.abc import Mapping
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,7 +100,9 @@ class GLM(BaseEstimator):
     def _general(self) -> Generalized:
         return Generalized(self.family, self.named_link[0], float(self.parameter), self.named_link[1])
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> Self:
         """Fit by iteratively reweighted least squares, with Newton's own weights at the end.
 
         Parameters
@@ -108,16 +110,19 @@ class GLM(BaseEstimator):
         X : array-like of shape (n, features)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
+        offset : array-like of shape (n,), optional
+            What is added to the margin of each row, such as the logarithm of an exposure.
         """
         names = getattr(X, "columns", None)
         rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        added = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=np.float64)
         general = self._general
         design = np.column_stack([rows, np.ones(len(rows))]) if self.fit_intercept else rows
         penalty = np.full(design.shape[1], float(self.penalty))
         if self.fit_intercept:
             penalty[-1] = 0.0
-        theta = _minimized(general, design, labels, weights, penalty)
+        theta = _minimized(general, _Rows(design, labels, weights, added), penalty)
         self.coef_ = theta[: rows.shape[1]]
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
         self.n_features_in_ = rows.shape[1]
@@ -129,28 +134,42 @@ class GLM(BaseEstimator):
                 raise InputError(f"A binomial model needs labels of 0 and of 1; all are {self.classes_.tolist()[0]!r}.")
         return self
 
-    def predict(self, X: Data) -> Array:
-        """Return the mean of each row."""
+    def predict(self, X: Data, offset: ArrayLike | None = None) -> Array:
+        """Return the mean of each row, what is added to its margin being zero unless it is given."""
         check_is_fitted(self)
         # Columns by their names: a frame may have them in another order, and others besides.
         rows = Table.of(X, getattr(self, "feature_names_in_", None)).native
         margins = np.asarray(rows, dtype=np.float64) @ np.ravel(self.coef_) + np.ravel(self.intercept_)
-        return self._general.mean(margins)
+        return self._general.mean(margins if offset is None else margins + np.asarray(offset, dtype=np.float64))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
 
-def _minimized(loss: Generalized, design: Array, y: Array, weights: Array, penalty: Array) -> Array:
+class _Rows(NamedTuple):
+    """What a model is fitted on."""
+
+    design: Array
+    y: Array
+    weights: Array
+    offset: Array
+
+    def margins(self, theta: Array) -> Array:
+        """Return those of some parameters."""
+        return np.asarray(self.design @ theta + self.offset)
+
+
+def _minimized(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
     """Return the minimizer by Newton's steps, from where the means are near the labels."""
-    theta = _start(loss, design, y, weights, penalty)
+    theta = _start(loss, rows, penalty)
+    design, y, weights, _ = rows
 
     def value(at: Array) -> float:
-        return float(weights @ loss.loss(design @ at, y) + 0.5 * penalty @ at**2)
+        return float(weights @ loss.loss(rows.margins(at), y) + 0.5 * penalty @ at**2)
 
     here = value(theta)
     for _ in range(_MOST_STEPS):
-        m = design @ theta
+        m = rows.margins(theta)
         gradient = design.T @ (weights * loss.slope(m, y)) + penalty * theta
         bent = weights * loss.curvature(m, y)
         step = _newton(design, bent, penalty, gradient)
@@ -172,8 +191,9 @@ def _minimized(loss: Generalized, design: Array, y: Array, weights: Array, penal
     )
 
 
-def _start(loss: Generalized, design: Array, y: Array, weights: Array, penalty: Array) -> Array:
+def _start(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
     """Return parameters whose means are inside the family, by least squares on margins near those of the labels."""
+    design, y, weights, offset = rows
     middle = float(weights @ y / weights.sum())
     if loss.family == "binomial":
         means = (1 - _FROM_ENDS) * np.clip(y, 0, 1) + _FROM_ENDS * middle
@@ -182,11 +202,11 @@ def _start(loss: Generalized, design: Array, y: Array, weights: Array, penalty: 
     else:
         means = 0.5 * (y + middle)
     for share in (0.0, 0.5, 0.9, 0.99, 1.0):
-        margins = _margin(loss, (1 - share) * means + share * middle)
+        margins = _margin(loss, (1 - share) * means + share * middle) - offset
         gram = design.T @ (design * weights[:, None]) + np.diag(penalty)
-        theta = np.linalg.lstsq(gram, design.T @ (weights * margins), rcond=None)[0]
-        if np.isfinite(loss.loss(design @ theta, y)).all():
-            return np.asarray(theta)
+        theta = np.asarray(np.linalg.lstsq(gram, design.T @ (weights * margins), rcond=None)[0], dtype=np.float64)
+        if np.isfinite(loss.loss(rows.margins(theta), y)).all():
+            return theta
     raise MinimizerError(
         f"No start inside the {loss.family} family with the {loss.link} link was found: without an intercept means may "
         "leave it. Fit with an intercept, or with another link."

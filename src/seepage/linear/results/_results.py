@@ -61,6 +61,8 @@ class Parts(NamedTuple):
     rows: Data
     labels: Array
     weights: Array | None
+    offset: Array | None
+    """What was added to each row's margin."""
     label: str
 
 
@@ -84,7 +86,6 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     params = np.asarray(results.params, dtype=np.float64)
     y = np.asarray(fitted.endog, dtype=np.float64)
     weights = _weights(fitted, len(y))
-    y, weights = without_offset(glm, _offset(fitted, len(y)), y, weights)
     design = getattr(fitted.data, "model_spec", None)
     label = str(fitted.endog_names) if isinstance(fitted.endog_names, str) else "label"
     if design is None:
@@ -101,7 +102,8 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     glm.n_features_in_ = len(glm.coef_)
     if glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all():
         glm.classes_ = np.unique(y)
-    return Parts(model, rows, y, None if (weights == 1).all() else weights, label)
+    offset = _offset(fitted, len(y))
+    return Parts(model, rows, y, None if (weights == 1).all() else weights, offset if offset.any() else None, label)
 
 
 def _kind(results: Any, fitted: Any) -> GLM:
@@ -153,29 +155,3 @@ def _offset(fitted: Any, count: int) -> Array:
         if each is not None:
             total = total + np.asarray(each, dtype=np.float64)
     return total
-
-
-def without_offset(glm: GLM, offset: Array, y: Array, weights: Array) -> tuple[Array, Array]:
-    """Return labels and weights of the same objective without its offset, where there is one such.
-
-    Parameters
-    ----------
-    glm : GLM
-        The model.
-    offset : ndarray of shape (n,)
-        What is added to each row's margin.
-    y, weights : ndarray of shape (n,)
-        Labels and weights.
-    """
-    if not offset.any():
-        return y, weights
-    powers = {"poisson": 1.0, "gamma": 2.0, "inverse gaussian": 3.0, "tweedie": glm.parameter}
-    if (glm.family, glm.link) == ("gaussian", "identity"):
-        return y - offset, weights
-    if glm.link == "log" and glm.family in powers:
-        # A mean of E e^m: the loss is E^(2 - p) times that of the rate y / E.
-        return y / np.exp(offset), weights * np.exp((2 - powers[glm.family]) * offset)
-    raise UnsupportedError(
-        f"An offset in a {glm.family} model with the {glm.link} link is not supported. With a log link and the "
-        "Poisson, gamma, inverse Gaussian or Tweedie family it is, and in linear regression."
-    )
