@@ -169,3 +169,99 @@ def test_a_model_of_our_own_is_fitted_and_matched_with_an_offset():
         seepage.measure(model, rows, TABLE["ill"], noise_scale=0.5, **given | {"offset": OFFSET[:3]})
     with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):
         seepage.measure(theirs.fit(), noise_scale=0.5, offset=OFFSET)
+
+
+SHARES = np.exp(np.column_stack([np.zeros(N), 0.7 * VALUES[:, 0] - 1.2, 0.5 * VALUES[:, 1] - 1.0]))
+KIND = (RANDOM.random((N, 1)) * SHARES.sum(axis=1, keepdims=True) > SHARES.cumsum(axis=1)).sum(axis=1)
+TABLE["kind"] = np.array(["acute", "chronic", "none"])[KIND]
+
+
+def classes(theta, values, labels):
+    """Return the negative log likelihood of three classes, the first without coefficients."""
+    beta = theta.reshape(2, -1).T
+    margins = torch.cat([torch.zeros(len(values), 1, dtype=torch.float64), with_constant(values) @ beta], 1)
+    return (torch.logsumexp(margins, 1) - (labels * margins).sum(1)).sum()
+
+
+# Labels that stay shares move along two directions of the three.
+ALONG = np.linalg.svd(np.ones((1, 3)))[2][1:].T
+
+
+@pytest.mark.parametrize("kind", ["plain", "formula", "codes"])
+def test_several_classes_are_compared_with_the_first(kind):
+    if kind == "formula":
+        results = smf.mnlogit("code ~ age + dose", TABLE.assign(code=KIND)).fit(disp=0, tol=1e-12)
+    else:
+        results = sm.MNLogit(TABLE["kind"] if kind == "plain" else KIND, PLAIN).fit(disp=0, tol=1e-12)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
+    oracle.agrees(leak, NOISE, directions=ALONG, sample=(1, 33, 64))
+    # Noise on coefficients of all classes alike is another release.
+    assert leak.information.attribute_names[-1] in leak.information.categorical
+
+
+def test_classes_are_refitted_and_grouped():
+    results = sm.MNLogit(TABLE["kind"], PLAIN).fit(disp=0, tol=1e-12)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    found = leak.information.distances("kind", None)
+    assert found.values == ("acute", "chronic", "none")
+    for person, other in ((4, 2), (50, 0)):
+        codes = KIND.copy()
+        codes[person] = other
+        moved = np.asarray(sm.MNLogit(codes, PLAIN).fit(disp=0, tol=1e-12).params) - np.asarray(results.params)
+        assert found.distance[person, other] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-6)
+    oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
+    both = seepage.measure(results, noise_scale=NOISE, ids=np.arange(N) // 2)
+    whole = np.hstack([oracle.jacobian(row, ALONG) for row in (10, 11)]) / NOISE
+    assert both.examples["eta"].iloc[5] == pytest.approx(np.linalg.norm(whole, 2), rel=1e-8)
+    # What noise costs is the same whatever the coordinates: 1/2 tr(H Sigma) of what is published.
+    expected = 0.5 * NOISE**2 * float(torch.trace(oracle.hessian))
+    assert leak.information.excess_loss() == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_covariance_over_the_coefficients_of_all_classes():
+    results = sm.MNLogit(TABLE["kind"], PLAIN).fit(disp=0, tol=1e-12)
+    root = RANDOM.normal(size=(6, 6)) / 3 + np.eye(6)
+    # The library has the constant last.
+    order = np.array([1, 2, 0, 4, 5, 3])
+    leak = seepage.measure(results, noise_scale=seepage.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)]))
+    oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
+    moved = np.linalg.solve(root, oracle.jacobian(7, ALONG))
+    assert leak.examples["eta"].iloc[7] == pytest.approx(np.linalg.norm(moved, 2), rel=1e-8)
+
+
+def test_classes_behind_a_formula_that_standardizes():
+    frame = TABLE.assign(code=KIND)
+    results = smf.mnlogit("code ~ standardize(age) + dose", frame).fit(disp=0, tol=1e-12)
+    scaled = seepage.measure(results, noise_scale=NOISE, public_preprocessing=["formula"])
+    moving = seepage.measure(results, noise_scale=NOISE)
+    assert (moving.attributes["age"] > 0).all()
+    # In raw units the fit does not see the scaler; its noise does, which only adds.
+    raw = smf.mnlogit("code ~ age + dose", frame).fit(disp=0, tol=1e-12)
+    one = frame["age"].std(ddof=0)
+    weaker = np.diag(np.tile([1 / one, 1.0, 1.0], 2))
+    shift = frame["age"].mean() / one
+    for at in (0, 3):
+        weaker[at + 2, at] = -shift
+    noise = seepage.GaussianNoise(covariance=NOISE**2 * weaker @ weaker.T)
+    plain = seepage.measure(raw, noise_scale=noise)
+    assert (moving.examples["eta"] >= plain.examples["eta"] * (1 - 1e-9)).all()
+    np.testing.assert_allclose(moving.attributes["dose"], plain.attributes["dose"], rtol=1e-7)
+    assert np.abs(scaled.attributes["age"] / moving.attributes["age"] - 1).max() > 1e-4
+
+
+def test_classes_are_published_as_shares():
+    results = smf.mnlogit("code ~ age + dose", TABLE.assign(code=KIND)).fit(disp=0, tol=1e-12)
+    publication = seepage.publish(
+        results, noise_scale=1e-6, noise_chosen_without_data=True, accept=None, smallest_group=5
+    )
+    names = publication.certificate.published["parameters"]
+    assert names == [f"class {c}: {name}" for c in (1, 2) for name in ("age", "dose", "intercept")]
+    shares = publication.estimator.predict(TABLE[["age", "dose"]])
+    np.testing.assert_allclose(shares, results.predict(), atol=1e-4)
+    own = GLM("multinomial").fit(TABLE[["age", "dose"]], TABLE["kind"])
+    np.testing.assert_allclose(np.vstack([own.intercept_, own.coef_.T]), results.params, rtol=1e-7)
+    same = seepage.measure(own, TABLE[["age", "dose"]], TABLE["kind"], noise_scale=NOISE)
+    np.testing.assert_allclose(same.examples, seepage.measure(results, noise_scale=NOISE).examples, rtol=1e-8)
+    with pytest.raises(seepage.InputError, match="With a penalty, fit LogisticRegression"):
+        GLM("multinomial", penalty=1.0).fit(TABLE[["age", "dose"]], TABLE["kind"])

@@ -43,7 +43,8 @@ def measure(
     ----------
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing, or a search that chose
-        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, Poisson, PHReg), which know their rows; or
+        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, MNLogit, Poisson, PHReg), which know their
+        rows; or
         a Cox model of lifelines (CoxPHFitter) or scikit-survival (CoxPHSurvivalAnalysis); or a `ModelTable` of R, Stata
         or a hand, which finds its outcome in the frame.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files

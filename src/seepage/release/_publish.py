@@ -505,7 +505,9 @@ def _parameter_names(each: Sequence[str], fit: Fitted, outputs: int) -> list[str
     if outputs == 1 or isinstance(fit, SurvivalFit):
         return list(each)
     classes = fit.problem.labels.classes
-    heads = [f"output {i}" for i in range(outputs)] if classes is None else [f"class {label}" for label in classes]
+    # The first class may be the one that the others are compared with.
+    named = None if classes is None else classes[len(classes) - outputs :]
+    heads = [f"output {i}" for i in range(outputs)] if named is None else [f"class {label}" for label in named]
     return [f"{head}: {name}" for head in heads for name in each]
 
 

@@ -73,7 +73,10 @@ class ExactInformation(Information):
         whole = np.linalg.inv(self.geometry.minimizer.hessian_inverse) if active is None else active.hessian
         hessian = whole - np.diag(self.penalty.T.ravel())
         if self.noise.scale is not None:
-            return 0.5 * self.noise.scale**2 * float(np.trace(hessian))
+            # White noise on what is published, seen from the parameters.
+            seen = np.linalg.inv(self.basis.T @ self.basis)
+            traces = np.einsum("cada->cd", hessian.reshape(outputs, p, outputs, p))
+            return 0.5 * self.noise.scale**2 * float(np.sum(traces * seen))
         # From what is published to the parameters in which the minimizer is unique.
         back = np.kron(np.linalg.pinv(self.basis), np.eye(p))
         assert back.shape[0] == p * outputs

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
@@ -254,6 +254,11 @@ class Fit(Generic[GivenRows]):
         reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
         rows = source.rows(reading, batch_rows(affine.features))
         problem = read(estimator, labels, class_weight, total, source.count)
+        if isinstance(source, SourceInMemory) and source.offset is not None and problem.loss.outputs > 1:
+            raise UnsupportedError(
+                f"An offset is added to one margin, and this {problem.estimator} has {problem.loss.outputs}. Fit it "
+                "without one."
+            )
         return Fit(problem, affine, source.header, rows, preprocess, estimator, search_of(model))
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:

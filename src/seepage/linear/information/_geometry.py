@@ -313,11 +313,12 @@ class Joining:
 
 
 def _whitening(noise: GaussianNoise, basis: Array, size: int) -> Array | float:
-    if noise.scale is not None:
+    if noise.scale is not None and np.allclose(basis.T @ basis, np.eye(basis.shape[1]), rtol=0.0, atol=1e-12):
         # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
         return 1.0 / noise.scale
     # What is published is basis (x) identity times the parameters in which the minimizer is unique.
-    return noise.whiten(np.asarray(np.kron(basis, np.eye(size)), dtype=np.float64))
+    published = np.asarray(np.kron(basis, np.eye(size)), dtype=np.float64)
+    return noise.whiten(published)
 
 
 def _check_decided(reading: sparse.csr_array, minimizer: Minimizer) -> None:

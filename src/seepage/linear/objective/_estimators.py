@@ -63,7 +63,7 @@ class Problem:
     class_weight: Array | None
     """A factor for each class on the weight of its rows."""
     basis: Array
-    """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
+    """What is published is parameters @ basis.T, shape (published outputs, outputs); it need not be orthonormal."""
     precision: Precision
     gradient_promise: float
     """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
@@ -330,6 +330,8 @@ def _(model: SGDRegressor | SGDClassifier, total: float, count: int, outputs: in
 
 @reader.register
 def _(model: GLM, total: float, count: int, outputs: int) -> Objective:
+    if model.family == "multinomial" and not hasattr(model, "classes_"):
+        raise UnsupportedError("A GLM of the multinomial family is fitted by its own fit(X, y), in memory.")
     return Objective(model.loss, float(model.penalty), "iterative")
 
 
@@ -388,10 +390,10 @@ def labels_of(model: BaseEstimator) -> Labels:
     low, high = found.margin_codes
     if outputs == 1:
         codes = np.array([[low], [high]])
+    elif isinstance(found.loss, Softmax):
+        codes = found.loss.basis
     else:
         codes = np.where(np.eye(outputs, dtype=bool), high, low)
-        if isinstance(found.loss, Softmax):
-            codes = codes @ found.loss.basis
     return Labels(np.asarray(model.classes_), codes, codes.shape[1])
 
 
@@ -465,8 +467,12 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
     basis = np.eye(parameters.shape[1])
     if isinstance(found.loss, Softmax):
         basis = found.loss.basis
-        # Dropping what all classes share changes no probability; the solver's own minimizer has none of it.
-        parameters = parameters @ basis
+        if parameters.shape[1] == len(basis):
+            # Dropping what all classes share changes no probability; the solver's own minimizer has none of it.
+            parameters = parameters @ basis
+        else:
+            # The first class has none, and the others are published as what they are beyond it.
+            parameters, basis = parameters @ basis[1:], basis[1:] - basis[0]
         penalty = penalty[:, :1] * np.ones((1, basis.shape[1]))
         absolute = np.zeros_like(penalty)
     return Problem(

@@ -1,18 +1,21 @@
 """A generalized linear model of any family and link, as an estimator of scikit-learn's kind."""
 # mypy: disable-error-code="misc"
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, MinimizerError
-from seepage._tables import Data, Table
+from seepage._tables import Column, Data, Table
 from seepage.linear.objective._generalized import CANONICAL, Generalized
-from seepage.linear.objective._losses import Logistic, Loss, Squared, Tweedie
+from seepage.linear.objective._losses import Logistic, Softmax, Squared, Tweedie, VectorLoss
+from seepage.linear.objective._sums import newton_sums
+from seepage.linear.rows import Batch, Frame
 
 Array = NDArray[np.float64]
 
@@ -30,8 +33,9 @@ class GLM(BaseEstimator):
     Parameters
     ----------
     family : str, default="gaussian"
-        "gaussian", "binomial", "poisson", "gamma", "inverse gaussian", "negative binomial" or "tweedie". Labels of a
-        binomial model are 0 and 1, or shares of as many trials as `sample_weight` says.
+        "gaussian", "binomial", "multinomial", "poisson", "gamma", "inverse gaussian", "negative binomial" or "tweedie".
+        Labels of a binomial model are 0 and 1, or shares of as many trials as `sample_weight` says. Of several classes
+        the first has no coefficients, as in statsmodels's MNLogit: the others are compared with it.
     link : str, optional
         "identity", "log", "logc", "logit", "probit", "cauchit", "cloglog", "loglog", "power" or "negative binomial";
         the family's own by default.
@@ -46,8 +50,8 @@ class GLM(BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (features,)
-    intercept_ : float
+    coef_ : ndarray of shape (features,), or (classes - 1, features) of several classes
+    intercept_ : float, or ndarray of shape (classes - 1,)
 
     Examples
     --------
@@ -77,8 +81,11 @@ class GLM(BaseEstimator):
         self.fit_intercept = fit_intercept
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> VectorLoss:
         """What it minimizes of each row."""
+        if self.family == "multinomial":
+            self._check_multinomial()
+            return Logistic() if len(self.coef_) == 1 else Softmax(len(self.coef_) + 1)
         general = self._general
         powers: Mapping[str, float] = {"poisson": 1.0, "gamma": 2.0, "tweedie": self.parameter, "inverse gaussian": 3.0}
         if (general.family, general.link) == ("gaussian", "identity"):
@@ -92,6 +99,8 @@ class GLM(BaseEstimator):
     @property
     def named_link(self) -> tuple[str, float]:
         """The link with its parameter; the family's own if none was given."""
+        if self.family == "multinomial":
+            return "logit", 1.0
         if self.link is None:
             return CANONICAL.get(self.family, ("identity", 1.0))
         return self.link, float(self.link_parameter)
@@ -113,18 +122,22 @@ class GLM(BaseEstimator):
         offset : array-like of shape (n,), optional
             What is added to the margin of each row, such as the logarithm of an exposure.
         """
-        names = getattr(X, "columns", None)
-        rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        names, rows = getattr(X, "columns", None), np.asarray(X, dtype=np.float64)
         weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if self.family == "multinomial":
+            if offset is not None:
+                raise InputError("A multinomial model has several margins, and no offset: leave it out.")
+            self._fit_classes(rows, np.asarray(y), weights, names)
+            return self
         added = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=np.float64)
-        general = self._general
+        labels, general = np.asarray(y, dtype=np.float64), self._general
         design = np.column_stack([rows, np.ones(len(rows))]) if self.fit_intercept else rows
         penalty = np.full(design.shape[1], float(self.penalty))
         if self.fit_intercept:
             penalty[-1] = 0.0
         theta = _minimized(general, _Rows(design, labels, weights, added), penalty)
         self.coef_ = theta[: rows.shape[1]]
-        self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
+        self.intercept_: float | Array = float(theta[-1]) if self.fit_intercept else 0.0
         self.n_features_in_ = rows.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
@@ -135,12 +148,34 @@ class GLM(BaseEstimator):
         return self
 
     def predict(self, X: Data, offset: ArrayLike | None = None) -> Array:
-        """Return the mean of each row, what is added to its margin being zero unless it is given."""
+        """Return the mean of each row, or the share of each class; what is added to its margin is zero by default."""
         check_is_fitted(self)
         # Columns by their names: a frame may have them in another order, and others besides.
         rows = Table.of(X, getattr(self, "feature_names_in_", None)).native
-        margins = np.asarray(rows, dtype=np.float64) @ np.ravel(self.coef_) + np.ravel(self.intercept_)
+        coefficients = np.ravel(self.coef_) if self.family != "multinomial" else np.asarray(self.coef_).T
+        margins = np.asarray(rows, dtype=np.float64) @ coefficients + np.ravel(self.intercept_)
+        if self.family == "multinomial":
+            return np.asarray(softmax(np.column_stack([np.zeros(len(margins)), margins]), axis=1))
         return self._general.mean(margins if offset is None else margins + np.asarray(offset, dtype=np.float64))
+
+    def _check_multinomial(self) -> None:
+        if self.link not in (None, "logit") or self.penalty:
+            raise InputError(
+                f"A multinomial model has the logit link and no penalty, not link={self.link!r} and "
+                f"penalty={self.penalty!r}. With a penalty, fit LogisticRegression."
+            )
+
+    def _fit_classes(self, rows: Array, y: Column, weights: Array, names: Iterable[object] | None) -> None:
+        self._check_multinomial()
+        self.classes_, own = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"A multinomial model needs two classes; all labels are {self.classes_.tolist()[0]!r}.")
+        theta = _of_classes(Batch(rows, Softmax(len(self.classes_)).basis[own], weights, self.fit_intercept))
+        self.n_features_in_ = rows.shape[1]
+        self.coef_ = theta[: rows.shape[1]].T
+        self.intercept_ = theta[-1] if self.fit_intercept else np.zeros(len(self.coef_))
+        if names is not None:
+            self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
@@ -188,6 +223,32 @@ def _minimized(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
     raise MinimizerError(
         f"No minimizer of the {loss.family} model with the {loss.link} link was found on this data: its columns may be "
         "collinear, or some combination of them tells all labels apart. Drop columns, or add a penalty."
+    )
+
+
+def _of_classes(rows: Batch) -> Array:
+    """Return the coefficients of each class but the first, shape (p, classes - 1)."""
+    loss = Softmax(rows.labels.shape[1] + 1)
+    theta = np.zeros((rows.width, loss.outputs))
+    here = newton_sums(rows, loss, theta, Frame())
+    for _ in range(_MOST_STEPS):
+        if not here.trailing:
+            break
+        try:
+            flat = np.asarray(np.linalg.solve(here.hessian, here.gradient.T.ravel()), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            break
+        step = -flat.reshape(theta.T.shape).T
+        moved = newton_sums(rows, loss, theta + step, Frame())
+        while np.abs(step).max() > 1e-300 and not moved.value <= here.value + 1e-9 * abs(here.value):
+            step = 0.5 * step
+            moved = newton_sums(rows, loss, theta + step, Frame())
+        theta, here = theta + step, moved
+        if np.abs(rows.project(step)).max() <= _SETTLED * (1 + np.abs(rows.project(theta)).max()):
+            return np.asarray(theta @ (loss.basis[1:] - loss.basis[0]).T)
+    raise MinimizerError(
+        "No minimizer of the multinomial model was found on this data: its columns may be collinear, or some "
+        "combination of them tells a class apart. Drop columns, or fit LogisticRegression with a penalty."
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
-from seepage._tables import Data, Model
+from seepage._tables import Column, Data, Model
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import GLM
 
@@ -40,7 +40,6 @@ _LINKS = {
 }
 _DISCRETE = {"Logit": ("binomial", "logit"), "Probit": ("binomial", "probit"), "Poisson": ("poisson", "log")}
 _INSTEAD = {
-    "MNLogit": "scikit-learn's LogisticRegression(C=np.inf), which is the same model",
     "NegativeBinomial": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
     "NegativeBinomialP": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
     "GLS": "OLS, or WLS with known weights",
@@ -59,7 +58,7 @@ class Parts(NamedTuple):
 
     model: Model
     rows: Data
-    labels: Array
+    labels: Column
     weights: Array | None
     offset: Array | None
     """What was added to each row's margin."""
@@ -84,7 +83,7 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     fitted = results.model
     glm = _kind(results, fitted)
     params = np.asarray(results.params, dtype=np.float64)
-    y = np.asarray(fitted.endog, dtype=np.float64)
+    y = _labels(fitted)
     weights = _weights(fitted, len(y))
     design = getattr(fitted.data, "model_spec", None)
     label = str(fitted.endog_names) if isinstance(fitted.endog_names, str) else "label"
@@ -97,10 +96,11 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
         intercept = formula.intercept
         model = Pipeline([("formula", formula), ("glm", glm)])
     glm.fit_intercept = intercept is not None
-    glm.coef_ = params if intercept is None else np.delete(params, intercept)
-    glm.intercept_ = 0.0 if intercept is None else float(params[intercept])
-    glm.n_features_in_ = len(glm.coef_)
-    if glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all():
+    # One row for each class but the first, of several.
+    glm.coef_ = (params if intercept is None else np.delete(params, intercept, axis=0)).T
+    glm.intercept_ = np.zeros(params.shape[1:])[()] if intercept is None else params[intercept]
+    glm.n_features_in_ = glm.coef_.shape[-1]
+    if glm.family == "multinomial" or (glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all()):
         glm.classes_ = np.unique(y)
     offset = _offset(fitted, len(y))
     return Parts(model, rows, y, None if (weights == 1).all() else weights, offset if offset.any() else None, label)
@@ -116,6 +116,8 @@ def _kind(results: Any, fitted: Any) -> GLM:
         )
     if name in ("OLS", "WLS"):
         return GLM("gaussian", "identity")
+    if name == "MNLogit":
+        return GLM("multinomial")
     if name in _DISCRETE:
         return GLM(*_DISCRETE[name])
     if name != "GLM":
@@ -133,6 +135,17 @@ def _kind(results: Any, fitted: Any) -> GLM:
     else:
         raise UnsupportedError(f"The link {link} is not supported. Those that are: {sorted(_LINKS)}.")
     return GLM(_FAMILIES[family], known[0], parameter=parameter, link_parameter=known[1])
+
+
+def _labels(fitted: Any) -> Column:
+    """Return the labels; of several classes as they were given, if those are in the order of their names."""
+    if type(fitted).__name__ != "MNLogit":
+        return np.asarray(fitted.endog, dtype=np.float64)
+    codes, given = np.asarray(fitted.endog), np.asarray(fitted.data.orig_endog)
+    if given.ndim == 1 and len(given) == len(codes) and all(isinstance(each, str) for each in given):
+        given = given.astype(str)
+    plain = given.ndim == 1 and len(given) == len(codes) and given.dtype.kind in "biufU"
+    return given if plain and (np.unique(given, return_inverse=True)[1] == codes).all() else codes
 
 
 def _weights(fitted: Any, count: int) -> Array:

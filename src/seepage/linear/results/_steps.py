@@ -55,8 +55,8 @@ def with_steps(parts: Parts) -> Parts:
     for name in ("intercept_", "n_features_in_", "classes_"):
         if hasattr(glm, name):
             setattr(moved, name, getattr(glm, name))
-    moved.coef_ = np.empty(len(order))
-    moved.coef_[order] = glm.coef_
+    moved.coef_ = np.empty(glm.coef_.shape)
+    moved.coef_[..., order] = glm.coef_
     return parts._replace(model=Pipeline([("columns", columns), ("glm", moved)]))
 
 
