@@ -265,3 +265,285 @@ def test_classes_are_published_as_shares():
     np.testing.assert_allclose(same.examples, seepage.measure(results, noise_scale=NOISE).examples, rtol=1e-8)
     with pytest.raises(seepage.InputError, match="With a penalty, fit LogisticRegression"):
         GLM("multinomial", penalty=1.0).fit(TABLE[["age", "dose"]], TABLE["kind"])
+
+
+def counts(power, offset=None):
+    """Return the negative log likelihood of negative binomial counts, the constant first and alpha last."""
+
+    def found(theta, values, labels):
+        margins = with_constant(values) @ theta[:-1]
+        if offset is not None:
+            margins = margins + torch.tensor(offset)
+        mu, y = torch.exp(margins), labels[:, 0]
+        size = mu**power / theta[-1]
+        coefficient = torch.lgamma(size + y) - torch.lgamma(size)
+        return -(coefficient + size * torch.log(size / (size + mu)) + y * torch.log(mu / (size + mu))).sum()
+
+    return found
+
+
+# Counts that vary more than Poisson's.
+TABLE["falls"] = RANDOM.poisson(np.exp(MARGIN + 1.0 + OFFSET) * RANDOM.gamma(1.5, 1 / 1.5, N))
+FALLS = TABLE[["falls"]].to_numpy(dtype=float)
+PRECISE = {"disp": 0, "maxiter": 500}
+
+
+@pytest.mark.parametrize("withheld", [(), ("alpha",)], ids=["alpha published", "alpha withheld"])
+@pytest.mark.parametrize("offset", [None, OFFSET], ids=["plain", "offset"])
+@pytest.mark.parametrize(("method", "power"), [("nb2", 0.0), ("nb1", 1.0)])
+def test_an_alpha_is_fitted_with_the_coefficients(method, power, offset, withheld):
+    model = sm.NegativeBinomial(TABLE["falls"], PLAIN, loglike_method=method, offset=offset)
+    results = model.fit(**PRECISE)
+    leak = seepage.measure(results, noise_scale=NOISE, withheld=withheld)
+    assert leak.information.attribute_names == ("age", "dose", "falls")
+    oracle = Stationary(counts(power, offset), results.params.to_numpy(), VALUES, FALLS)
+    published = slice(None, -1) if withheld else slice(None)
+    oracle.agrees(leak, NOISE, published=published, sample=(2, 18, 55))
+    assert any("not published: alpha" in one for one in leak.assumptions) == bool(withheld)
+
+
+def test_an_alpha_goes_with_a_formula_and_repeats():
+    results = smf.negativebinomial("falls ~ np.log(age) + dose", TABLE).fit(**PRECISE)
+
+    def goal(theta, values, labels):
+        return counts(0.0)(theta, torch.stack([torch.log(values[:, 0]), values[:, 1]], 1), labels)
+
+    oracle = Stationary(goal, results.params.to_numpy(), VALUES, FALLS)
+    oracle.agrees(seepage.measure(results, noise_scale=NOISE), NOISE, sample=(5, 60))
+    both = seepage.measure(results, noise_scale=NOISE, ids=np.arange(N) // 2)
+    whole = np.hstack([oracle.jacobian(row) for row in (20, 21)]) / NOISE
+    assert both.examples["eta"].iloc[10] == pytest.approx(np.linalg.norm(whole, 2), rel=1e-8)
+
+
+def test_an_alpha_is_refitted():
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    kept = seepage.measure(results, noise_scale=NOISE, withheld=["alpha"])
+    most = int(TABLE["falls"].max())
+    found, held = (each.information.distances("falls", [0, 3 * most]) for each in (leak, kept))
+    rows = TABLE[["age", "dose"]]
+    ours = GLM("negative binomial", parameter=None)
+    start = ours.fit(rows, TABLE["falls"])
+    before = np.array([start.intercept_, *start.coef_, start.parameter_])
+    np.testing.assert_allclose(before, results.params, atol=1e-3)
+    for person in (0, 40):
+        for j, value in enumerate((0, 3 * most)):
+            others = TABLE["falls"].to_numpy().copy()
+            if others[person] == value:
+                continue
+            others[person] = value
+            again = ours.fit(rows, others)
+            moved = np.array([again.intercept_, *again.coef_, again.parameter_]) - before
+            assert found.distance[person, j] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-6)
+            assert held.distance[person, j] == pytest.approx(np.linalg.norm(moved[:-1]) / NOISE, rel=1e-6)
+            # And by statsmodels, as near as it comes.
+            theirs = sm.NegativeBinomial(others, PLAIN).fit(**PRECISE).params
+            np.testing.assert_allclose(moved + before, theirs, atol=2e-3)
+
+
+def test_noise_of_any_covariance_on_coefficients_and_alpha():
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    oracle = Stationary(counts(0.0), results.params.to_numpy(), VALUES, FALLS)
+    root = RANDOM.normal(size=(4, 4)) / 3 + np.eye(4)
+    order = np.array([1, 2, 0, 3])
+    leak = seepage.measure(results, noise_scale=seepage.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)]))
+    moved = np.linalg.solve(root, oracle.jacobian(9))
+    assert leak.examples["eta"].iloc[9] == pytest.approx(np.linalg.norm(moved, 2), rel=1e-8)
+    expected = 0.5 * np.sum(oracle.hessian.numpy() * (root @ root.T))
+    assert leak.information.excess_loss() == pytest.approx(expected, rel=1e-8)
+    white = seepage.measure(results, noise_scale=NOISE)
+    expected = 0.5 * NOISE**2 * float(torch.trace(oracle.hessian))
+    assert white.information.excess_loss() == pytest.approx(expected, rel=1e-8)
+    scale = seepage.calibrate(white, error_floor={"age": 1.0}, exact=True)
+    floor = seepage.measure(results, noise_scale=scale).error_floor()["age"].min()
+    assert floor == pytest.approx(1.0, rel=1e-6)
+
+
+def test_counts_are_published_without_their_alpha():
+    results = smf.negativebinomial("falls ~ age + dose", TABLE).fit(**PRECISE)
+    exact = {"noise_scale": 1e-6, "noise_chosen_without_data": True, "accept": None}
+    publication = seepage.publish(results, **exact)
+    assert publication.certificate.published["parameters"] == ["age", "dose", "intercept"]
+    means = publication.estimator.predict(TABLE[["age", "dose"]])
+    np.testing.assert_allclose(means, results.predict(), rtol=1e-4)
+    alpha = results.params["alpha"]
+    assert not any(
+        np.isclose(np.ravel(value), alpha).any()
+        for value in vars(publication.estimator).values()
+        if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f"
+    )
+    assert any("not published: alpha" in one for one in publication.certificate.assumptions)
+
+
+def test_what_an_alpha_cannot_do_is_said():
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    with pytest.raises(seepage.InputError, match=r"withheld=\['alpha'\]"):
+        seepage.measure(results, noise_scale=NOISE, withheld="alpha")
+    with pytest.raises(seepage.InputError, match=r"'beta', which is no parameter.*\['alpha'\]"):
+        seepage.measure(results, noise_scale=NOISE, withheld=["beta"])
+    with pytest.raises(seepage.InputError, match="none but its coefficients"):
+        seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), noise_scale=NOISE, withheld=["alpha"])
+    without = sm.NegativeBinomial(TABLE["falls"], TABLE[["age", "dose"]]).fit(**PRECISE)
+    with pytest.raises(seepage.UnsupportedError, match="with a constant"):
+        seepage.measure(without, noise_scale=NOISE)
+    scaled = smf.negativebinomial("falls ~ standardize(age) + dose", TABLE).fit(**PRECISE)
+    with pytest.raises(seepage.UnsupportedError, match="public_preprocessing=\\['formula'\\]"):
+        seepage.measure(scaled, noise_scale=NOISE)
+    seepage.measure(scaled, noise_scale=NOISE, public_preprocessing=["formula"])
+    with pytest.raises(seepage.MinimizerError, match="Fit the Poisson family"):
+        GLM("negative binomial", parameter=None).fit(TABLE[["age"]], np.full(N, 3))
+    geometric = sm.NegativeBinomial(TABLE["falls"], PLAIN, loglike_method="geometric").fit(**PRECISE)
+    known = sm.GLM(TABLE["falls"], PLAIN, family=families.NegativeBinomial(alpha=1.0)).fit(tol=1e-12)
+    expected = seepage.measure(known, noise_scale=NOISE).examples
+    np.testing.assert_allclose(seepage.measure(geometric, noise_scale=NOISE).examples, expected, rtol=1e-8)
+
+
+EXACTLY = {"cnvrg_tol": 1e-13, "zero_tol": 1e-12, "maxiter": 10_000}
+# Columns enough that some are kept at zero and some are not.
+MANY = pd.DataFrame(RANDOM.normal(size=(N, 5)), columns=list("abcde"))
+MANY["a"] += 0.5
+MIXED = MANY.to_numpy() @ np.array([0.9, -0.5, 0.3, 0.02, 0.0]) + 0.6
+MANY["cost"] = MIXED + 0.4 * RANDOM.normal(size=N)
+MANY["ill"] = (RANDOM.random(N) < 1 / (1 + np.exp(-MIXED))).astype(int)
+MANY["visits"] = RANDOM.poisson(np.exp(0.5 * MIXED))
+COLUMNS = sm.add_constant(MANY[list("abcde")])
+
+
+def penalized(family, link, squares, absolute, *, weights=None, offset=0.0, on_constant=True):
+    """Return the objective whose smooth part is differentiated where no sign changes."""
+
+    def found(theta, values, labels):
+        plain = objective(family, link, np.zeros(N) + offset, weights)(theta, values, labels)
+        there = theta if on_constant else theta[1:]
+        return plain + 0.5 * squares * (there**2).sum() + absolute * there.abs().sum()
+
+    return found
+
+
+def check_penalized(results, goal, label, *, sample=(0, 31, 66)):
+    leak = seepage.measure(results, noise_scale=NOISE)
+    params = np.asarray(results.params)
+    values = MANY[list("abcde")].to_numpy()
+    oracle = Stationary(goal, params, values, MANY[[label]].to_numpy(dtype=float), free=params != 0)
+    jacobians = [oracle.jacobian(i) / NOISE for i in range(N)]
+    moving = params[1:] != 0
+    scores = leak.attributes.to_numpy()
+    for i in sample:
+        information = jacobians[i].T @ jacobians[i]
+        np.testing.assert_allclose(leak.examples["eta"].iloc[i] ** 2, np.linalg.eigvalsh(information)[-1], rtol=1e-8)
+        own = information.diagonal()
+        np.testing.assert_allclose(scores[i, :5][moving] ** 2, own[:5][moving], rtol=1e-8)
+        np.testing.assert_allclose(scores[i, -1] ** 2, own[-1], rtol=1e-8)
+        # A coefficient at zero is no safety: it is unanswered.
+        assert np.isnan(scores[i, :5][~moving]).all()
+    every = sum(jacobian @ jacobian.T for jacobian in jacobians)
+    np.testing.assert_allclose(leak.joint() ** 2, np.linalg.eigvalsh(every)[-1], rtol=1e-8)
+    assert any("fit_regularized" in one for one in leak.assumptions)
+    return leak
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0], ids=["squares", "elastic net", "absolute values"])
+@pytest.mark.parametrize("kind", ["ols", "wls", "logit", "poisson"])
+def test_the_penalty_of_regularized_results_is_read_back(kind, share):
+    alpha = {"ols": 0.15, "wls": 0.15, "logit": 0.05, "poisson": 0.1}[kind]
+    total = float(N)
+    if kind in ("ols", "wls"):
+        weights = WEIGHTS if kind == "wls" else None
+        model = sm.OLS(MANY["cost"], COLUMNS) if weights is None else sm.WLS(MANY["cost"], COLUMNS, weights=weights)
+        results, label = model.fit_regularized(alpha=alpha, L1_wt=share, **EXACTLY), "cost"
+        total = total if weights is None else float(weights.sum())
+        goal = penalized("gaussian", "identity", alpha * (1 - share) * total, alpha * share * total, weights=weights)
+    else:
+        family, link, label = ("binomial", "logit", "ill") if kind == "logit" else ("poisson", "log", "visits")
+        made = families.Binomial() if kind == "logit" else families.Poisson()
+        # Their solver for squares alone stops early: next to none is on absolute values.
+        given = share or 1e-9
+        model = sm.GLM(MANY[label], COLUMNS, family=made, offset=0.2 * OFFSET)
+        results = model.fit_regularized(alpha=alpha, L1_wt=given, **EXACTLY)
+        squares, absolute = alpha * (1 - given) * total, alpha * given * total
+        goal = penalized(family, link, squares, absolute, offset=0.2 * OFFSET)
+    check_penalized(results, goal, label)
+    with pytest.raises(seepage.UnsupportedError, match="measured, and not published"):
+        seepage.publish(results, noise_scale=0.5, accept=None)
+
+
+def test_a_constant_may_be_free_of_the_penalty_and_a_formula_given():
+    alphas = np.array([0.0, *[0.12] * 5])
+    model = smf.ols("cost ~ a + b + c + d + e", MANY)
+    results = model.fit_regularized(alpha=alphas, L1_wt=0.7, **EXACTLY)
+    goal = penalized("gaussian", "identity", 0.3 * 0.12 * N, 0.7 * 0.12 * N, on_constant=False)
+    check_penalized(results, goal, "cost")
+
+
+@pytest.mark.parametrize(
+    ("made", "family", "link", "label"),
+    [
+        (sm.Logit, "binomial", "logit", "ill"),
+        (sm.Probit, "binomial", "probit", "ill"),
+        (sm.Poisson, "poisson", "log", "visits"),
+    ],
+)
+def test_discrete_results_keep_their_penalty(made, family, link, label):
+    results = made(MANY[label], COLUMNS).fit_regularized(alpha=2.5, disp=0, acc=1e-14, maxiter=5000)
+    check_penalized(results, penalized(family, link, 0.0, 2.5), label)
+
+
+def test_regularized_results_are_refitted():
+    given = {"alpha": 0.15, "L1_wt": 0.5, **EXACTLY}
+    results = sm.OLS(MANY["cost"], COLUMNS).fit_regularized(**given)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    values = [-1.0, 4.0]
+    found = leak.information.distances("a", values)
+    for person in (8, 59):
+        for j, value in enumerate(values):
+            changed = COLUMNS.copy()
+            changed.loc[person, "a"] = value
+            again = sm.OLS(MANY["cost"], changed).fit_regularized(start_params=np.asarray(results.params), **given)
+            moved = np.asarray(again.params) - np.asarray(results.params)
+            assert found.distance[person, j] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-6)
+
+
+def test_a_model_of_our_own_has_the_same_penalties():
+    for share in (0.0, 0.4, 1.0):
+        results = sm.OLS(MANY["cost"], COLUMNS).fit_regularized(alpha=0.2, L1_wt=share, **EXACTLY)
+        own = GLM(penalty=0.2 * (1 - share) * N, absolute=0.2 * share * N, penalize_intercept=True)
+        own.fit(MANY[list("abcde")], MANY["cost"])
+        np.testing.assert_allclose(np.append(own.intercept_, own.coef_), results.params, rtol=1e-8, atol=1e-12)
+    logit = sm.GLM(MANY["ill"], COLUMNS, family=families.Binomial(links.Probit()))
+    results = logit.fit_regularized(alpha=0.05, L1_wt=0.5, **EXACTLY)
+    own = GLM("binomial", "probit", penalty=0.025 * N, absolute=0.025 * N, penalize_intercept=True)
+    own.fit(MANY[list("abcde")], MANY["ill"])
+    np.testing.assert_allclose(np.append(own.intercept_, own.coef_), results.params, rtol=1e-7, atol=1e-10)
+    ours = seepage.measure(own, MANY[list("abcde")], MANY["ill"], noise_scale=NOISE)
+    np.testing.assert_allclose(ours.examples, seepage.measure(results, noise_scale=NOISE).examples, rtol=1e-7)
+
+
+def test_a_penalty_that_cannot_be_told_is_not_guessed():
+    model = sm.OLS(MANY["cost"], COLUMNS)
+    with np.errstate(all="ignore"):
+        loose = model.fit_regularized(alpha=0.15, L1_wt=0.5, cnvrg_tol=1e-2)
+    with pytest.raises(seepage.UnsupportedError, match="cnvrg_tol=1e-12"):
+        seepage.measure(loose, noise_scale=NOISE)
+    apart = model.fit_regularized(alpha=np.linspace(0.05, 0.2, 6), L1_wt=0.5, **EXACTLY)
+    with pytest.raises(seepage.UnsupportedError, match="an alpha of its own"):
+        seepage.measure(apart, noise_scale=NOISE)
+    again = model.fit_regularized(alpha=0.15, L1_wt=1.0, refit=True, **EXACTLY)
+    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+        seepage.measure(again, noise_scale=NOISE)
+    left = model.fit_regularized(alpha=0.02, L1_wt=0.5, **EXACTLY | {"zero_tol": 0.3})
+    assert (np.asarray(left.params) == 0).any()
+    with pytest.raises(seepage.UnsupportedError, match="came to zero on the way"):
+        seepage.measure(left, noise_scale=NOISE)
+    centered = MANY[list("abcde")] - MANY[list("abcde")].mean()
+    level = sm.OLS(MANY["cost"] - MANY["cost"].mean(), sm.add_constant(centered)).fit_regularized(alpha=0.1, L1_wt=0.0)
+    with pytest.raises(seepage.UnsupportedError, match="do not tell whether it had one"):
+        seepage.measure(level, noise_scale=NOISE)
+    few = model.fit_regularized(alpha=1.8, L1_wt=0.5, **EXACTLY)
+    assert 0 < (np.asarray(few.params) != 0).sum() < 3
+    with pytest.raises(seepage.UnsupportedError, match="cannot be told"):
+        seepage.measure(few, noise_scale=NOISE)
+    each = sm.Logit(MANY["ill"], COLUMNS).fit_regularized(alpha=np.arange(6.0), disp=0)
+    with pytest.raises(seepage.UnsupportedError, match="a penalty of its own"):
+        seepage.measure(each, noise_scale=NOISE)
+    with pytest.raises(seepage.UnsupportedError, match="A MNLogit of fit_regularized"):
+        seepage.measure(sm.MNLogit(KIND, PLAIN).fit_regularized(alpha=1.0, disp=0), noise_scale=NOISE)

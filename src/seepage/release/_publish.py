@@ -46,6 +46,7 @@ Array = NDArray[np.float64]
 # The hyperparameters that decide what is minimized.
 _OBJECTIVE = (
     "C",
+    "absolute",
     "alpha",
     "class_weight",
     "family",
@@ -56,6 +57,7 @@ _OBJECTIVE = (
     "link_parameter",
     "loss",
     "parameter",
+    "penalize_intercept",
     "penalty",
     "power",
     "solver",
@@ -313,7 +315,8 @@ def publish(
             raise InputError(
                 "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
             )
-        model, X, y, sample_weight, offset, _ = with_steps(taken_apart(model, X))
+        parts = with_steps(taken_apart(model, X))
+        model, X, y, sample_weight, offset = parts.model, parts.rows, parts.labels, parts.weights, parts.offset
     table = None
     if isinstance(model, ModelTable):
         if y is not None or sample_weight is not None or offset is not None:
@@ -354,6 +357,9 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     # A missing OpenDP should be known before anything is measured.
     mechanism(1.0)
     fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
+    # The mean of a count does not need its alpha: it stays.
+    withheld = fit.problem.beside if isinstance(fit, Fit) else ()
+    fit = fit.withholding(withheld) if isinstance(fit, Fit) else fit
     if isinstance(fit, Fit) and fit.problem.selects:
         raise UnsupportedError(
             f"A {fit.problem.estimator} with an L1 penalty is not published: which coefficients are zero is a choice "
@@ -368,6 +374,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         noise_scale=noise,
         sample_weight=terms.sample_weight,
         offset=terms.offset,
+        withheld=withheld,
         public_label=terms.public_label,
         attributes=terms.attributes,
         public_preprocessing=terms.public_preprocessing,

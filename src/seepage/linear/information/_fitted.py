@@ -177,6 +177,12 @@ class Release:
         names = fit.table.names
         columns = fit.private_columns(attributes)
         preprocessing, scales = preprocessing_of(fit, minimizer, noise, public_preprocessing)
+        if scales is not None and fit.problem.free is not None:
+            steps = list(preprocessing.fitted)
+            raise UnsupportedError(
+                f"What {steps} learned from these rows is not counted together with an alpha that was fitted. Fit on "
+                f"the columns as they are; or, if what those steps hold is known, say public_preprocessing={steps}."
+            )
         shaping = Shaping(
             fit.problem.loss,
             minimizer,
@@ -254,12 +260,28 @@ class Fit(Generic[GivenRows]):
         reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
         rows = source.rows(reading, batch_rows(affine.features))
         problem = read(estimator, labels, class_weight, total, source.count)
-        if isinstance(source, SourceInMemory) and source.offset is not None and problem.loss.outputs > 1:
+        if isinstance(source, SourceInMemory) and source.offset is not None and problem.loss.label_values > 1:
             raise UnsupportedError(
                 f"An offset is added to one margin, and this {problem.estimator} has {problem.loss.outputs}. Fit it "
                 "without one."
             )
         return Fit(problem, affine, source.header, rows, preprocess, estimator, search_of(model))
+
+    def withholding(self, names: Sequence[str]) -> "Fit[GivenRows]":
+        """Return the same with some of the parameters beside the coefficients fitted, and not published."""
+        if isinstance(names, str):
+            raise InputError(f"withheld lists parameters: write withheld=[{names!r}].")
+        beside = self.problem.beside
+        for name in names:
+            if name not in beside:
+                fitted = (
+                    f"beside its coefficients it has {list(beside)}" if beside else "it has none but its coefficients"
+                )
+                raise InputError(
+                    f"withheld names {name!r}, which is no parameter of this {self.problem.estimator}: {fitted}."
+                )
+        kept = [0, *(i for i, name in enumerate(beside, 1) if name not in names)]
+        return replace(self, problem=replace(self.problem, basis=self.problem.basis[kept])) if names else self
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -427,6 +449,15 @@ def _assumptions(
             )
         )
     found += public_steps_assumptions(preprocessing.public)
+    withheld = fit.problem.beside[len(fit.problem.basis) - 1 :]
+    if withheld:
+        found.append(
+            Assumption(
+                "withheld",
+                "Fitted together with the coefficients, and not published: {parameters}.",
+                names={"parameters": _few(withheld)},
+            )
+        )
     if fit.problem.class_weight is not None:
         found.append(
             Assumption(

@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
@@ -30,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
+from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._glm import GLM
 from seepage.linear.objective._losses import (
     Logistic,
@@ -71,6 +73,10 @@ class Problem:
     """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
     hint: str | None
     """What this estimator is known to do instead of minimizing, and the way out."""
+    free: NDArray[np.bool_] | None = None
+    """Which parameters are fitted, shape (p, outputs), if some are zero by what the model is."""
+    beside: tuple[str, ...] = ()
+    """What parameters beside the coefficients are called, one an output after the first."""
 
     @property
     def size(self) -> int:
@@ -332,7 +338,15 @@ def _(model: SGDRegressor | SGDClassifier, total: float, count: int, outputs: in
 def _(model: GLM, total: float, count: int, outputs: int) -> Objective:
     if model.family == "multinomial" and not hasattr(model, "classes_"):
         raise UnsupportedError("A GLM of the multinomial family is fitted by its own fit(X, y), in memory.")
-    return Objective(model.loss, float(model.penalty), "iterative")
+    squares, absolute, own = float(model.penalty), float(model.absolute), bool(model.penalize_intercept)
+    return Objective(
+        model.loss,
+        squares,
+        "iterative",
+        intercept_penalty=squares if own else 0.0,
+        absolute=absolute,
+        intercept_absolute=absolute if own else 0.0,
+    )
 
 
 def supported_names() -> tuple[str, ...]:
@@ -371,7 +385,14 @@ def _above_zero(model: BaseEstimator) -> Literal["at least", "more than"] | None
     powers = {PoissonRegressor: 1, GammaRegressor: 2, TweedieRegressor: getattr(model, "power", 0)}
     power = next((power for kind, power in powers.items() if isinstance(model, kind)), 0)
     if isinstance(model, GLM):
-        known = {"poisson": 1, "negative binomial": 1, "gamma": 2, "inverse gaussian": 3, "tweedie": model.parameter}
+        known = {
+            "poisson": 1,
+            "negative binomial": 1,
+            "negative binomial 1": 1,
+            "gamma": 2,
+            "inverse gaussian": 3,
+            "tweedie": model.parameter,
+        }
         power = known.get(model.family, 0)
     return None if power < 1 else "at least" if power < 2 else "more than"
 
@@ -475,6 +496,21 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
             parameters, basis = parameters @ basis[1:], basis[1:] - basis[0]
         penalty = penalty[:, :1] * np.ones((1, basis.shape[1]))
         absolute = np.zeros_like(penalty)
+    free: NDArray[np.bool_] | None = None
+    beside: tuple[str, ...] = ()
+    if isinstance(found.loss, Dispersed):
+        if not model.fit_intercept:
+            raise UnsupportedError(
+                "A negative binomial model whose alpha is fitted is measured with a constant. Add one to its columns, "
+                "or fit with a known alpha."
+            )
+        # Alpha is the intercept of a margin that has no other coefficients.
+        free, beside = np.ones((len(parameters), 2), dtype=bool), ("alpha",)
+        free[:-1, 1] = False
+        nothing = np.zeros((len(parameters), 1))
+        parameters, penalty, absolute = (np.hstack([each, nothing]) for each in (parameters, penalty, absolute))
+        parameters[-1, 1] = float(model.parameter_)
+        basis = np.eye(2)
     return Problem(
         estimator=type(model).__name__,
         loss=found.loss,
@@ -490,6 +526,8 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
         gradient_promise=found.gradient_promise,
         residual_promise=found.residual_promise,
         hint=found.hint,
+        free=free,
+        beside=beside,
     )
 
 

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, MinimizerError
 from seepage._tables import Column, Data, Table
+from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._generalized import CANONICAL, Generalized
 from seepage.linear.objective._losses import Logistic, Softmax, Squared, Tweedie, VectorLoss
+from seepage.linear.objective._signs import Smooth, settled_signs
 from seepage.linear.objective._sums import newton_sums
 from seepage.linear.rows import Batch, Frame
 
@@ -21,6 +23,10 @@ Array = NDArray[np.float64]
 
 _MOST_STEPS = 200
 _SETTLED = 1e-12
+# An alpha below this is on its way to zero.
+_NO_SPREAD = 1e-7
+# By the variance, mu + alpha mu^(2 - power).
+_POWERS = {"negative binomial": 0.0, "negative binomial 1": 1.0}
 # A share of 0 or 1 has no margin to start from.
 _FROM_ENDS = 0.1
 
@@ -34,17 +40,24 @@ class GLM(BaseEstimator):
     ----------
     family : str, default="gaussian"
         "gaussian", "binomial", "multinomial", "poisson", "gamma", "inverse gaussian", "negative binomial" or "tweedie".
-        Labels of a binomial model are 0 and 1, or shares of as many trials as `sample_weight` says. Of several classes
-        the first has no coefficients, as in statsmodels's MNLogit: the others are compared with it.
+        "negative binomial" has a variance of mu + alpha mu^2, and "negative binomial 1", whose alpha is always fitted,
+        one of mu + alpha mu. Labels of a binomial model are 0 and 1, or shares of as many trials as `sample_weight`
+        says. Of several classes the first has no coefficients, as in statsmodels's MNLogit: the others are compared
+        with it.
     link : str, optional
         "identity", "log", "logc", "logit", "probit", "cauchit", "cloglog", "loglog", "power" or "negative binomial";
         the family's own by default.
-    parameter : float, default=1.0
-        The power of a Tweedie family, or alpha of a negative binomial one, which is known and not fitted.
+    parameter : float or None, default=1.0
+        The power of a Tweedie family, or alpha of a negative binomial one, which is known; None fits alpha with the
+        coefficients.
     link_parameter : float, default=1.0
         The exponent of a power link (-1 for the inverse), or alpha of the negative binomial's own link.
     penalty : float, default=0.0
-        The factor on half of each squared coefficient, beside the sum of losses; the intercept has none.
+        The factor on half of each squared coefficient, beside the sum of losses.
+    absolute : float, default=0.0
+        The factor on the absolute value of each coefficient, which keeps some at zero.
+    penalize_intercept : bool, default=False
+        Whether the intercept has the same penalties, as in statsmodels's fit_regularized.
     fit_intercept : bool, default=True
         Whether there is an intercept.
 
@@ -52,6 +65,8 @@ class GLM(BaseEstimator):
     ----------
     coef_ : ndarray of shape (features,), or (classes - 1, features) of several classes
     intercept_ : float, or ndarray of shape (classes - 1,)
+    parameter_ : float
+        Alpha, if it was fitted.
 
     Examples
     --------
@@ -68,9 +83,11 @@ class GLM(BaseEstimator):
         family: str = "gaussian",
         link: str | None = None,
         *,
-        parameter: float = 1.0,
+        parameter: float | None = 1.0,
         link_parameter: float = 1.0,
         penalty: float = 0.0,
+        absolute: float = 0.0,
+        penalize_intercept: bool = False,
         fit_intercept: bool = True,
     ) -> None:
         self.family = family
@@ -78,6 +95,8 @@ class GLM(BaseEstimator):
         self.parameter = parameter
         self.link_parameter = link_parameter
         self.penalty = penalty
+        self.absolute = absolute
+        self.penalize_intercept = penalize_intercept
         self.fit_intercept = fit_intercept
 
     @property
@@ -86,8 +105,15 @@ class GLM(BaseEstimator):
         if self.family == "multinomial":
             self._check_multinomial()
             return Logistic() if len(self.coef_) == 1 else Softmax(len(self.coef_) + 1)
+        if self._fits_alpha:
+            return Dispersed(_POWERS[self.family])
         general = self._general
-        powers: Mapping[str, float] = {"poisson": 1.0, "gamma": 2.0, "tweedie": self.parameter, "inverse gaussian": 3.0}
+        powers: Mapping[str, float] = {
+            "poisson": 1.0,
+            "gamma": 2.0,
+            "tweedie": general.parameter,
+            "inverse gaussian": 3.0,
+        }
         if (general.family, general.link) == ("gaussian", "identity"):
             return Squared()
         if (general.family, general.link) == ("binomial", "logit"):
@@ -99,15 +125,29 @@ class GLM(BaseEstimator):
     @property
     def named_link(self) -> tuple[str, float]:
         """The link with its parameter; the family's own if none was given."""
-        if self.family == "multinomial":
-            return "logit", 1.0
+        if self.family in ("multinomial", "negative binomial 1"):
+            return ("logit" if self.family == "multinomial" else "log"), 1.0
         if self.link is None:
             return CANONICAL.get(self.family, ("identity", 1.0))
         return self.link, float(self.link_parameter)
 
     @property
     def _general(self) -> Generalized:
-        return Generalized(self.family, self.named_link[0], float(self.parameter), self.named_link[1])
+        if self._fits_alpha:
+            # Whatever alpha is, the mean is that of a Poisson count.
+            return Generalized("poisson", "log")
+        return Generalized(self.family, self.named_link[0], float(self.parameter or 0.0), self.named_link[1])
+
+    @property
+    def _fits_alpha(self) -> bool:
+        if self.parameter is not None and self.family != "negative binomial 1":
+            return False
+        if self.family not in _POWERS or self.link not in (None, "log") or self.absolute:
+            raise InputError(
+                "parameter=None fits alpha of a negative binomial model with the log link and no penalty on absolute "
+                f"values, not of a {self.family!r} one with link={self.link!r} and absolute={self.absolute!r}."
+            )
+        return True
 
     def fit(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
@@ -132,10 +172,14 @@ class GLM(BaseEstimator):
         added = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=np.float64)
         labels, general = np.asarray(y, dtype=np.float64), self._general
         design = np.column_stack([rows, np.ones(len(rows))]) if self.fit_intercept else rows
-        penalty = np.full(design.shape[1], float(self.penalty))
-        if self.fit_intercept:
-            penalty[-1] = 0.0
-        theta = _minimized(general, _Rows(design, labels, weights, added), penalty)
+        each = np.ones(design.shape[1])
+        if self.fit_intercept and not self.penalize_intercept:
+            each[-1] = 0.0
+        penalty, absolute = float(self.penalty) * each, float(self.absolute) * each
+        given = _Rows(design, labels, weights, added)
+        theta = _with_kinks(general, given, penalty, absolute) if self.absolute else _minimized(general, given, penalty)
+        if self._fits_alpha:
+            theta, self.parameter_ = _with_alpha(Dispersed(_POWERS[self.family]), given, penalty, theta)
         self.coef_ = theta[: rows.shape[1]]
         self.intercept_: float | Array = float(theta[-1]) if self.fit_intercept else 0.0
         self.n_features_in_ = rows.shape[1]
@@ -159,7 +203,7 @@ class GLM(BaseEstimator):
         return self._general.mean(margins if offset is None else margins + np.asarray(offset, dtype=np.float64))
 
     def _check_multinomial(self) -> None:
-        if self.link not in (None, "logit") or self.penalty:
+        if self.link not in (None, "logit") or self.penalty or self.absolute:
             raise InputError(
                 f"A multinomial model has the logit link and no penalty, not link={self.link!r} and "
                 f"penalty={self.penalty!r}. With a penalty, fit LogisticRegression."
@@ -223,6 +267,75 @@ def _minimized(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
     raise MinimizerError(
         f"No minimizer of the {loss.family} model with the {loss.link} link was found on this data: its columns may be "
         "collinear, or some combination of them tells all labels apart. Drop columns, or add a penalty."
+    )
+
+
+def _with_kinks(loss: Generalized, rows: _Rows, penalty: Array, absolute: Array) -> Array:
+    """Return the minimizer under a penalty on absolute values, its zeros exact."""
+    design, y, weights, _ = rows
+
+    def smooth(theta: Array) -> Smooth:
+        m = rows.margins(theta)
+        value = float(weights @ loss.loss(m, y) + 0.5 * penalty @ theta**2)
+        gradient = design.T @ (weights * loss.slope(m, y)) + penalty * theta
+        hessian = design.T @ (design * (weights * loss.curvature(m, y))[:, None]) + np.diag(penalty)
+        return Smooth(value, gradient, hessian)
+
+    theta = settled_signs(smooth, absolute, _start(loss, rows, penalty), quadratic=False)
+    if theta is not None:
+        at = np.flatnonzero((theta != 0) | (absolute == 0))
+        for _ in range(_MOST_STEPS):
+            here = smooth(theta)
+            pull = here.gradient[at] + absolute[at] * np.sign(theta[at])
+            step = np.linalg.lstsq(here.hessian[np.ix_(at, at)], pull, rcond=None)[0]
+            theta[at] -= step
+            if np.abs(step).max(initial=0.0) <= _SETTLED * (1 + np.abs(theta).max()):
+                return theta
+    raise MinimizerError(
+        f"No minimizer of the {loss.family} model with the {loss.link} link was found under this penalty: scale the "
+        "columns, and fit again."
+    )
+
+
+def _with_alpha(loss: Dispersed, rows: _Rows, penalty: Array, theta: Array) -> tuple[Array, float]:
+    """Return coefficients and alpha that minimize together, from those of a Poisson model."""
+    design, y, weights, _ = rows
+    labels, count = y[:, None], len(theta)
+    means = np.exp(rows.margins(theta))
+    spare = float(weights @ ((y - means) ** 2 - means) / (weights @ means ** (2 - loss.power)))
+    here = np.append(theta, min(max(spare, 0.05), 10.0))
+    held = np.append(penalty, 0.0)
+
+    def margins(at: Array) -> Array:
+        return np.column_stack([rows.margins(at[:count]), np.full(len(y), at[-1])])
+
+    def value(at: Array) -> float:
+        return float(weights @ loss.value(margins(at), labels) + 0.5 * held @ at**2)
+
+    now = value(here)
+    for _ in range(_MOST_STEPS):
+        found = loss.derivatives(margins(here), labels)
+        slope, bent = weights[:, None] * found.slope, weights[:, None, None] * found.curvature
+        gradient = np.append(design.T @ slope[:, 0], slope[:, 1].sum()) + held * here
+        hessian = np.empty((count + 1, count + 1))
+        hessian[:-1, :-1] = design.T @ (design * bent[:, [0], 0])
+        hessian[-1, :-1] = hessian[:-1, -1] = design.T @ bent[:, 0, 1]
+        hessian[-1, -1] = bent[:, 1, 1].sum()
+        hessian += np.diag(held)
+        # Where it bends down, a step goes down all the same.
+        values, vectors = np.linalg.eigh(hessian)
+        step = -vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-12 * np.abs(values).max()))
+        while np.abs(step).max() > 1e-300 and not value(here + step) <= now + 1e-12 * abs(now):
+            step = 0.5 * step
+        here = here + step
+        now = value(here)
+        if here[-1] < _NO_SPREAD:
+            break
+        if np.abs(step).max() <= _SETTLED * (1 + np.abs(here).max()) and values[0] > 0:
+            return here[:-1], float(here[-1])
+    raise MinimizerError(
+        "No alpha above zero was found that fits these counts together with their means: they vary no more than "
+        "Poisson counts do, or their columns are collinear. Fit the Poisson family, or an alpha that is known."
     )
 
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
+from seepage._facts import Assumption
 from seepage._tables import Column, Data, Model
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import GLM
+from seepage.linear.results._penalties import Slopes, is_regularized, penalty_of
 
 Array = NDArray[np.float64]
 
@@ -40,8 +42,8 @@ _LINKS = {
 }
 _DISCRETE = {"Logit": ("binomial", "logit"), "Probit": ("binomial", "probit"), "Poisson": ("poisson", "log")}
 _INSTEAD = {
-    "NegativeBinomial": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
-    "NegativeBinomialP": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
+    "NegativeBinomialP": "NegativeBinomial, or GLM with families.NegativeBinomial(alpha=...), alpha being known",
+    "GeneralizedPoisson": "NegativeBinomial",
     "GLS": "OLS, or WLS with known weights",
     "GLSAR": "OLS, or WLS with known weights",
     "QuantReg": "OLS",
@@ -51,6 +53,13 @@ _INSTEAD = {
     "GLMGam": "GLM with a formula of splines, bs(x, knots=...)",
     "OrderedModel": "GLM with the binomial family, of one threshold",
 }
+
+
+_PENALTY = Assumption(
+    "penalty",
+    "The penalty is that of fit_regularized, read from the results; it is taken as known and fixed, and what its "
+    "choice tells about the rows is not counted.",
+)
 
 
 class Parts(NamedTuple):
@@ -63,6 +72,8 @@ class Parts(NamedTuple):
     offset: Array | None
     """What was added to each row's margin."""
     label: str
+    remarks: tuple[Assumption, ...] = ()
+    """What is taken for granted of a penalty that was read back."""
 
 
 def is_results(model: object) -> bool:
@@ -96,6 +107,9 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
         intercept = formula.intercept
         model = Pipeline([("formula", formula), ("glm", glm)])
     glm.fit_intercept = intercept is not None
+    if glm.parameter is None:
+        # Alpha comes last.
+        glm.parameter_, params = float(params[-1]), params[:-1]
     # One row for each class but the first, of several.
     glm.coef_ = (params if intercept is None else np.delete(params, intercept, axis=0)).T
     glm.intercept_ = np.zeros(params.shape[1:])[()] if intercept is None else params[intercept]
@@ -103,16 +117,25 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     if glm.family == "multinomial" or (glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all()):
         glm.classes_ = np.unique(y)
     offset = _offset(fitted, len(y))
-    return Parts(model, rows, y, None if (weights == 1).all() else weights, offset if offset.any() else None, label)
+    remarks: tuple[Assumption, ...] = ()
+    if is_regularized(results):
+        slopes = Slopes.of(
+            glm, params, np.asarray(fitted.exog), np.asarray(y, dtype=np.float64), (weights, offset), intercept
+        )
+        found = penalty_of(results, slopes)
+        glm.penalty, glm.absolute, glm.penalize_intercept = found
+        remarks = (_PENALTY,)
+    each = None if (weights == 1).all() else weights
+    return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks)
 
 
 def _kind(results: Any, fitted: Any) -> GLM:
     """Return a model of the same family and link, not fitted; refuse others by name."""
     name = type(fitted).__name__
-    if "Regularized" in type(results).__name__:
+    if is_regularized(results) and name not in ("OLS", "WLS", "GLM", *_DISCRETE):
         raise UnsupportedError(
-            f"This {name} was fitted with fit_regularized, and its results do not keep the penalty. Fit "
-            "seepage.GLM(..., penalty=...) or a model of scikit-learn with the same penalty, and measure that."
+            f"A {name} of fit_regularized cannot be measured exactly. Those that can: OLS, WLS, GLM, Logit, Probit and "
+            "Poisson; of several classes, LogisticRegression of scikit-learn with an L2 penalty."
         )
     if name in ("OLS", "WLS"):
         return GLM("gaussian", "identity")
@@ -120,6 +143,10 @@ def _kind(results: Any, fitted: Any) -> GLM:
         return GLM("multinomial")
     if name in _DISCRETE:
         return GLM(*_DISCRETE[name])
+    if name == "NegativeBinomial":
+        if fitted.loglike_method == "geometric":
+            return GLM("negative binomial", "log", parameter=1.0)
+        return GLM("negative binomial" if fitted.loglike_method == "nb2" else "negative binomial 1", parameter=None)
     if name != "GLM":
         nearest = _INSTEAD.get(name, "GLM, which has OLS, logit, probit and Poisson models among its families")
         raise UnsupportedError(f"A {name} of statsmodels cannot be measured exactly. The nearest that can: {nearest}.")

@@ -34,6 +34,12 @@ class _Term:
 
 def with_steps(parts: Parts) -> Parts:
     """Return the same model behind steps of scikit-learn instead of a formula; refuse terms that have no such step."""
+    if parts.remarks:
+        raise UnsupportedError(
+            "Results of fit_regularized are measured, and not published: which coefficients are zero is a choice that "
+            "the rows made, and the digits of a penalty that was read back from them tell about them too. Fit "
+            "seepage.GLM with that penalty on squares (penalty= and penalize_intercept=True), and publish that."
+        )
     if not isinstance(parts.model, Pipeline):
         return parts
     formula, glm = (step for _, step in parts.model.steps)
@@ -52,7 +58,7 @@ def with_steps(parts: Parts) -> Parts:
     if not np.allclose(made[:, order], formula.transform(parts.rows), rtol=1e-12, atol=0.0):
         raise UnsupportedError(f"The terms of this formula are not what steps of scikit-learn make of them. {_WAY_OUT}")
     moved = clone(glm)
-    for name in ("intercept_", "n_features_in_", "classes_"):
+    for name in ("intercept_", "n_features_in_", "classes_", "parameter_"):
         if hasattr(glm, name):
             setattr(moved, name, getattr(glm, name))
     moved.coef_ = np.empty(glm.coef_.shape)
