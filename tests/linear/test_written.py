@@ -95,6 +95,10 @@ FITS = {
         smf.glm("visits ~ age + dose", PEOPLE, family=families.Poisson(), exposure=PEOPLE["years"]).fit(tol=1e-13),
         {"family": "poisson", "outcome": "visits", "exposure": "years"},
     ),
+    "offset": (
+        smf.glm("ill ~ age + dose", PEOPLE, family=families.Binomial(), offset=PEOPLE["years"]).fit(tol=1e-13),
+        {"family": "binomial", "outcome": "ill", "offset": "years"},
+    ),
     "counts": (
         smf.glm("died + lived ~ age + dose", PEOPLE, family=families.Binomial()).fit(tol=1e-13),
         {"family": "binomial", "outcome": ["died", "lived"]},
@@ -488,7 +492,6 @@ REFUSED = {
     "glmnet without alpha": ({"glmnet": {"lambda": 0.1}}, ONE, "glmnet needs alpha"),
     "glmnet's other settings": ({"glmnet": {"lambda": 0.1, "alpha": 0, "standardise": True}}, ONE, "'standardize'"),
     "two penalties": ({"penalty": 1.0, "glmnet": {"lambda": 0.1, "alpha": 0}}, ONE, "leave one out"),
-    "an offset of a logit": ({"family": "binomial", "outcome": "ill", "offset": "dose"}, ONE, "offset in a binomial"),
     "exposure of nothing": ({"family": "poisson", "outcome": "visits", "exposure": "ill"}, ONE, "not above 0"),
     "success of a gaussian": ({"success": "yes"}, ONE, "two values of a binomial"),
 }
@@ -503,7 +506,7 @@ def test_what_cannot_be_is_refused_with_the_way_out(case):
 
 def test_the_table_names_its_outcome():
     written = ModelTable(**PLAIN, coefficients=ONE)
-    with pytest.raises(seepage.InputError, match="leave y, target and sample_weight out"):
+    with pytest.raises(seepage.InputError, match="leave y, target, sample_weight and offset out"):
         seepage.measure(written, PEOPLE, PEOPLE["cost"], noise_scale=NOISE)
     with pytest.raises(seepage.InputError, match="X is missing"):
         seepage.measure(written, noise_scale=NOISE)

@@ -242,6 +242,8 @@ class AttributeInversion:
         for j, value in enumerate(self.values_.tolist()):
             batch = information.rows.altered(at, self._name, value)
             margins = np.einsum("np,ntp->nt", batch.augmented(), theta)
+            if batch.offset is not None:
+                margins += batch.offset[:, None]
             score[:, :, j] = log_prior[j] - self._surprise(batch, margins)
         return np.asarray(self.values_[score.argmax(axis=2)])
 
@@ -258,7 +260,7 @@ class AttributeInversion:
             squares = 0.0
             for span in information.rows.spans():
                 batch = information.rows.read(span)
-                squares += float(((batch.project(information.geometry.parameters) - batch.labels) ** 2).sum())
+                squares += float(((batch.margins(information.geometry.parameters) - batch.labels) ** 2).sum())
             self._variance = squares / information.count
         return self._variance
 

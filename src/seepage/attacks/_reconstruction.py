@@ -65,6 +65,11 @@ class Reconstruction:
                 "Reconstruction solves the gradient for a record, and with an L1 penalty that is known on the active "
                 "set alone. AttributeInversion and MembershipScore attack such a model."
             )
+        if information.rows.offset is not None:
+            raise UnansweredError(
+                "Reconstruction solves for a record whose margin is its own, and here an offset is added to it. "
+                "AttributeInversion and MembershipScore attack such a model."
+            )
         check_still(information)
         self.rows_ = checked_people(self.people, information.count)
         parts = [information.rows.read(slice(int(row), int(row) + 1)) for row in self.rows_]

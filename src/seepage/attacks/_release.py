@@ -26,7 +26,8 @@ def attackable(leak: Leakage, *, shaped: bool = False) -> LinearInformation:
     information = leak.information
     if not isinstance(information, LinearInformation):
         raise UnansweredError("These attacks need the measurement of one linear model (seepage.measure).")
-    if information.noise.scale is None and not (shaped and information.geometry.outputs == 1):
+    white = isinstance(information.geometry.whitening, float)
+    if not white and not (shaped and information.geometry.outputs == 1):
         raise UnansweredError("These attacks are written for independent noise of one scale.")
     if information.owners is not None or information.rows.missing:
         raise UnansweredError(

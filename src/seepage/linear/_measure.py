@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from seepage._errors import InputError, UnsupportedError
+from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table, column_name
 from seepage.engines import Job
@@ -28,6 +29,8 @@ def measure(
     noise_scale: float | GaussianNoise,
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
+    offset: Listed = None,
+    withheld: Sequence[str] = (),
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     numbers: Collection[str] | None = None,
@@ -42,9 +45,9 @@ def measure(
     ----------
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing, or a search that chose
-        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, Poisson, PHReg), which know their rows; or
-        a Cox model of lifelines (CoxPHFitter) or scikit-survival (CoxPHSurvivalAnalysis); or a `ModelTable` of R, Stata
-        or a hand, which finds its outcome in the frame.
+        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, MNLogit, Poisson, NegativeBinomial, PHReg),
+        which know their rows; or a Cox model of lifelines (CoxPHFitter) or scikit-survival (CoxPHSurvivalAnalysis); or
+        a `ModelTable` of R, Stata or a hand, which finds its outcome in the frame.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on; of results of statsmodels, their own by default. A path may be a folder, a
         pattern (``people/*.parquet``) or a URI (``s3://...``); that of a Delta or Iceberg table stands for its newest
@@ -60,6 +63,12 @@ def measure(
     sample_weight : array-like of shape (n,), str or StoredWeights, optional
         The weights that it was fitted with; for files, the column that holds them, or the weights of an
         `EqualizedLeakage` over them.
+    offset : array-like of shape (n,), optional
+        What was added to each row's margin when a `GLM` was fitted: known to the attacker, and not published. Results
+        of statsmodels and a `ModelTable` know theirs. Not over files.
+    withheld : sequence of str, default=()
+        Parameters beside the coefficients that were fitted with them and stay in the house: "alpha" of a negative
+        binomial model. By default all are published.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -103,13 +112,16 @@ def measure(
     refuse_mistakes(model)
     noise = as_noise(noise_scale)
     if isinstance(model, ModelTable):
-        if y is not None or sample_weight is not None or target is not None:
-            raise InputError("A model table names its outcome and weights: leave y, target and sample_weight out.")
+        if y is not None or sample_weight is not None or target is not None or offset is not None:
+            raise InputError(
+                "A model table names its outcome, weights and offset: leave y, target, sample_weight and offset out."
+            )
         if X is None:
             raise InputError("X is missing: give the rows that the model was fitted on.")
         asked = partial(
             measure,
             noise_scale=noise,
+            withheld=withheld,
             public_label=public_label,
             attributes=attributes,
             numbers=numbers,
@@ -121,12 +133,19 @@ def measure(
             return asked(
                 stored.model, X, target=stored.target, sample_weight=stored.sample_weight, ids=ids, groups=groups
             )
-        found = model.on(X)
-        ids, groups = found.cut(ids), found.cut(groups)
-        with explaining(found):
-            return found.remarked(
-                asked(found.model, found.X, found.y, sample_weight=found.sample_weight, ids=ids, groups=groups)
+        table = model.on(X)
+        ids, groups = table.cut(ids), table.cut(groups)
+        with explaining(table):
+            leak = asked(
+                table.model,
+                table.X,
+                table.y,
+                sample_weight=table.sample_weight,
+                offset=table.offset,
+                ids=ids,
+                groups=groups,
             )
+        return table.remarked(leak)
     if is_survival(model):
         if are_paths(X):
             raise UnsupportedError(
@@ -134,6 +153,8 @@ def measure(
                 "Read the rows into memory: seepage.measure(fitted, frame, ...)."
             )
         refuse_in_memory(target, job)
+        if offset is not None or withheld:
+            raise UnsupportedError("A survival model has no offset and no alpha here: leave offset and withheld out.")
         survival = SurvivalFit.of(model, X, y, sample_weight)
         return measure_survival(
             survival,
@@ -145,24 +166,37 @@ def measure(
             public_preprocessing=public_preprocessing,
         )
     label = column_name(y, "label")
+    remarks: tuple[Assumption, ...] = ()
     if is_results(model):
-        if y is not None or sample_weight is not None:
-            raise InputError("Results of statsmodels know their labels and weights: leave y and sample_weight out.")
-        model, X, y, sample_weight, label = taken_apart(model, X)
+        if y is not None or sample_weight is not None or offset is not None:
+            raise InputError(
+                "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
+            )
+        parts = taken_apart(model, X)
+        model, X, y, sample_weight, offset = parts.model, parts.rows, parts.labels, parts.weights, parts.offset
+        label, remarks = parts.label, parts.remarks
     preprocess, estimator = split(model)
     check_supported(estimator)
     if X is None:
         raise InputError("X is missing: give the rows that the model was fitted on.")
     columns = fitted_columns(preprocess, estimator)
     if are_paths(X):
+        if withheld:
+            raise InputError("withheld is for models in memory: over files all parameters are coefficients.")
+        if offset is not None:
+            raise UnsupportedError(
+                "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "
+                "seepage.measure(model, frame, y, offset=...)."
+            )
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
         source = SourceInFiles.of(X, roles, columns, job)
         return measure_files(model, source, noise, public_label, attributes, numbers, public_preprocessing)
     refuse_in_memory(target, job)
-    fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight))
+    fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight, offset)).withholding(withheld)
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=replace(fit.rows, mover=OnEngine(job.engine)))
     release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)
     given = Table.of(X)
     people = PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y)
-    return Leakage(with_kinks(LinearInformation.of(fit, release, people, fit.private_columns(attributes))))
+    found = LinearInformation.of(fit, release, people, fit.private_columns(attributes))
+    return Leakage(with_kinks(replace(found, assumptions=(*found.assumptions, *remarks))))

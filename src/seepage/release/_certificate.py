@@ -185,7 +185,14 @@ class Certificate:
         return cls(**found)
 
     def matches(
-        self, model: Model, X: Data, y: Listed = None, *, key: bytes, sample_weight: ArrayLike | None = None
+        self,
+        model: Model,
+        X: Data,
+        y: Listed = None,
+        *,
+        key: bytes,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> bool:
         """Return whether this certificate was made for exactly this model and data.
 
@@ -193,12 +200,12 @@ class Certificate:
         ----------
         model : estimator or Pipeline
             The exact fitted model, before noise.
-        X, y, sample_weight : array-like
+        X, y, sample_weight, offset : array-like
             The data that it was fitted on.
         key : bytes
             The key that `seepage.publish` returned.
         """
-        found = fingerprints(key, fit_of(model, X, y, sample_weight))
+        found = fingerprints(key, fit_of(model, X, y, sample_weight, offset))
         return all(hmac.compare_digest(found[name], str(self.fingerprints.get(name))) for name in found)
 
     def _repr_html_(self) -> str:
@@ -221,9 +228,11 @@ Fitted = Fit[InMemory] | SurvivalFit
 """A model that is published, with its rows in memory."""
 
 
-def fit_of(model: Model, X: Data, y: Listed, sample_weight: Listed) -> Fitted:
+def fit_of(model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> Fitted:
     """Read a model of any kind that can be published, and its rows."""
-    return SurvivalFit.of(model, X, y, sample_weight) if is_survival(model) else Fit.of(model, X, y, sample_weight)
+    if is_survival(model):
+        return SurvivalFit.of(model, X, y, sample_weight)
+    return Fit.of(model, X, y, sample_weight, offset)
 
 
 def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
@@ -236,7 +245,8 @@ def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
         raise InputError("key must be the bytes that seepage.publish returned as publication.key.")
     data, exact = (hmac.new(key, purpose, "sha256") for purpose in (b"seepage data", b"seepage model"))
     weights = np.empty(0) if fit.rows.weights is None else fit.rows.weights
-    for column in (*_columns(fit.table), *_labels(fit), weights):
+    added = [] if fit.rows.offset is None else [fit.rows.offset]
+    for column in (*_columns(fit.table), *_labels(fit), weights, *added):
         data.update(_canonical(column))
     estimator = fit.estimator
     exact.update(type(estimator).__name__.encode())

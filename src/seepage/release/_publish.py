@@ -46,6 +46,7 @@ Array = NDArray[np.float64]
 # The hyperparameters that decide what is minimized.
 _OBJECTIVE = (
     "C",
+    "absolute",
     "alpha",
     "class_weight",
     "family",
@@ -56,6 +57,7 @@ _OBJECTIVE = (
     "link_parameter",
     "loss",
     "parameter",
+    "penalize_intercept",
     "penalty",
     "power",
     "solver",
@@ -166,6 +168,7 @@ class Terms:
     noise_scale: float | GaussianNoise
     accept: Policy | Mapping[str, object] | None
     sample_weight: Listed = None
+    offset: Listed = None
     public_label: bool = False
     attributes: Sequence[str] | None = None
     public_preprocessing: Sequence[str] = ()
@@ -216,6 +219,7 @@ def publish(
     noise_scale: float | GaussianNoise,
     accept: Policy | Mapping[str, object] | None,
     sample_weight: Listed = None,
+    offset: Listed = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     public_preprocessing: Sequence[str] = (),
@@ -258,6 +262,9 @@ def publish(
         and the certificate says so.
     sample_weight : array-like of shape (n,), optional
         The weights that it was fitted with.
+    offset : array-like of shape (n,), optional
+        What was added to each row's margin when a `GLM` was fitted. It stays: the published model predicts for an
+        offset of zero, or of the reader's own rows (`predict(X, offset)`).
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -304,20 +311,27 @@ def publish(
     True
     """
     if is_results(model) and not is_survival(model):
-        if y is not None or sample_weight is not None:
-            raise InputError("Results of statsmodels know their labels and weights: leave y and sample_weight out.")
-        model, X, y, sample_weight, _ = with_steps(taken_apart(model, X))
+        if y is not None or sample_weight is not None or offset is not None:
+            raise InputError(
+                "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
+            )
+        parts = with_steps(taken_apart(model, X))
+        model, X, y, sample_weight, offset = parts.model, parts.rows, parts.labels, parts.weights, parts.offset
     table = None
     if isinstance(model, ModelTable):
-        if y is not None or sample_weight is not None:
-            raise InputError("A model table names its outcome and weights: leave y and sample_weight out.")
+        if y is not None or sample_weight is not None or offset is not None:
+            raise InputError(
+                "A model table names its outcome, weights and offset: leave y, sample_weight and offset out."
+            )
         table = model.on(X)
         table.check_publishable()
-        model, X, y, sample_weight, ids = table.model, table.X, table.y, table.sample_weight, table.cut(ids)
+        model, X, y, ids = table.model, table.X, table.y, table.cut(ids)
+        sample_weight, offset = table.sample_weight, table.offset
     terms = Terms(
         noise_scale,
         accept,
         sample_weight,
+        offset,
         public_label,
         attributes,
         public_preprocessing,
@@ -342,7 +356,10 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         _check_grid(noise)
     # A missing OpenDP should be known before anything is measured.
     mechanism(1.0)
-    fit = fit_of(model, X, y, terms.sample_weight)
+    fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
+    # The mean of a count does not need its alpha: it stays.
+    withheld = fit.problem.beside if isinstance(fit, Fit) else ()
+    fit = fit.withholding(withheld) if isinstance(fit, Fit) else fit
     if isinstance(fit, Fit) and fit.problem.selects:
         raise UnsupportedError(
             f"A {fit.problem.estimator} with an L1 penalty is not published: which coefficients are zero is a choice "
@@ -356,6 +373,8 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         y,
         noise_scale=noise,
         sample_weight=terms.sample_weight,
+        offset=terms.offset,
+        withheld=withheld,
         public_label=terms.public_label,
         attributes=terms.attributes,
         public_preprocessing=terms.public_preprocessing,
@@ -493,7 +512,9 @@ def _parameter_names(each: Sequence[str], fit: Fitted, outputs: int) -> list[str
     if outputs == 1 or isinstance(fit, SurvivalFit):
         return list(each)
     classes = fit.problem.labels.classes
-    heads = [f"output {i}" for i in range(outputs)] if classes is None else [f"class {label}" for label in classes]
+    # The first class may be the one that the others are compared with.
+    named = None if classes is None else classes[len(classes) - outputs :]
+    heads = [f"output {i}" for i in range(outputs)] if named is None else [f"class {label}" for label in named]
     return [f"{head}: {name}" for head in heads for name in each]
 
 

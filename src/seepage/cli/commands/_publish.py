@@ -171,6 +171,7 @@ def publish(
             noise_scale,
             targets,
             sample_weight=rows.weights,
+            offset=rows.offset,
             public_label=public_label,
             attributes=question.attributes,
             public_preprocessing=question.public_preprocessing,

@@ -32,6 +32,7 @@ class InMemory:
     ids: Listed
     groups: Listed
     weights: Listed
+    offset: Listed = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,7 @@ class Question:
         if self.table is not None:
             X, weights = self.assembled.X, self.assembled.sample_weight
             ids, groups = (None if name is None else Table.of(X).column(name) for name in (self.ids, self.groups))
-            return InMemory(X, self.assembled.y, ids, groups, weights)
+            return InMemory(X, self.assembled.y, ids, groups, weights, self.assembled.offset)
         roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
         columns = [*self.features, *roles]
         with self.waiting.doing(f"reading {self.source.name}"):
@@ -184,7 +185,7 @@ class Question:
         if not self.source.stream:
             rows = self.rows
             with self.applying():
-                leak = asked(rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights)
+                leak = asked(rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, offset=rows.offset)
             return leak if self.table is None else self.assembled.remarked(leak)
         if output is not None:
             output.mkdir(mode=0o700, exist_ok=True)

@@ -12,7 +12,9 @@ def columns_of(fitted: Any) -> tuple[Any, int | None]:
     """Return the columns of a model without a formula, without the constant, and where that was."""
     import pandas as pd
 
-    frame = pd.DataFrame(np.asarray(fitted.exog), columns=[str(name) for name in fitted.exog_names])
+    values = np.asarray(fitted.exog)
+    # Behind the columns there may be names of parameters that have none, such as alpha.
+    frame = pd.DataFrame(values, columns=[str(name) for name in fitted.exog_names[: values.shape[1]]])
     intercept = fitted.data.const_idx
     if intercept is None or not (frame.iloc[:, intercept] == 1.0).all():
         return frame, None

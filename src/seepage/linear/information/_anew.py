@@ -19,7 +19,7 @@ from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._information import LinearInformation
 from seepage.linear.information._known import scorer_of
-from seepage.linear.objective import newton_sums
+from seepage.linear.objective import held_still, newton_sums
 from seepage.linear.rows import Batch, in_threads
 
 Array = NDArray[np.float64]
@@ -67,7 +67,9 @@ class Anew:
         if shapes is not None:
             distances = np.hypot(distances, shapes)
         # Made here, once, and not by each of the threads that ask for them.
-        _ = self._batches, self._hessian, self._penalty, self._into_frame
+        _ = self._batches, self._penalty, self._into_frame
+        if information.geometry.loss.quadratic:
+            _ = self._hessian
 
         def one(i: int) -> Result:
             at = slice(i, i + 1)
@@ -133,7 +135,10 @@ class Anew:
             if curves is not None:
                 curves = curves.scaled(changed.factors(len(geometry.parameters)))
             geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales, curves=curves)
-        inverse = np.asarray(np.linalg.inv(self._hessian_at(position, swap)), dtype=np.float64)
+        hessian, free = self._hessian_at(position, swap), geometry.minimizer.free
+        inverse = np.asarray(np.linalg.inv(held_still(position, hessian, free)[1]), dtype=np.float64)
+        if free is not None:
+            inverse *= np.outer(free.T.ravel(), free.T.ravel())
         return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
 
     def _scored(self, geometry: Geometry, swap: "_Swap", of: Callable[[Any, Batch], Array]) -> Array:

@@ -178,7 +178,7 @@ class _Seen:
     @classmethod
     def of(cls, batch: Batch, breaking: Breaking) -> "_Seen":
         geometry, rows, own = breaking.geometry, batch.augmented(), breaking._active.indices
-        found = derivatives(batch, geometry.loss, batch.project(geometry.parameters))
+        found = derivatives(batch, geometry.loss, batch.margins(geometry.parameters))
         slope, curvature, label_slope = (np.asarray(each).reshape(len(batch), -1)[:, 0] for each in found)
         scales = geometry.scales
         deviation = None if scales is None else scales.moves(batch, np.arange(len(scales.share)))[0]

@@ -59,15 +59,21 @@ def cost_of(information: LinearInformation) -> Cost:
     variances = [np.einsum("iq,qs,is->i", outer, blocks[c, :, c], outer) for c in range(outputs)]
     scatter = 2 * sums.value / max(sums.weight - q, 1.0) if squared else 1.0
     names = geometry.minimizer.names
+    called = tuple(names) if outputs == 1 else tuple(f"{name} ({c + 1})" for c in range(outputs) for name in names)
+    kept = np.ones(p * outputs, dtype=bool)
+    if geometry.minimizer.free is not None:
+        # Only what is published carries noise.
+        kept = np.asarray(np.diag(covariance) > 0)
+        called = (*names, *geometry.minimizer.beside)[: int(kept.sum())]
     return Cost(
         loss="half the squared error" if squared else "loss",
         exact=squared,
         without=sums.value / sums.weight,
         added=spread / sums.weight,
-        names=tuple(names) if outputs == 1 else tuple(f"{name} ({c + 1})" for c in range(outputs) for name in names),
-        parameters=geometry.parameters.T.ravel(),
-        standard_errors=np.sqrt(np.maximum(np.concatenate(variances) * scatter, 0.0)),
-        noise=np.sqrt(np.diag(covariance)),
+        names=called,
+        parameters=geometry.parameters.T.ravel()[kept],
+        standard_errors=np.sqrt(np.maximum(np.concatenate(variances) * scatter, 0.0))[kept],
+        noise=np.sqrt(np.diag(covariance))[kept],
     )
 
 

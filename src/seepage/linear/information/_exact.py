@@ -13,7 +13,7 @@ from seepage._facts import Assumption, given, personal, public
 from seepage._noise import GaussianNoise
 from seepage.leakage import Information
 from seepage.leakage.types import Assurance
-from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._geometry import Geometry, published_of
 from seepage.linear.information._known import Scorer, scorer_of
 from seepage.linear.information._shape import Shaping, noise_assumptions
 from seepage.linear.rows import Reading
@@ -69,11 +69,21 @@ class ExactInformation(Information):
         leading term.
         """
         p, outputs = self.penalty.shape
-        active = self.geometry.minimizer.active
-        whole = np.linalg.inv(self.geometry.minimizer.hessian_inverse) if active is None else active.hessian
+        minimizer = self.geometry.minimizer
+        active, free = minimizer.active, minimizer.free
+        if free is not None:
+            at = free.T.ravel()
+            inner = np.linalg.inv(minimizer.hessian_inverse[np.ix_(at, at)]) - np.diag(self.penalty.T.ravel()[at])
+            seen = np.linalg.pinv(published_of(self.basis, p, free)[:, at])
+            noise = self.noise.known() if self.noise.scale is None else self.noise.scale**2 * np.eye(seen.shape[1])
+            return 0.5 * float(np.sum(inner * (seen @ noise @ seen.T)))
+        whole = np.linalg.inv(minimizer.hessian_inverse) if active is None else active.hessian
         hessian = whole - np.diag(self.penalty.T.ravel())
         if self.noise.scale is not None:
-            return 0.5 * self.noise.scale**2 * float(np.trace(hessian))
+            # White noise on what is published, seen from the parameters.
+            seen = np.linalg.inv(self.basis.T @ self.basis)
+            traces = np.einsum("cada->cd", hessian.reshape(outputs, p, outputs, p))
+            return 0.5 * self.noise.scale**2 * float(np.sum(traces * seen))
         # From what is published to the parameters in which the minimizer is unique.
         back = np.kron(np.linalg.pinv(self.basis), np.eye(p))
         assert back.shape[0] == p * outputs
@@ -91,7 +101,7 @@ class ExactInformation(Information):
     def is_one_number(self, attribute: str) -> bool:
         """Return whether an attribute is one coordinate of a person's values, neither several nor none."""
         if self.is_label(attribute):
-            return self.geometry.outputs == 1
+            return self.geometry.loss.label_values == 1
         return len(self.geometry.blocks[self.attribute_names.index(attribute)]) == 1
 
     def geometry_of(self, attribute: str | None) -> Geometry:

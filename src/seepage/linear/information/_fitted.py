@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
@@ -32,7 +32,17 @@ from seepage.linear.objective import (
     newton_sums,
     read,
 )
-from seepage.linear.rows import Frame, InMemory, Labels, Reading, Rows, batch_rows, check_width, checked_weights
+from seepage.linear.rows import (
+    Frame,
+    InMemory,
+    Labels,
+    Reading,
+    Rows,
+    batch_rows,
+    check_width,
+    checked_offset,
+    checked_weights,
+)
 
 Array = NDArray[np.float64]
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
@@ -88,14 +98,23 @@ class SourceInMemory(Source[InMemory]):
     table: Table
     labels: Column
     sample_weight: Array | None
+    offset: Array | None = None
 
     @classmethod
-    def of(cls, X: Data, y: Listed, columns: Sequence[str] | None, sample_weight: Listed = None) -> "SourceInMemory":
-        """Check that there is a label and a weight for each row."""
+    def of(
+        cls,
+        X: Data,
+        y: Listed,
+        columns: Sequence[str] | None,
+        sample_weight: Listed = None,
+        offset: Listed = None,
+    ) -> "SourceInMemory":
+        """Check that there is a label, a weight and an offset for each row."""
         if y is None:
             raise InputError("y is missing: give the labels that the model was fitted on.")
         table = Table.of(X, columns)
-        return cls(table, _labels(y, table), checked_weights(sample_weight, len(table)))
+        weights, added = checked_weights(sample_weight, len(table)), checked_offset(offset, len(table))
+        return cls(table, _labels(y, table), weights, added)
 
     @property
     def header(self) -> Table:
@@ -122,7 +141,7 @@ class SourceInMemory(Source[InMemory]):
         return Weights(total, counts, weighted)
 
     def rows(self, reading: Reading, batch_size: int) -> InMemory:
-        return InMemory(self.table, self.labels, self.sample_weight, reading, batch_size)
+        return InMemory(self.table, self.labels, self.sample_weight, reading, batch_size, offset=self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +177,12 @@ class Release:
         names = fit.table.names
         columns = fit.private_columns(attributes)
         preprocessing, scales = preprocessing_of(fit, minimizer, noise, public_preprocessing)
+        if scales is not None and fit.problem.free is not None:
+            steps = list(preprocessing.fitted)
+            raise UnsupportedError(
+                f"What {steps} learned from these rows is not counted together with an alpha that was fitted. Fit on "
+                f"the columns as they are; or, if what those steps hold is known, say public_preprocessing={steps}."
+            )
         shaping = Shaping(
             fit.problem.loss,
             minimizer,
@@ -203,9 +228,9 @@ class Fit(Generic[GivenRows]):
     """What chose the penalty by looking at the data, if something did."""
 
     @classmethod
-    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed) -> "Fit[InMemory]":
+    def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> "Fit[InMemory]":
         """Read a model and its rows in memory."""
-        return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight))
+        return Fit.assembled(model, SourceInMemory.of(X, y, fitted_columns(*split(model)), sample_weight, offset))
 
     @classmethod
     def assembled(cls, model: Model, source: Source[GivenRows], *, weighed: bool = True) -> "Fit[GivenRows]":
@@ -235,7 +260,28 @@ class Fit(Generic[GivenRows]):
         reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
         rows = source.rows(reading, batch_rows(affine.features))
         problem = read(estimator, labels, class_weight, total, source.count)
+        if isinstance(source, SourceInMemory) and source.offset is not None and problem.loss.label_values > 1:
+            raise UnsupportedError(
+                f"An offset is added to one margin, and this {problem.estimator} has {problem.loss.outputs}. Fit it "
+                "without one."
+            )
         return Fit(problem, affine, source.header, rows, preprocess, estimator, search_of(model))
+
+    def withholding(self, names: Sequence[str]) -> "Fit[GivenRows]":
+        """Return the same with some of the parameters beside the coefficients fitted, and not published."""
+        if isinstance(names, str):
+            raise InputError(f"withheld lists parameters: write withheld=[{names!r}].")
+        beside = self.problem.beside
+        for name in names:
+            if name not in beside:
+                fitted = (
+                    f"beside its coefficients it has {list(beside)}" if beside else "it has none but its coefficients"
+                )
+                raise InputError(
+                    f"withheld names {name!r}, which is no parameter of this {self.problem.estimator}: {fitted}."
+                )
+        kept = [0, *(i for i, name in enumerate(beside, 1) if name not in names)]
+        return replace(self, problem=replace(self.problem, basis=self.problem.basis[kept])) if names else self
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -403,12 +449,29 @@ def _assumptions(
             )
         )
     found += public_steps_assumptions(preprocessing.public)
+    withheld = fit.problem.beside[len(fit.problem.basis) - 1 :]
+    if withheld:
+        found.append(
+            Assumption(
+                "withheld",
+                "Fitted together with the coefficients, and not published: {parameters}.",
+                names={"parameters": _few(withheld)},
+            )
+        )
     if fit.problem.class_weight is not None:
         found.append(
             Assumption(
                 "class weights",
                 "Class weights are public. Eta of the label is at these weights; its success rates are of refits with "
                 "the weights that go with the other label.",
+            )
+        )
+    if isinstance(fit.rows, InMemory) and fit.rows.offset is not None:
+        found.append(
+            Assumption(
+                "offset",
+                "What was added to each person's margin (an offset, or the logarithm of an exposure) is known to the "
+                "attacker. It is not published: whoever uses the coefficients adds that of their own rows.",
             )
         )
     if fit.rows.missing or np.isnan(fit.affine.offset).any():

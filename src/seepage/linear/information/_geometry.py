@@ -88,7 +88,7 @@ class Geometry:
             _check_decided(reading, minimizer)
         elif minimizer.undecided.size:
             reading, blocks = _decided(reading, blocks, minimizer)
-        whitening = _whitening(noise, problem.basis, problem.size)
+        whitening = _whitening(noise, problem.basis, problem.size, minimizer.free)
         return cls(problem.loss, minimizer, whitening, reading, blocks, public_label, scales, shape, curves)
 
     def with_noise(self, noise: GaussianNoise, basis: Array, shape: MovingShape | None) -> "Geometry":
@@ -96,7 +96,8 @@ class Geometry:
         scales = self.scales
         if scales is not None:
             scales = replace(scales, covariance=None if noise.scale is not None else noise.known())
-        return replace(self, whitening=_whitening(noise, basis, len(self.parameters)), scales=scales, shape=shape)
+        whitening = _whitening(noise, basis, len(self.parameters), self.minimizer.free)
+        return replace(self, whitening=whitening, scales=scales, shape=shape)
 
     def at(self, factor: float) -> "Geometry":
         """Return the same with noise multiplied by a factor, which may be infinite."""
@@ -173,12 +174,12 @@ class Geometry:
     @property
     def values(self) -> int:
         """The number of private values of one person, the label's included unless it is public."""
-        return int(self.reading.shape[1]) + (0 if self.public_label else self.outputs)
+        return int(self.reading.shape[1]) + (0 if self.public_label else self.loss.label_values)
 
     def private_values(self, indices: Sequence[int] | None = None) -> int:
         """Return how many private values some of the attributes are; one that the model never sees is one."""
         chosen = range(len(self.blocks)) if indices is None else indices
-        return sum(max(len(self.blocks[i]), 1) for i in chosen) + (0 if self.public_label else self.outputs)
+        return sum(max(len(self.blocks[i]), 1) for i in chosen) + (0 if self.public_label else self.loss.label_values)
 
     @cached_property
     def response(self) -> Array:
@@ -222,7 +223,7 @@ class Geometry:
         """Return how the parameters move with one attribute of a single coordinate, shape (n, outputs * p)."""
         self._check_straight()
         (coordinate,) = self.blocks[attribute]
-        slope, curvature, _ = derivatives(batch, self.loss, batch.project(self.parameters))
+        slope, curvature, _ = derivatives(batch, self.loss, batch.margins(self.parameters))
         direct = slope[:, :, None] * self.reading[:, [coordinate]].toarray()[:, 0]
         bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
         return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
@@ -233,7 +234,7 @@ class Geometry:
         response = self.response.reshape(-1, outputs, q)
         moved = np.stack([response[:, c] @ self.read for c in range(outputs)], axis=1)
         seen = self.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(seen, self.loss, seen.project(self.position))
+        slope, curvature, label_slope = derivatives(seen, self.loss, seen.margins(self.position))
         reached = np.einsum("aco,no->nac", response, seen.augmented())
         found = np.einsum("nc,ack->nak", slope, moved) + reached @ (curvature @ self.tau.T)
         return found if self.public_label else np.concatenate([found, reached @ label_slope], axis=2)
@@ -312,12 +313,20 @@ class Joining:
         return float(np.sqrt(max(_top_of_product(self.response, 0.5 * (matrix + matrix.T)), 0.0)))
 
 
-def _whitening(noise: GaussianNoise, basis: Array, size: int) -> Array | float:
-    if noise.scale is not None:
+def _whitening(noise: GaussianNoise, basis: Array, size: int, free: NDArray[np.bool_] | None) -> Array | float:
+    if free is not None:
+        return noise.whiten(published_of(basis, size, free))
+    if noise.scale is not None and np.allclose(basis.T @ basis, np.eye(basis.shape[1]), rtol=0.0, atol=1e-12):
         # White noise looks the same in every orthonormal basis: stay where the minimizer is unique.
         return 1.0 / noise.scale
     # What is published is basis (x) identity times the parameters in which the minimizer is unique.
-    return noise.whiten(np.asarray(np.kron(basis, np.eye(size)), dtype=np.float64))
+    return noise.whiten(published_of(basis, size))
+
+
+def published_of(basis: Array, size: int, free: NDArray[np.bool_] | None = None) -> Array:
+    """Return what is published as a matrix of all parameters, output by output; what is zero for everybody is not."""
+    whole = np.asarray(np.kron(basis, np.eye(size)), dtype=np.float64)
+    return whole if free is None else whole[whole[:, free.T.ravel()].any(axis=1)]
 
 
 def _check_decided(reading: sparse.csr_array, minimizer: Minimizer) -> None:

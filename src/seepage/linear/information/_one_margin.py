@@ -85,7 +85,7 @@ class OneMargin:
         return spectra
 
     def _slopes(self, batch: Batch) -> tuple[Array, Array, Array]:
-        margins = batch.project(self.geometry.position)
+        margins = batch.margins(self.geometry.position)
         slope, curvature, label_slope = derivatives(batch, self.geometry.loss, margins)
         b = label_slope[:, 0, 0]
         return slope[:, 0], curvature[:, 0, 0], np.zeros_like(b) if self.geometry.public_label else b

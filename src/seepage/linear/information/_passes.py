@@ -152,6 +152,7 @@ class Slice:
     names: tuple[str, ...]
     labels: Column
     weights: Array | None
+    offset: Array | None
     start: int
 
     def __str__(self) -> str:
@@ -167,7 +168,7 @@ class SliceReader:
 
     def batches(self, unit: Slice, check: tuple[str, ...] | None) -> Iterator[Batch]:
         table = Table(unit.table, unit.names)
-        rows = InMemory(table, unit.labels, unit.weights, self.reading, self.batch_size, unit.start)
+        rows = InMemory(table, unit.labels, unit.weights, self.reading, self.batch_size, unit.start, offset=unit.offset)
         if check is not None and self.reading.preprocess is not None:
             check_raw(table, self.reading.affine, rows.missing, unit.start)
         return (rows.read(span, check) for span in rows.spans())
@@ -197,6 +198,7 @@ class OnEngine:
         for start in range(0, rows.count, step):
             stop = min(start + step, rows.count)
             weights = None if rows.weights is None else rows.weights[start:stop]
+            offset = None if rows.offset is None else rows.offset[start:stop]
             table = rows.table.rows(start, stop)
-            found.append(Slice(table, rows.table.names, rows.labels[start:stop], weights, start))
+            found.append(Slice(table, rows.table.names, rows.labels[start:stop], weights, offset, start))
         return found

@@ -168,7 +168,7 @@ class AddingFilled:
             if not lacks.any():
                 continue
             rows = self.frame.rows(batch.take(lacks))
-            slope, curvature, _ = derivatives(rows, self.loss, rows.project(self.position))
+            slope, curvature, _ = derivatives(rows, self.loss, rows.margins(self.position))
             own = np.eye(q)[feature] if self.frame.axes is None else self.frame.axes[feature]
             found[i] = np.outer(slope.sum(axis=0), own) + rows.total(curvature @ self.theta[feature]).T
         return found

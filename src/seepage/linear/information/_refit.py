@@ -33,6 +33,7 @@ from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._logistic import dense_beyond, sparse_beyond
 from seepage.linear.objective import (
     ActiveSet,
+    Dispersed,
     Logistic,
     Loss,
     NewtonSums,
@@ -41,6 +42,7 @@ from seepage.linear.objective import (
     Softmax,
     VectorLoss,
     derivatives,
+    held_still,
     newton_sums,
     settled_signs,
 )
@@ -200,6 +202,8 @@ class Refit:
         """
 
         def part(known: "_Known", margins: Array) -> Array:
+            if known.batch.offset is not None:
+                margins[:, :, 0] += known.batch.offset[:, None]
             return known.weighted(_slopes(self.geometry.loss, margins, known.batch.labels))
 
         m, outputs, p = theta.shape
@@ -300,7 +304,7 @@ class Refit:
         span, batch = item, self.rows.read(item)
         if isinstance(batch.features, np.ndarray) and np.count_nonzero(batch.features) < _SPARSE * batch.features.size:
             batch = replace(batch, features=sparse.csr_array(batch.features))
-        margins = batch.project(self.geometry.parameters)
+        margins = batch.margins(self.geometry.parameters)
         slope, curvature, _ = derivatives(batch, self.geometry.loss, margins)
         return _Known(batch, margins, slope, curvature, self.rows.classes(span))
 
@@ -373,7 +377,7 @@ class _Side(NamedTuple):
 
     @classmethod
     def of(cls, batch: Batch, geometry: Geometry) -> "_Side":
-        margins = batch.project(geometry.parameters)
+        margins = batch.margins(geometry.parameters)
         slope, curvature, _ = derivatives(batch, geometry.loss, margins)
         weights = np.ones(len(batch)) if batch.weights is None else batch.weights
         return cls(batch.augmented(), batch.labels, weights, margins, slope, curvature)
@@ -642,8 +646,12 @@ class _Change:
         sums, metric = refit.sums(start, before, after, factors), None
         for _ in range(_MOST_STEPS):
             theta = start + move
-            gradient = (sums.gradient + penalty * theta).T.ravel()
-            hessian = sums.hessian + np.diag(penalty.T.ravel())
+            pulled, hessian = held_still(
+                sums.gradient + penalty * theta,
+                sums.hessian + np.diag(penalty.T.ravel()),
+                refit.geometry.minimizer.free,
+            )
+            gradient = pulled.T.ravel()
             metric = np.abs(hessian.diagonal()) if metric is None else metric
             scale = 1 / np.sqrt(hessian.diagonal())
             try:
@@ -709,6 +717,9 @@ def _slopes(loss: VectorLoss, margins: Array, labels: Array) -> Array:
         return loss.slope(margins[:, :, 0], labels)[:, :, None]
     if isinstance(loss, Separate):
         return loss.each.slope(margins, labels[:, None, :])
+    if isinstance(loss, Dispersed):
+        flat, each = margins.reshape(-1, 2), np.repeat(labels, margins.shape[1], axis=0)
+        return loss.derivatives(flat, each).slope.reshape(margins.shape)
     assert isinstance(loss, Softmax)
     return np.asarray(softmax(margins @ loss.basis.T, axis=2) @ loss.basis - labels[:, None, :])
 

@@ -52,7 +52,7 @@ class Seen:
 
     @cached_property
     def margins(self) -> Array:
-        return self.batch.project(self.geometry.position)
+        return self.batch.margins(self.geometry.position)
 
     @cached_property
     def _derivatives(self) -> tuple[Array, Array, Array]:

@@ -127,7 +127,7 @@ class SeveralMargins:
         geometry = self.geometry
         q, outputs = geometry.position.shape
         batch = geometry.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(batch, geometry.loss, batch.project(geometry.position))
+        slope, curvature, label_slope = derivatives(batch, geometry.loss, batch.margins(geometry.position))
         s = np.tensordot(curvature, geometry.tau, ([2], [1]))
         if not geometry.public_label:
             s = np.concatenate([s, label_slope], axis=2)

@@ -163,7 +163,7 @@ class AddingThird:
 
 def _third(rows: Batch, loss: VectorLoss, position: Array) -> Array:
     """Return the third derivative of each row's loss, its weight included."""
-    found = loss.bend(rows.project(position), rows.labels, np.ones(1))[:, 0, 0]
+    found = loss.bend(rows.margins(position), rows.labels, np.ones(1))[:, 0, 0]
     return found if rows.weights is None else found * rows.weights
 
 

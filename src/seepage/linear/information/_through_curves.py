@@ -130,7 +130,7 @@ class ThroughCurves:
             return self._behind_scaler(batch, self._features, slopes)
         geometry = self.geometry
         rows = geometry.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(rows, geometry.loss, rows.project(geometry.position))
+        slope, curvature, label_slope = derivatives(rows, geometry.loss, rows.margins(geometry.position))
         blocks = geometry.response.reshape(-1, geometry.outputs, len(geometry.position))
         moved = np.empty((len(batch), geometry.values, len(blocks)))
         k = geometry.reading.shape[1]

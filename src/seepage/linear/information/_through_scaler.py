@@ -208,7 +208,7 @@ class ThroughScaler:
     def _seen(self, batch: Batch) -> _Seen:
         geometry, scales = self.geometry, self._scales
         rows = geometry.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(rows, geometry.loss, rows.project(geometry.position))
+        slope, curvature, label_slope = derivatives(rows, geometry.loss, rows.margins(geometry.position))
         turned = np.stack(
             [rows.project(np.ascontiguousarray(self._blocks[:, c].T)) for c in range(geometry.outputs)], axis=1
         )

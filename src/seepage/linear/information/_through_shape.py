@@ -142,7 +142,7 @@ class ThroughShape:
     def _seen(self, batch: Batch) -> _Seen:
         geometry = self.geometry
         rows = geometry.frame.rows(batch)
-        margins = rows.project(geometry.position)
+        margins = rows.margins(geometry.position)
         slope, curvature, label_slope = derivatives(rows, geometry.loss, margins)
         weight = 1.0 if rows.weights is None else rows.weights
         third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0, 0] * weight

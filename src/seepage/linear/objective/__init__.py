@@ -1,8 +1,7 @@
 """What a linear model minimizes, its derivatives as sums over rows, and the exact minimizer."""
 
-from seepage.linear.objective._absolute import Smooth as Smooth
 from seepage.linear.objective._absolute import minimize_absolute as minimize_absolute
-from seepage.linear.objective._absolute import settled_signs as settled_signs
+from seepage.linear.objective._dispersed import Dispersed as Dispersed
 from seepage.linear.objective._estimators import Objective as Objective
 from seepage.linear.objective._estimators import Problem as Problem
 from seepage.linear.objective._estimators import balance_of as balance_of
@@ -27,8 +26,11 @@ from seepage.linear.objective._minimizer import A_FEW_TIMES as A_FEW_TIMES
 from seepage.linear.objective._minimizer import STATED as STATED
 from seepage.linear.objective._minimizer import ActiveSet as ActiveSet
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
+from seepage.linear.objective._minimizer import held_still as held_still
 from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
+from seepage.linear.objective._signs import Smooth as Smooth
+from seepage.linear.objective._signs import settled_signs as settled_signs
 from seepage.linear.objective._sums import Additive as Additive
 from seepage.linear.objective._sums import JointSums as JointSums
 from seepage.linear.objective._sums import NewtonSums as NewtonSums

@@ -4,56 +4,28 @@ With g the gradient of all that is smooth (eq. 2.1), theta minimizes  smooth + s
 
     g_k = -L_k sign(theta_k)  where theta_k is not zero,     |g_m| <= L_m  where it is.
 
-Proximal Newton steps find the signs: each minimizes the second-order model with the absolute values as they are, by
-feature-sign search (Lee et al. 2006), which ends after finitely many solutions of linear equations. As long as no sign
-changes, the penalty adds a constant to the gradient: `minimize` does the rest, on the active columns alone.
+As long as no sign changes, the penalty adds a constant to the gradient: once the signs are found, `minimize` does the
+rest, on the active columns alone.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from seepage._errors import MinimizerError
 from seepage._tables import Array
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
 from seepage.linear.objective._estimators import Problem
 from seepage.linear.objective._minimizer import ActiveSet, Evaluate, Minimizer, check_sums, minimize, not_unique
+from seepage.linear.objective._signs import BEYOND, MOST_STEPS, Smooth, settled_signs, with_absolute
 from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
 
-_MOST_STEPS = 100
-_MOST_HALVINGS = 40
-# What is left of a step, as a share of all, when signs are taken to be found: the rest is up to `minimize`.
-_SETTLED = 1e-7
-# Beyond its bound by this share of it, a gradient is not at it by rounding.
-_BEYOND = 1e-9
 # What rounding may leave after all, before which coefficients are zero counts as undecided.
 _UNDECIDED = 1e-6
 # What is left of a column that is a combination of others.
 _NOTHING = 1e-10
-
-
-@dataclass(frozen=True, eq=False)
-class Smooth:
-    """All that is smooth in an objective of one output, at some parameters."""
-
-    value: float
-    gradient: Array
-    """Shape (p,)."""
-    hessian: Array
-    """Shape (p, p)."""
-
-    @classmethod
-    def of(cls, sums: NewtonSums, penalty: Array, theta: Array) -> "Smooth":
-        """Add half of the squares, with the factors P of shape (p,), to sums over the rows."""
-        return cls(
-            sums.value + 0.5 * float(penalty @ theta**2),
-            sums.gradient[:, 0] + penalty * theta,
-            sums.hessian + np.diag(penalty),
-        )
 
 
 def minimize_absolute(
@@ -80,7 +52,7 @@ def minimize_absolute(
     if theta is None:
         raise MinimizerError(
             f"Newton's method found no minimizer of this {problem.estimator}'s objective on this data within "
-            f"{_MOST_STEPS} steps. Most often the columns have very different scales: scale them (StandardScaler), and "
+            f"{MOST_STEPS} steps. Most often the columns have very different scales: scale them (StandardScaler), and "
             "fit again."
         )
     kept = np.flatnonzero((theta != 0) | (absolute == 0))
@@ -112,130 +84,10 @@ def minimize_absolute(
     departure = Departure.of(np.sqrt(max(float(gap @ here.hessian @ gap), 0.0)), size, len(kept), last)
     if start_is_fit:
         at_start = smooth(start)
-        excess = _whole(at_start, absolute, start) - _whole(here, absolute, theta)
+        excess = with_absolute(at_start, absolute, start) - with_absolute(here, absolute, theta)
         none = _without_features(here, penalty, theta, problem.intercept) if problem.loss.quadratic else 0.0
         check_fit(problem, departure, Promise(np.inf, excess / none if none > 0 else np.inf))
     return replace(found, distance=departure.distance, active=active)
-
-
-def settled_signs(smooth: Callable[[Array], Smooth], absolute: Array, start: Array, *, quadratic: bool) -> Array | None:
-    """Return parameters that minimize  smooth + sum L |theta|, of the signs of the minimizer; None if none are found.
-
-    Parameters
-    ----------
-    smooth : callable
-        The smooth part at some parameters of shape (p,).
-    absolute : ndarray of shape (p,)
-        L.
-    start : ndarray of shape (p,)
-        Where to begin.
-    quadratic : bool
-        Whether the smooth part is its own second-order model, so that one step is all.
-    """
-    theta = start.copy()
-    here = smooth(theta)
-    for _ in range(_MOST_STEPS):
-        target = feature_sign_search(here.hessian, here.gradient - here.hessian @ theta, absolute, theta)
-        if target is None:
-            return None
-        if quadratic:
-            return target
-        step = target - theta
-        length = np.sqrt(max(float(step @ here.hessian @ step), 0.0))
-        whole = np.sqrt(max(float(target @ here.hessian @ target), 0.0) + 1e-300)
-        if length <= _SETTLED * whole and (np.sign(target) == np.sign(theta))[absolute > 0].all():
-            return target
-        expected = float(here.gradient @ step + absolute @ (np.abs(target) - np.abs(theta)))
-        now, moved, share = _whole(here, absolute, theta), here, 1.0
-        for _ in range(_MOST_HALVINGS):
-            moved = smooth(theta + share * step)
-            if _whole(moved, absolute, theta + share * step) <= now + 1e-4 * share * expected + 1e-12 * abs(now):
-                break
-            share *= 0.5
-        else:
-            return None
-        # A whole step keeps the zeros of its end exact.
-        theta, here = (target if share == 1.0 else theta + share * step), moved
-    return None
-
-
-def feature_sign_search(hessian: Array, linear: Array, absolute: Array, start: Array) -> Array | None:
-    """Return the minimizer of  1/2 z^T H z + b^T z + sum L |z|; None where rounding keeps it from being found.
-
-    Parameters
-    ----------
-    hessian : ndarray of shape (p, p)
-        H, positive semidefinite.
-    linear, absolute : ndarray of shape (p,)
-        b and L. What has no L is never at zero for good.
-    start : ndarray of shape (p,)
-        Where to begin: the nearer, the fewer solutions of equations.
-    """
-    z, signs = start.copy(), np.sign(start)
-    active = (z != 0) | (absolute == 0)
-    units = np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
-    for _ in range(10 * len(z) + 100):
-        at = np.flatnonzero(active)
-        pull = linear[at] + absolute[at] * signs[at]
-        target = z.copy()
-        if len(at):
-            solved = _solution(hessian[np.ix_(at, at)], -pull)
-            if solved is None:
-                return None
-            target[at] = solved
-        crossed = at[(absolute[at] > 0) & (np.sign(target[at]) != signs[at])]
-        if len(crossed):
-            z = _best_on_the_way(hessian, linear, absolute, z, target, at, crossed)
-            signs = np.sign(z)
-            active = (z != 0) | (absolute == 0)
-            continue
-        z = target
-        gradient = hessian @ z + linear
-        rounding = 1e-14 * (np.abs(linear) + np.abs(hessian) @ np.abs(z))
-        beyond = np.where(active, 0.0, np.abs(gradient) - absolute * (1 + _BEYOND) - rounding)
-        if not (beyond > 0).any():
-            return z
-        worst = int(np.argmax(beyond / units))
-        active[worst], signs[worst] = True, -np.sign(gradient[worst])
-    return None
-
-
-def _best_on_the_way(
-    hessian: Array, linear: Array, absolute: Array, z: Array, target: Array, at: NDArray[np.intp], crossed: Array
-) -> Array:
-    """Return the lowest of the points between z and a target at which a coefficient is zero, and the target itself."""
-    step = target - z
-    inner = hessian[np.ix_(at, at)]
-    slope = float(step[at] @ (inner @ z[at] + linear[at]))
-    bend = float(step[at] @ inner @ step[at])
-    # Nothing moves away from zero against its sign: such a coefficient was not to be let in.
-    shares = np.append(np.where(z[crossed] == 0, 0.0, z[crossed] / (z[crossed] - target[crossed])), 1.0)
-    points = z[at] + shares[:, None] * step[at]
-    values = shares * slope + 0.5 * shares**2 * bend + np.abs(points) @ absolute[at]
-    best = int(np.argmin(values))
-    found = z.copy()
-    found[at] = points[best]
-    if best < len(crossed):
-        found[crossed[shares[:-1] == shares[best]]] = 0.0
-    return found
-
-
-def _solution(matrix: Array, right: Array) -> Array | None:
-    """Return the solution of equations with a matrix that is positive definite, or nearly so."""
-    diagonal = matrix.diagonal()
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    unit = matrix * scale[:, None] * scale
-    for shift in (0.0, 1e-12, 1e-9):
-        try:
-            factor = cho_factor(unit + shift * np.eye(len(unit)), lower=True)
-        except (LinAlgError, ValueError):
-            continue
-        return np.asarray(scale * cho_solve(factor, scale * right))
-    return None
-
-
-def _whole(smooth: Smooth, absolute: Array, theta: Array) -> float:
-    return smooth.value + float(absolute @ np.abs(theta))
 
 
 def _without_features(here: Smooth, penalty: Array, theta: Array, intercept: bool) -> float:
@@ -297,7 +149,7 @@ def _check_decided(problem: Problem, active: ActiveSet, names: tuple[str, ...]) 
             f"Rounding decides whether the coefficient of {names[inactive[beyond][0]]!r} in this {problem.estimator} "
             "is zero: some columns are nearly combinations of others. Drop one of them, or fit with a stronger penalty."
         )
-    at_bound = inactive[np.abs(active.gradient[inactive]) >= active.absolute[inactive] * (1 - _BEYOND)]
+    at_bound = inactive[np.abs(active.gradient[inactive]) >= active.absolute[inactive] * (1 - BEYOND)]
     for i in at_bound.tolist():
         own = active.hessian[np.ix_(active.indices, active.indices)]
         share = np.linalg.lstsq(own, active.hessian[active.indices, i], rcond=None)[0]

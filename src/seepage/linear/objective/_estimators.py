@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import (
@@ -31,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
+from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._glm import GLM
 from seepage.linear.objective._losses import (
     Logistic,
@@ -64,7 +66,7 @@ class Problem:
     class_weight: Array | None
     """A factor for each class on the weight of its rows."""
     basis: Array
-    """What is published is parameters @ basis.T, shape (published outputs, outputs)."""
+    """What is published is parameters @ basis.T, shape (published outputs, outputs); it need not be orthonormal."""
     precision: Precision
     gradient_promise: float
     """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
@@ -72,6 +74,10 @@ class Problem:
     """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
     hint: str | None
     """What this estimator is known to do instead of minimizing, and the way out."""
+    free: NDArray[np.bool_] | None = None
+    """Which parameters are fitted, shape (p, outputs), if some are zero by what the model is."""
+    beside: tuple[str, ...] = ()
+    """What parameters beside the coefficients are called, one an output after the first."""
 
     @property
     def size(self) -> int:
@@ -163,7 +169,8 @@ _ELSEWHERE = {
         "Cox models are measured in memory, by seepage.measure, and published by seepage.publish.",
     ),
     "ModelTable": "A table is measured by seepage.measure and published by seepage.publish; for anything else it is a "
-    "model with rows: found = table.on(people), with found.model, found.X, found.y and found.sample_weight.",
+    "model with rows: found = table.on(people), with found.model, found.X, found.y, found.sample_weight and "
+    "found.offset.",
 }
 # What stands in for models that are no smooth function of their data, by a part of their class's name.
 _NEAREST = {
@@ -345,7 +352,17 @@ def _(model: SGDRegressor | SGDClassifier, total: float, count: int, outputs: in
 
 @reader.register
 def _(model: GLM, total: float, count: int, outputs: int) -> Objective:
-    return Objective(model.loss, float(model.penalty), "iterative")
+    if model.family == "multinomial" and not hasattr(model, "classes_"):
+        raise UnsupportedError("A GLM of the multinomial family is fitted by its own fit(X, y), in memory.")
+    squares, absolute, own = float(model.penalty), float(model.absolute), bool(model.penalize_intercept)
+    return Objective(
+        model.loss,
+        squares,
+        "iterative",
+        intercept_penalty=squares if own else 0.0,
+        absolute=absolute,
+        intercept_absolute=absolute if own else 0.0,
+    )
 
 
 def supported_names() -> tuple[str, ...]:
@@ -384,7 +401,14 @@ def _above_zero(model: BaseEstimator) -> Literal["at least", "more than"] | None
     powers = {PoissonRegressor: 1, GammaRegressor: 2, TweedieRegressor: getattr(model, "power", 0)}
     power = next((power for kind, power in powers.items() if isinstance(model, kind)), 0)
     if isinstance(model, GLM):
-        known = {"poisson": 1, "negative binomial": 1, "gamma": 2, "inverse gaussian": 3, "tweedie": model.parameter}
+        known = {
+            "poisson": 1,
+            "negative binomial": 1,
+            "negative binomial 1": 1,
+            "gamma": 2,
+            "inverse gaussian": 3,
+            "tweedie": model.parameter,
+        }
         power = known.get(model.family, 0)
     return None if power < 1 else "at least" if power < 2 else "more than"
 
@@ -403,10 +427,10 @@ def labels_of(model: BaseEstimator) -> Labels:
     low, high = found.margin_codes
     if outputs == 1:
         codes = np.array([[low], [high]])
+    elif isinstance(found.loss, Softmax):
+        codes = found.loss.basis
     else:
         codes = np.where(np.eye(outputs, dtype=bool), high, low)
-        if isinstance(found.loss, Softmax):
-            codes = codes @ found.loss.basis
     return Labels(np.asarray(model.classes_), codes, codes.shape[1])
 
 
@@ -480,10 +504,29 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
     basis = np.eye(parameters.shape[1])
     if isinstance(found.loss, Softmax):
         basis = found.loss.basis
-        # Dropping what all classes share changes no probability; the solver's own minimizer has none of it.
-        parameters = parameters @ basis
+        if parameters.shape[1] == len(basis):
+            # Dropping what all classes share changes no probability; the solver's own minimizer has none of it.
+            parameters = parameters @ basis
+        else:
+            # The first class has none, and the others are published as what they are beyond it.
+            parameters, basis = parameters @ basis[1:], basis[1:] - basis[0]
         penalty = penalty[:, :1] * np.ones((1, basis.shape[1]))
         absolute = np.zeros_like(penalty)
+    free: NDArray[np.bool_] | None = None
+    beside: tuple[str, ...] = ()
+    if isinstance(found.loss, Dispersed):
+        if not model.fit_intercept:
+            raise UnsupportedError(
+                "A negative binomial model whose alpha is fitted is measured with a constant. Add one to its columns, "
+                "or fit with a known alpha."
+            )
+        # Alpha is the intercept of a margin that has no other coefficients.
+        free, beside = np.ones((len(parameters), 2), dtype=bool), ("alpha",)
+        free[:-1, 1] = False
+        nothing = np.zeros((len(parameters), 1))
+        parameters, penalty, absolute = (np.hstack([each, nothing]) for each in (parameters, penalty, absolute))
+        parameters[-1, 1] = float(model.parameter_)
+        basis = np.eye(2)
     return Problem(
         estimator=type(model).__name__,
         loss=found.loss,
@@ -499,6 +542,8 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
         gradient_promise=found.gradient_promise,
         residual_promise=found.residual_promise,
         hint=found.hint,
+        free=free,
+        beside=beside,
     )
 
 

@@ -26,17 +26,22 @@ class Derivatives(NamedTuple):
     curvature: Array
     """d2 loss / d m d m, shape (n, outputs, outputs)."""
     label_slope: Array
-    """d2 loss / d m d y, shape (n, outputs, outputs)."""
+    """d2 loss / d m d y, shape (n, outputs, label values)."""
 
 
 class VectorLoss(ABC):
-    """A loss of `outputs` margins; labels come as `outputs` numbers a row."""
+    """A loss of `outputs` margins; labels come as `label_values` numbers a row, most often one for each."""
 
     outputs: int
     quadratic: bool = False
     """Whether the curvature is the same everywhere, so that one Newton step is exact."""
     largest_slope: float | None = None
     """A bound on the length of the slope, where there is one."""
+
+    @property
+    def label_values(self) -> int:
+        """How many numbers a label is."""
+        return self.outputs
 
     @abstractmethod
     def value(self, margins: Array, labels: Array) -> Array:

@@ -86,6 +86,10 @@ class Minimizer:
     names: tuple[str, ...]
     """What the parameters of one output are called."""
     estimator: str
+    free: NDArray[np.bool_] | None = None
+    """Which parameters are fitted, shape (p, outputs), if not all; the inverse is zero at the others."""
+    beside: tuple[str, ...] = ()
+    """What those beside the coefficients are called."""
     active: ActiveSet | None = None
     """Which coefficients are not kept at zero, if a penalty keeps some there; the frame has their columns alone."""
 
@@ -177,7 +181,8 @@ class _Objective:
         value = sums.value + float(((0.5 * penalty * plain + self.push) * plain).sum())
         pull = penalty * plain + self.push
         if axes is None:
-            return _Point(sums, value, sums.gradient + pull, sums.hessian + np.diag(penalty.T.ravel()))
+            gradient, hessian = sums.gradient + pull, sums.hessian + np.diag(penalty.T.ravel())
+            return _Point(sums, value, *held_still(gradient, hessian, self.problem.free))
         blocks = [axes.T @ (column[:, None] * axes) for column in penalty.T]
         return _Point(sums, value, sums.gradient + axes.T @ pull, sums.hessian + block_diag(*blocks))
 
@@ -188,6 +193,12 @@ class _Objective:
             good = factor is not None and (factor.shifted or factor.reciprocal_condition >= _WELL_CONDITIONED)
             if good or self.frames == _MOST_FRAMES:
                 break
+            if self.problem.free is not None:
+                raise MinimizerError(
+                    f"The columns of this {self.problem.estimator} are nearly collinear or have very different scales, "
+                    "and so its coefficients and alpha lose too many digits together. Scale or drop columns, or fit "
+                    "with a known alpha."
+                )
             self.frames += 1
             point = self._turn(point)
         if factor is None:
@@ -329,6 +340,14 @@ def minimize(
     )
 
 
+def held_still(gradient: Array, hessian: Array, free: NDArray[np.bool_] | None) -> tuple[Array, Array]:
+    """Return a gradient of shape (p, outputs) and a Hessian by which no parameter moves that is not free."""
+    if free is None:
+        return gradient, hessian
+    flat = free.T.ravel()
+    return np.where(free, gradient, 0.0), np.where(np.outer(flat, flat), hessian, np.diag(~flat))
+
+
 def _descend(objective: _Objective, point: _Point, step: Array) -> _Point | None:
     """Take as much of a step as lowers the objective, or return None."""
     start = objective.position
@@ -351,6 +370,9 @@ def _found(
     precision: type[np.float32] | type[np.float64],
 ) -> Minimizer:
     inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
+    free = objective.problem.free
+    if free is not None:
+        inverse = inverse * np.outer(free.T.ravel(), free.T.ravel())
     condition, size = 1.0 / max(factor.reciprocal_condition, 1e-300), len(objective.position)
     rounding = condition * float(np.finfo(np.float64).eps)
     if axes is not None:
@@ -377,6 +399,8 @@ def _found(
         units=objective.units,
         names=objective.names,
         estimator=objective.problem.estimator,
+        free=free,
+        beside=objective.problem.beside,
     )
 
 

@@ -91,7 +91,7 @@ def newton_sums(batch: Batch, loss: VectorLoss, position: Array, frame: Frame) -
 
 
 def _newton_sums(batch: Batch, loss: VectorLoss, position: Array) -> NewtonSums:
-    margins = batch.project(position)
+    margins = batch.margins(position)
     slope, curvature, _ = derivatives(batch, loss, margins)
     values = loss.value(margins, batch.labels)
     weight = batch.weights
@@ -119,7 +119,7 @@ def joint_sums(
 
 
 def _joint_sums(batch: Batch, loss: VectorLoss, position: Array, tau_gram: Array, public_label: bool) -> JointSums:
-    slope, curvature, label_slope = derivatives(batch, loss, batch.project(position))
+    slope, curvature, label_slope = derivatives(batch, loss, batch.margins(position))
     outputs, p = loss.outputs, batch.width
     # Numbers commute; only for several outputs are these matrices.
     spread = curvature * tau_gram * curvature if outputs == 1 else curvature @ tau_gram @ curvature

@@ -2,5 +2,4 @@
 
 from seepage.linear.results._results import is_results as is_results
 from seepage.linear.results._results import taken_apart as taken_apart
-from seepage.linear.results._results import without_offset as without_offset
 from seepage.linear.results._steps import with_steps as with_steps

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from seepage._errors import UnsupportedError
-from seepage._tables import Data, Model
+from seepage._facts import Assumption
+from seepage._tables import Column, Data, Model
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import GLM
+from seepage.linear.results._penalties import Slopes, is_regularized, penalty_of
 
 Array = NDArray[np.float64]
 
@@ -40,9 +42,8 @@ _LINKS = {
 }
 _DISCRETE = {"Logit": ("binomial", "logit"), "Probit": ("binomial", "probit"), "Poisson": ("poisson", "log")}
 _INSTEAD = {
-    "MNLogit": "scikit-learn's LogisticRegression(C=np.inf), which is the same model",
-    "NegativeBinomial": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
-    "NegativeBinomialP": "GLM with families.NegativeBinomial(alpha=...), alpha being known",
+    "NegativeBinomialP": "NegativeBinomial, or GLM with families.NegativeBinomial(alpha=...), alpha being known",
+    "GeneralizedPoisson": "NegativeBinomial",
     "GLS": "OLS, or WLS with known weights",
     "GLSAR": "OLS, or WLS with known weights",
     "QuantReg": "OLS",
@@ -54,14 +55,25 @@ _INSTEAD = {
 }
 
 
+_PENALTY = Assumption(
+    "penalty",
+    "The penalty is that of fit_regularized, read from the results; it is taken as known and fixed, and what its "
+    "choice tells about the rows is not counted.",
+)
+
+
 class Parts(NamedTuple):
     """A model as it can be measured, and its rows."""
 
     model: Model
     rows: Data
-    labels: Array
+    labels: Column
     weights: Array | None
+    offset: Array | None
+    """What was added to each row's margin."""
     label: str
+    remarks: tuple[Assumption, ...] = ()
+    """What is taken for granted of a penalty that was read back."""
 
 
 def is_results(model: object) -> bool:
@@ -82,9 +94,8 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     fitted = results.model
     glm = _kind(results, fitted)
     params = np.asarray(results.params, dtype=np.float64)
-    y = np.asarray(fitted.endog, dtype=np.float64)
+    y = _labels(fitted)
     weights = _weights(fitted, len(y))
-    y, weights = without_offset(glm, _offset(fitted, len(y)), y, weights)
     design = getattr(fitted.data, "model_spec", None)
     label = str(fitted.endog_names) if isinstance(fitted.endog_names, str) else "label"
     if design is None:
@@ -96,26 +107,46 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
         intercept = formula.intercept
         model = Pipeline([("formula", formula), ("glm", glm)])
     glm.fit_intercept = intercept is not None
-    glm.coef_ = params if intercept is None else np.delete(params, intercept)
-    glm.intercept_ = 0.0 if intercept is None else float(params[intercept])
-    glm.n_features_in_ = len(glm.coef_)
-    if glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all():
+    if glm.parameter is None:
+        # Alpha comes last.
+        glm.parameter_, params = float(params[-1]), params[:-1]
+    # One row for each class but the first, of several.
+    glm.coef_ = (params if intercept is None else np.delete(params, intercept, axis=0)).T
+    glm.intercept_ = np.zeros(params.shape[1:])[()] if intercept is None else params[intercept]
+    glm.n_features_in_ = glm.coef_.shape[-1]
+    if glm.family == "multinomial" or (glm.family == "binomial" and np.isin(y, (0.0, 1.0)).all()):
         glm.classes_ = np.unique(y)
-    return Parts(model, rows, y, None if (weights == 1).all() else weights, label)
+    offset = _offset(fitted, len(y))
+    remarks: tuple[Assumption, ...] = ()
+    if is_regularized(results):
+        slopes = Slopes.of(
+            glm, params, np.asarray(fitted.exog), np.asarray(y, dtype=np.float64), (weights, offset), intercept
+        )
+        found = penalty_of(results, slopes)
+        glm.penalty, glm.absolute, glm.penalize_intercept = found
+        remarks = (_PENALTY,)
+    each = None if (weights == 1).all() else weights
+    return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks)
 
 
 def _kind(results: Any, fitted: Any) -> GLM:
     """Return a model of the same family and link, not fitted; refuse others by name."""
     name = type(fitted).__name__
-    if "Regularized" in type(results).__name__:
+    if is_regularized(results) and name not in ("OLS", "WLS", "GLM", *_DISCRETE):
         raise UnsupportedError(
-            f"This {name} was fitted with fit_regularized, and its results do not keep the penalty. Fit "
-            "seepage.GLM(..., penalty=...) or a model of scikit-learn with the same penalty, and measure that."
+            f"A {name} of fit_regularized cannot be measured exactly. Those that can: OLS, WLS, GLM, Logit, Probit and "
+            "Poisson; of several classes, LogisticRegression of scikit-learn with an L2 penalty."
         )
     if name in ("OLS", "WLS"):
         return GLM("gaussian", "identity")
+    if name == "MNLogit":
+        return GLM("multinomial")
     if name in _DISCRETE:
         return GLM(*_DISCRETE[name])
+    if name == "NegativeBinomial":
+        if fitted.loglike_method == "geometric":
+            return GLM("negative binomial", "log", parameter=1.0)
+        return GLM("negative binomial" if fitted.loglike_method == "nb2" else "negative binomial 1", parameter=None)
     if name != "GLM":
         nearest = _INSTEAD.get(name, "GLM, which has OLS, logit, probit and Poisson models among its families")
         raise UnsupportedError(f"A {name} of statsmodels cannot be measured exactly. The nearest that can: {nearest}.")
@@ -131,6 +162,17 @@ def _kind(results: Any, fitted: Any) -> GLM:
     else:
         raise UnsupportedError(f"The link {link} is not supported. Those that are: {sorted(_LINKS)}.")
     return GLM(_FAMILIES[family], known[0], parameter=parameter, link_parameter=known[1])
+
+
+def _labels(fitted: Any) -> Column:
+    """Return the labels; of several classes as they were given, if those are in the order of their names."""
+    if type(fitted).__name__ != "MNLogit":
+        return np.asarray(fitted.endog, dtype=np.float64)
+    codes, given = np.asarray(fitted.endog), np.asarray(fitted.data.orig_endog)
+    if given.ndim == 1 and len(given) == len(codes) and all(isinstance(each, str) for each in given):
+        given = given.astype(str)
+    plain = given.ndim == 1 and len(given) == len(codes) and given.dtype.kind in "biufU"
+    return given if plain and (np.unique(given, return_inverse=True)[1] == codes).all() else codes
 
 
 def _weights(fitted: Any, count: int) -> Array:
@@ -153,29 +195,3 @@ def _offset(fitted: Any, count: int) -> Array:
         if each is not None:
             total = total + np.asarray(each, dtype=np.float64)
     return total
-
-
-def without_offset(glm: GLM, offset: Array, y: Array, weights: Array) -> tuple[Array, Array]:
-    """Return labels and weights of the same objective without its offset, where there is one such.
-
-    Parameters
-    ----------
-    glm : GLM
-        The model.
-    offset : ndarray of shape (n,)
-        What is added to each row's margin.
-    y, weights : ndarray of shape (n,)
-        Labels and weights.
-    """
-    if not offset.any():
-        return y, weights
-    powers = {"poisson": 1.0, "gamma": 2.0, "inverse gaussian": 3.0, "tweedie": glm.parameter}
-    if (glm.family, glm.link) == ("gaussian", "identity"):
-        return y - offset, weights
-    if glm.link == "log" and glm.family in powers:
-        # A mean of E e^m: the loss is E^(2 - p) times that of the rate y / E.
-        return y / np.exp(offset), weights * np.exp((2 - powers[glm.family]) * offset)
-    raise UnsupportedError(
-        f"An offset in a {glm.family} model with the {glm.link} link is not supported. With a log link and the "
-        "Poisson, gamma, inverse Gaussian or Tweedie family it is, and in linear regression."
-    )

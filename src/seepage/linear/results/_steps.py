@@ -45,6 +45,12 @@ class _Term:
 
 def with_steps(parts: Parts) -> Parts:
     """Return the same model behind steps of scikit-learn instead of a formula; refuse terms that have no such step."""
+    if parts.remarks:
+        raise UnsupportedError(
+            "Results of fit_regularized are measured, and not published: which coefficients are zero is a choice that "
+            "the rows made, and the digits of a penalty that was read back from them tell about them too. Fit "
+            "seepage.GLM with that penalty on squares (penalty= and penalize_intercept=True), and publish that."
+        )
     if not isinstance(parts.model, Pipeline):
         return parts
     formula, glm = (step for _, step in parts.model.steps)

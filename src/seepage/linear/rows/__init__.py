@@ -12,6 +12,7 @@ from seepage.linear.rows._rows import check_batch as check_batch
 from seepage.linear.rows._rows import check_raw as check_raw
 from seepage.linear.rows._threads import in_threads as in_threads
 from seepage.linear.rows._threads import one_threaded_blas as one_threaded_blas
+from seepage.linear.rows._weights import checked_offset as checked_offset
 from seepage.linear.rows._weights import checked_weights as checked_weights
 from seepage.linear.rows._width import check_width as check_width
 from seepage.linear.rows._width import matrices_bytes as matrices_bytes

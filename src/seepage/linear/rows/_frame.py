@@ -50,10 +50,11 @@ class Frame:
     def rows(self, batch: Batch) -> Batch:
         """Return rows in these coordinates."""
         if self.center is not None:
-            batch = Batch(batch.features - self.center, batch.labels, batch.weights, batch.intercept)
+            features = batch.features - self.center
+            batch = Batch(features, batch.labels, batch.weights, batch.intercept, offset=batch.offset)
         if self.axes is None:
             return batch
-        return Batch(batch.project(self.axes), batch.labels, batch.weights, False)
+        return Batch(batch.project(self.axes), batch.labels, batch.weights, False, offset=batch.offset)
 
     def parts(self, batch: Batch) -> Iterator[Batch]:
         """Yield rows in these coordinates, a few at a time where sparse ones become dense."""

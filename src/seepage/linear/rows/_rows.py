@@ -65,6 +65,8 @@ class Batch:
     """The weights without those of classes: what a scaler may have been fitted with."""
     bent: Array | None = None
     """The coordinates that reach steps which are not affine, if there are any, shape (n, coordinates)."""
+    offset: Array | None = None
+    """What is added to each row's first margin, if something is."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -80,7 +82,10 @@ class Batch:
         missing = {column: mask[rows] for column, mask in self.missing.items()}
         sample_weights = None if self.sample_weights is None else self.sample_weights[rows]
         bent = None if self.bent is None else self.bent[rows]
-        return Batch(self.features[rows], self.labels[rows], weights, self.intercept, missing, sample_weights, bent)
+        offset = None if self.offset is None else self.offset[rows]
+        return Batch(
+            self.features[rows], self.labels[rows], weights, self.intercept, missing, sample_weights, bent, offset
+        )
 
     def dense(self) -> Array:
         """Return X as a dense array."""
@@ -98,6 +103,13 @@ class Batch:
         product = np.asarray(self.features @ matrix[:-1])
         product += matrix[-1]
         return product
+
+    def margins(self, parameters: Array) -> Array:
+        """Return what the loss sees of each row at some parameters, shape (n, outputs)."""
+        found = self.project(parameters)
+        if self.offset is not None:
+            found[:, 0] += self.offset
+        return found
 
     def total(self, values: Array) -> Array:
         """Return [X, 1]^T @ values."""
@@ -193,7 +205,7 @@ class Reading:
     balance: Balance | None = None
     """What the class weights are balanced by, if they are."""
 
-    def batch(self, table: Data, labels: Column, weights: Array | None) -> Batch:
+    def batch(self, table: Data, labels: Column, weights: Array | None, offset: Array | None = None) -> Batch:
         """Return a few raw rows as a batch."""
         sample_weights = weights
         if self.class_weight is not None:
@@ -202,7 +214,15 @@ class Reading:
         encoded, bent = self.labels.encode(labels), None
         if self.affine.bends:
             bent = bent_values(self.affine, Table(table, ()))
-        return Batch(self.features(table), encoded, weights, self.intercept, sample_weights=sample_weights, bent=bent)
+        return Batch(
+            self.features(table),
+            encoded,
+            weights,
+            self.intercept,
+            sample_weights=sample_weights,
+            bent=bent,
+            offset=offset,
+        )
 
     def largest_weight(self, sample_weight: float | None) -> float:
         """Return the most that a row may weigh, whatever its label and those of others are.
@@ -242,6 +262,8 @@ class InMemory:
     first: int = 0
     """What messages call the first row."""
     mover: Mover | None = None
+    offset: Array | None = None
+    """What is added to each row's first margin, if something is."""
 
     @property
     def count(self) -> int:
@@ -265,9 +287,8 @@ class InMemory:
 
     def read(self, span: slice, check: tuple[str, ...] | None = None) -> Batch:
         """Return the rows of one span."""
-        weights = None if self.weights is None else self.weights[span]
         native = self.table.rows(span.start, span.stop)
-        batch = self.reading.batch(native, self.labels[span], weights)
+        batch = self.reading.batch(native, self.labels[span], *self._given(span))
         if self.missing:
             batch = replace(batch, missing={column: mask[span] for column, mask in self.missing.items()})
         if check is not None:
@@ -299,19 +320,22 @@ class InMemory:
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
         """Return some rows by their places."""
-        weights = None if self.weights is None else self.weights[rows]
-        batch = self.reading.batch(self.table.picked(rows), self.labels[rows], weights)
+        batch = self.reading.batch(self.table.picked(rows), self.labels[rows], *self._given(rows))
         return replace(batch, missing={column: mask[rows] for column, mask in self.missing.items()})
 
     def altered(self, span: slice, attribute: str | None, value: object) -> Batch:
         """Return the rows of one span with one attribute (None: the label) set to a value."""
-        weights = None if self.weights is None else self.weights[span]
         if attribute is None:
             # The record comes with the weight of its new class; balanced weights move besides: see `rebalanced`.
             labels = np.full(span.stop - span.start, value)
-            return self.reading.batch(self.table.rows(span.start, span.stop), labels, weights)
+            return self.reading.batch(self.table.rows(span.start, span.stop), labels, *self._given(span))
         table = self.table.rows_with(span.start, span.stop, attribute, value)
-        return self.reading.batch(table, self.labels[span], weights)
+        return self.reading.batch(table, self.labels[span], *self._given(span))
+
+    def _given(self, rows: NDArray[np.intp] | slice) -> tuple[Array | None, Array | None]:
+        """Return what some rows weigh, and what is added to their margins."""
+        weights = None if self.weights is None else self.weights[rows]
+        return weights, None if self.offset is None else self.offset[rows]
 
     def classes(self, span: slice) -> NDArray[np.intp] | None:
         """Return which class each row of one span is in, if there are classes."""

@@ -1,4 +1,4 @@
-"""Weights of rows, checked."""
+"""Weights and offsets of rows, checked."""
 
 import numpy as np
 
@@ -21,3 +21,17 @@ def checked_weights(sample_weight: Listed, count: int) -> Array | None:
     if (weights < 0).any():
         raise InputError(f"sample_weight is negative in row {int(np.argmax(weights < 0))}.")
     return weights
+
+
+def checked_offset(offset: Listed, count: int) -> Array | None:
+    """Return what is added to the margin of each row; None where that is nothing."""
+    if offset is None:
+        return None
+    try:
+        found = np.asarray(column_values(offset), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("offset must be numbers.") from None
+    if found.shape != (count,):
+        raise InputError(f"offset must have one entry for each of the {count} rows, not shape {found.shape}.")
+    check_values(found[:, None], found, 0, ("offset",), "offset")
+    return found if found.any() else None

@@ -19,7 +19,7 @@ from seepage.leakage import Leakage
 from seepage.linear.objective import GLM
 from seepage.linear.survival import Cox
 from seepage.linear.written._families import COX
-from seepage.linear.written._outcomes import as_numbers, labels, numbers, outcomes, set_classes
+from seepage.linear.written._outcomes import as_numbers, labels, numbers, offset_of, outcomes, set_classes
 from seepage.linear.written._roles import Roles
 from seepage.linear.written._steps import Steps
 from seepage.linear.written._terms import Known, Term
@@ -34,6 +34,8 @@ class Assembled(NamedTuple):
     X: Data
     y: Listed
     sample_weight: Listed
+    offset: Array | None
+    """What was added to each row's margin, if something was."""
     kept: NDArray[np.bool_]
     """Which rows these are of those that were given."""
     names: tuple[str, ...]
@@ -103,10 +105,11 @@ def assembled(roles: Roles, people: Data) -> Assembled:
     y: Listed
     if roles.family == COX:
         estimator: Model = _cox(roles, terms, len(rows))
-        y = outcomes(roles, rows)
+        y, offset = outcomes(roles, rows), None
     else:
         estimator = _glm(roles, terms)
         y, weights = labels(roles, estimator, rows, weights)
+        offset = offset_of(roles, rows)
     estimator.coef_, estimator.n_features_in_ = coefficients, len(coefficients)
     X = Table.of(rows.native, steps.columns).native
     with np.errstate(all="ignore"):
@@ -114,13 +117,16 @@ def assembled(roles: Roles, people: Data) -> Assembled:
         steps.check(X, names)
     units = np.ones(len(coefficients))
     if roles.glmnet is not None and roles.family != COX:
-        estimator.penalty = roles.glmnet.penalty(roles.family, as_numbers(y, estimator), weights)
+        outcome = as_numbers(y, estimator)
+        # What glmnet takes the deviation of, where it does.
+        left = outcome if offset is None or roles.family != "gaussian" else outcome - offset
+        estimator.penalty = roles.glmnet.penalty(roles.family, left, weights)
         if roles.glmnet.standardize:
             model, units = _standardized(model, X, weights)
         if roles.family == "gaussian":
             remarks.append(_MOVING)
     products = tuple(features[term][0] for term in steps.terms if term.is_product_of_levels)
-    return Assembled(model, rows.native, y, weights, kept, names, units, products, tuple(remarks))
+    return Assembled(model, rows.native, y, weights, offset, kept, names, units, products, tuple(remarks))
 
 
 def assembled_in_files(roles: Roles, files: Files) -> InFiles:

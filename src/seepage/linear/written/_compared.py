@@ -83,7 +83,7 @@ def _compared(given: Assembled) -> list[_Row] | None:
     """Return each coefficient beside the one of a fit to the same rows; None if there is no such fit."""
     estimator = split(given.model)[1]
     features = _features(given)
-    fitted = _fit(clone(estimator), features, _outcome(given, estimator), given.sample_weight)
+    fitted = _fit(clone(estimator), features, _outcome(given, estimator), given)
     if fitted is None:
         return None
     effect = features.std(axis=0) * given.units
@@ -106,10 +106,11 @@ def _outcome(given: Assembled, estimator: Model) -> Column:
     return as_numbers(given.y, estimator)
 
 
-def _fit(model: Model, features: Array, y: Column, weights: object) -> Model | None:
+def _fit(model: Model, features: Array, y: Column, given: Assembled) -> Model | None:
+    more = {} if given.offset is None else {"offset": given.offset}
     try:
         with np.errstate(all="ignore"):
-            return model.fit(features, y, weights)
+            return model.fit(features, y, given.sample_weight, **more)
     except (SeepageError, np.linalg.LinAlgError, FloatingPointError):
         return None
 
@@ -120,12 +121,12 @@ def _instead(given: Assembled, rows: list[_Row]) -> str | None:
     y = _outcome(given, estimator)
     if isinstance(estimator, Cox):
         other = "breslow" if estimator.ties == "efron" else "efron"
-        fitted = _fit(clone(estimator).set_params(ties=other), features, y, given.sample_weight)
+        fitted = _fit(clone(estimator).set_params(ties=other), features, y, given)
         if fitted is not None and _same(estimator, fitted, rows, given.units):
             return f'They are those of the other way to count ties: write ties = "{other}".'
         return None
     if hasattr(estimator, "classes_"):
-        fitted = _fit(clone(estimator), features, 1.0 - as_numbers(given.y, estimator), given.sample_weight)
+        fitted = _fit(clone(estimator), features, 1.0 - as_numbers(given.y, estimator), given)
         if fitted is not None and _same(estimator, fitted, rows, given.units):
             return f"They are those of the other outcome: write success = {estimator.classes_.tolist()[0]!r}."
     return None

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._tables import Column, Listed, Model, Table, column_values, default_library, plain
 from seepage.linear.objective import GLM
-from seepage.linear.results import without_offset
 from seepage.linear.survival import labels_of
 from seepage.linear.written._roles import Roles
 
@@ -46,7 +45,7 @@ def outcomes(roles: Roles, rows: Table) -> Column:
 
 def labels(roles: Roles, glm: GLM, rows: Table, weights: Array | None) -> tuple[Listed, Array | None]:
     """Return the labels and weights of a generalized linear model, and tell it of which classes these are."""
-    name, offset = roles.outcome[0], _offset(roles, rows)
+    name = roles.outcome[0]
     values = plain(rows.column(name))
     if len(roles.outcome) > 1:
         values, trials = _shares(roles, rows)
@@ -57,12 +56,9 @@ def labels(roles: Roles, glm: GLM, rows: Table, weights: Array | None) -> tuple[
         set_classes(glm, values, name)
     else:
         values = numbers(rows, name, "outcome")
-    if len(roles.outcome) == 1 and roles.success is None and offset is None:
+    if len(roles.outcome) == 1 and roles.success is None:
         # As it is, with its type.
         return nw.from_native(rows.native, eager_only=True)[name].to_native(), weights
-    if offset is not None:
-        each = np.ones(len(rows)) if weights is None else weights
-        values, weights = without_offset(glm, offset, as_numbers(values, glm), each)
     backend: str = rows.library or default_library()
     return nw.new_series(name, values, backend=backend).to_native(), weights  # type: ignore[arg-type]
 
@@ -92,7 +88,7 @@ def as_numbers(y: Listed, glm: Model) -> Array:
     return np.asarray(values if values.dtype.kind in "iufb" else values == glm.classes_[-1], dtype=np.float64)
 
 
-def _offset(roles: Roles, rows: Table) -> Array | None:
+def offset_of(roles: Roles, rows: Table) -> Array | None:
     """Return what is added to each margin, if something is."""
     total = np.zeros(len(rows))
     if roles.offset is not None:

@@ -256,8 +256,8 @@ class ModelTable:
         Returns
         -------
         Assembled
-            `model`, `X`, `y` and `sample_weight`: an estimator, alone or behind steps of scikit-learn, and the rows
-            without missing values; `kept` says which these are.
+            `model`, `X`, `y`, `sample_weight` and `offset`: an estimator, alone or behind steps of scikit-learn, and
+            the rows without missing values; `kept` says which these are.
         """
         return assembled(self.roles, people)
 

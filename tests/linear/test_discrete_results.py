@@ -1,0 +1,549 @@
+"""Results of statsmodels with more than coefficients and labels, against their stationarity, differentiated."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+import torch
+from stationary import Stationary
+
+import seepage
+from seepage.linear import GLM
+
+RANDOM = np.random.default_rng(12)
+N, NOISE = 70, 0.3
+TABLE = pd.DataFrame({"age": RANDOM.uniform(1.0, 3.0, N), "dose": RANDOM.gamma(4.0, 0.4, N) + 0.2})
+LENGTH = RANDOM.uniform(0.3, 2.0, N)
+OFFSET = np.log(LENGTH)
+MARGIN = 0.4 * TABLE["dose"] + 0.3 * TABLE["age"] - 1.0
+TABLE["ill"] = (RANDOM.random(N) < 1 / (1 + np.exp(-MARGIN - OFFSET))).astype(int)
+TABLE["visits"] = RANDOM.poisson(np.exp(MARGIN + 0.7 + OFFSET + 0.5 * RANDOM.normal(size=N)))
+TABLE["days"] = RANDOM.gamma(5.0, np.exp(MARGIN + OFFSET) / 5.0)
+TABLE["cost"] = MARGIN + OFFSET + 0.3 * RANDOM.normal(size=N)
+WEIGHTS = RANDOM.uniform(0.5, 2.0, N)
+PLAIN = sm.add_constant(TABLE[["age", "dose"]])
+VALUES = TABLE[["age", "dose"]].to_numpy()
+families, links = sm.families, sm.families.links
+
+# The mean of a margin, and the negative log likelihood of a mean, as textbooks state them.
+MEANS = {
+    "identity": lambda m: m,
+    "log": torch.exp,
+    "logit": torch.sigmoid,
+    "probit": lambda m: 0.5 * (1 + torch.erf(m / 2**0.5)),
+    "cauchit": lambda m: 0.5 + torch.atan(m) / torch.pi,
+    "cloglog": lambda m: 1 - torch.exp(-torch.exp(m)),
+    "loglog": lambda m: torch.exp(-torch.exp(-m)),
+    "inverse": lambda m: 1 / m,
+    "sqrt": lambda m: m**2,
+}
+LOSSES = {
+    "gaussian": lambda mu, y: 0.5 * (y - mu) ** 2,
+    "binomial": lambda mu, y: -y * torch.log(mu) - (1 - y) * torch.log(1 - mu),
+    "poisson": lambda mu, y: mu - y * torch.log(mu),
+    "gamma": lambda mu, y: y / mu + torch.log(mu),
+    "inverse gaussian": lambda mu, y: y / (2 * mu**2) - 1 / mu,
+    "negative binomial": lambda mu, y: (y + 1 / 0.6) * torch.log(1 + 0.6 * mu) - y * torch.log(mu),
+    "tweedie": lambda mu, y: mu**0.5 / 0.5 + y * mu**-0.5 / 0.5,
+}
+
+
+def with_constant(values):
+    return torch.cat([torch.ones(len(values), 1, dtype=torch.float64), values], 1)
+
+
+def objective(family, link, offset=OFFSET, weights=None):
+    """Return that of a generalized linear model whose constant comes first."""
+
+    def found(theta, values, labels):
+        margins = with_constant(values) @ theta + torch.tensor(np.asarray(offset))
+        losses = LOSSES[family](MEANS[link](margins), labels[:, 0])
+        return losses.sum() if weights is None else losses @ torch.tensor(weights)
+
+    return found
+
+
+SHIFTED = {
+    "gaussian": (families.Gaussian(), "identity", "cost"),
+    "gaussian log": (families.Gaussian(links.Log()), "log", "days"),
+    "logit": (families.Binomial(), "logit", "ill"),
+    "probit": (families.Binomial(links.Probit()), "probit", "ill"),
+    "cauchit": (families.Binomial(links.Cauchy()), "cauchit", "ill"),
+    "cloglog": (families.Binomial(links.CLogLog()), "cloglog", "ill"),
+    "loglog": (families.Binomial(links.LogLog()), "loglog", "ill"),
+    "poisson": (families.Poisson(), "log", "visits"),
+    "poisson sqrt": (families.Poisson(links.Sqrt()), "sqrt", "visits"),
+    "gamma": (families.Gamma(links.Log()), "log", "days"),
+    "gamma inverse": (families.Gamma(links.InversePower()), "inverse", "days"),
+    "inverse gaussian": (families.InverseGaussian(links.Log()), "log", "days"),
+    "negative binomial": (families.NegativeBinomial(alpha=0.6), "log", "visits"),
+    "tweedie": (families.Tweedie(links.Log(), var_power=1.5), "log", "days"),
+}
+NAMES = {"Gaussian": "gaussian", "Binomial": "binomial", "Poisson": "poisson", "Gamma": "gamma", "Tweedie": "tweedie"}
+NAMES |= {"InverseGaussian": "inverse gaussian", "NegativeBinomial": "negative binomial"}
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("name", SHIFTED)
+# Links that may leave what a family can be.
+@pytest.mark.filterwarnings("ignore::statsmodels.tools.sm_exceptions.DomainWarning")
+def test_an_offset_is_counted_in_every_family_and_link(name, weights):
+    family, link, label = SHIFTED[name]
+    # Margins of an inverse or a root must stay on their side of zero.
+    offset = 0.1 * LENGTH if link in ("inverse", "sqrt") else OFFSET
+    results = sm.GLM(TABLE[label], PLAIN, family=family, offset=offset, var_weights=weights).fit(tol=1e-12)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    goal = objective(NAMES[type(family).__name__], link, offset, weights)
+    oracle = Stationary(goal, results.params.to_numpy(), VALUES, TABLE[[label]].to_numpy(dtype=float))
+    oracle.agrees(leak, NOISE, sample=(0, 13, 41))
+    assert any("known to the attacker" in one and "offset" in one for one in leak.assumptions)
+
+
+def test_models_of_one_family_take_an_offset_too():
+    label = TABLE[["ill"]].to_numpy(dtype=float)
+    for made, link in ((sm.Logit, "logit"), (sm.Probit, "probit")):
+        results = made(TABLE["ill"], PLAIN, offset=OFFSET).fit(disp=0, tol=1e-12)
+        oracle = Stationary(objective("binomial", link), results.params.to_numpy(), VALUES, label)
+        oracle.agrees(seepage.measure(results, noise_scale=NOISE), NOISE, sample=(5, 60))
+    results = smf.poisson("visits ~ age + dose", TABLE, exposure=LENGTH).fit(disp=0, tol=1e-12)
+    oracle = Stationary(objective("poisson", "log"), results.params, VALUES, TABLE[["visits"]].to_numpy(dtype=float))
+    oracle.agrees(seepage.measure(results, noise_scale=NOISE), NOISE, sample=(5, 60))
+
+
+def test_an_offset_goes_with_a_formula():
+    results = smf.logit("ill ~ np.log(age) + dose", TABLE, offset=OFFSET).fit(disp=0, tol=1e-12)
+
+    def goal(theta, values, labels):
+        features = torch.stack([torch.log(values[:, 0]), values[:, 1]], 1)
+        return objective("binomial", "logit")(theta, features, labels)
+
+    oracle = Stationary(goal, results.params.to_numpy(), VALUES, TABLE[["ill"]].to_numpy(dtype=float))
+    oracle.agrees(seepage.measure(results, noise_scale=NOISE), NOISE, sample=(5, 60))
+
+
+def test_an_offset_moves_along_in_refits_and_repeats():
+    model = sm.GLM(TABLE["ill"], PLAIN, family=families.Binomial(links.CLogLog()), offset=OFFSET)
+    results = model.fit(tol=1e-13, maxiter=200)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    for person in (3, 22):
+        others = TABLE["ill"].to_numpy().copy()
+        others[person] = 1 - others[person]
+        again = sm.GLM(others, PLAIN, family=families.Binomial(links.CLogLog()), offset=OFFSET)
+        moved = np.asarray(again.fit(tol=1e-13, maxiter=200).params) - np.asarray(results.params)
+        distance = leak.information.distances("ill", None).distance[person].max()
+        assert distance == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-7)
+    # Two rows of one person are one person: what they tell together is what both tell at once.
+    pairs = np.arange(N) // 2
+    both = seepage.measure(results, noise_scale=NOISE, ids=pairs)
+    oracle = Stationary(objective("binomial", "cloglog"), results.params, VALUES, TABLE[["ill"]].to_numpy(dtype=float))
+    for pair in (0, 30):
+        whole = np.hstack([oracle.jacobian(row) for row in (2 * pair, 2 * pair + 1)]) / NOISE
+        assert both.examples["eta"].iloc[pair] == pytest.approx(np.linalg.norm(whole, 2), rel=1e-8)
+
+
+def test_an_offset_stays_when_the_coefficients_leave():
+    results = smf.glm("ill ~ age + dose", TABLE, family=families.Binomial(), offset=OFFSET).fit()
+    floors = {"age": 0.05}
+    scale = seepage.calibrate(seepage.measure(results, noise_scale=1.0), error_floor=floors)
+    publication = seepage.publish(results, noise_scale=scale, accept={"error_floor": floors})
+    found = publication.estimator.predict(TABLE[["age", "dose"]], OFFSET)
+    margins = VALUES @ publication.estimator.coef_ + publication.estimator.intercept_ + OFFSET
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-margins)), rtol=1e-12)
+    assert "offset" not in repr(vars(publication.estimator))
+    assert any("offset" in one for one in publication.certificate.assumptions)
+
+
+def test_a_model_of_our_own_is_fitted_and_matched_with_an_offset():
+    rows = TABLE[["age", "dose"]]
+    model = GLM("binomial", "probit").fit(rows, TABLE["ill"], WEIGHTS, OFFSET)
+    theirs = sm.GLM(TABLE["ill"], PLAIN, family=families.Binomial(links.Probit()), offset=OFFSET, var_weights=WEIGHTS)
+    np.testing.assert_allclose(np.append(model.intercept_, model.coef_), theirs.fit(tol=1e-13).params, rtol=1e-8)
+    given = {"sample_weight": WEIGHTS, "offset": OFFSET}
+    publication = seepage.publish(model, rows, TABLE["ill"], noise_scale=0.5, accept=None, **given)
+    assert publication.certificate.matches(model, rows, TABLE["ill"], key=publication.key, **given)
+    other = given | {"offset": OFFSET + 1}
+    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+        seepage.measure(model, rows, TABLE["ill"], noise_scale=0.5, **other)
+    with pytest.raises(seepage.InputError, match="one entry for each"):
+        seepage.measure(model, rows, TABLE["ill"], noise_scale=0.5, **given | {"offset": OFFSET[:3]})
+    with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):
+        seepage.measure(theirs.fit(), noise_scale=0.5, offset=OFFSET)
+
+
+SHARES = np.exp(np.column_stack([np.zeros(N), 0.7 * VALUES[:, 0] - 1.2, 0.5 * VALUES[:, 1] - 1.0]))
+KIND = (RANDOM.random((N, 1)) * SHARES.sum(axis=1, keepdims=True) > SHARES.cumsum(axis=1)).sum(axis=1)
+TABLE["kind"] = np.array(["acute", "chronic", "none"])[KIND]
+
+
+def classes(theta, values, labels):
+    """Return the negative log likelihood of three classes, the first without coefficients."""
+    beta = theta.reshape(2, -1).T
+    margins = torch.cat([torch.zeros(len(values), 1, dtype=torch.float64), with_constant(values) @ beta], 1)
+    return (torch.logsumexp(margins, 1) - (labels * margins).sum(1)).sum()
+
+
+# Labels that stay shares move along two directions of the three.
+ALONG = np.linalg.svd(np.ones((1, 3)))[2][1:].T
+
+
+@pytest.mark.parametrize("kind", ["plain", "formula", "codes"])
+def test_several_classes_are_compared_with_the_first(kind):
+    if kind == "formula":
+        results = smf.mnlogit("code ~ age + dose", TABLE.assign(code=KIND)).fit(disp=0, tol=1e-12)
+    else:
+        results = sm.MNLogit(TABLE["kind"] if kind == "plain" else KIND, PLAIN).fit(disp=0, tol=1e-12)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
+    oracle.agrees(leak, NOISE, directions=ALONG, sample=(1, 33, 64))
+    # Noise on coefficients of all classes alike is another release.
+    assert leak.information.attribute_names[-1] in leak.information.categorical
+
+
+def test_classes_are_refitted_and_grouped():
+    results = sm.MNLogit(TABLE["kind"], PLAIN).fit(disp=0, tol=1e-12)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    found = leak.information.distances("kind", None)
+    assert found.values == ("acute", "chronic", "none")
+    for person, other in ((4, 2), (50, 0)):
+        codes = KIND.copy()
+        codes[person] = other
+        moved = np.asarray(sm.MNLogit(codes, PLAIN).fit(disp=0, tol=1e-12).params) - np.asarray(results.params)
+        assert found.distance[person, other] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-6)
+    oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
+    both = seepage.measure(results, noise_scale=NOISE, ids=np.arange(N) // 2)
+    whole = np.hstack([oracle.jacobian(row, ALONG) for row in (10, 11)]) / NOISE
+    assert both.examples["eta"].iloc[5] == pytest.approx(np.linalg.norm(whole, 2), rel=1e-8)
+    # What noise costs is the same whatever the coordinates: 1/2 tr(H Sigma) of what is published.
+    expected = 0.5 * NOISE**2 * float(torch.trace(oracle.hessian))
+    assert leak.information.excess_loss() == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_covariance_over_the_coefficients_of_all_classes():
+    results = sm.MNLogit(TABLE["kind"], PLAIN).fit(disp=0, tol=1e-12)
+    root = RANDOM.normal(size=(6, 6)) / 3 + np.eye(6)
+    # The library has the constant last.
+    order = np.array([1, 2, 0, 4, 5, 3])
+    leak = seepage.measure(results, noise_scale=seepage.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)]))
+    oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
+    moved = np.linalg.solve(root, oracle.jacobian(7, ALONG))
+    assert leak.examples["eta"].iloc[7] == pytest.approx(np.linalg.norm(moved, 2), rel=1e-8)
+
+
+def test_classes_behind_a_formula_that_standardizes():
+    frame = TABLE.assign(code=KIND)
+    results = smf.mnlogit("code ~ standardize(age) + dose", frame).fit(disp=0, tol=1e-12)
+    scaled = seepage.measure(results, noise_scale=NOISE, public_preprocessing=["formula"])
+    moving = seepage.measure(results, noise_scale=NOISE)
+    assert (moving.attributes["age"] > 0).all()
+    # In raw units the fit does not see the scaler; its noise does, which only adds.
+    raw = smf.mnlogit("code ~ age + dose", frame).fit(disp=0, tol=1e-12)
+    one = frame["age"].std(ddof=0)
+    weaker = np.diag(np.tile([1 / one, 1.0, 1.0], 2))
+    shift = frame["age"].mean() / one
+    for at in (0, 3):
+        weaker[at + 2, at] = -shift
+    noise = seepage.GaussianNoise(covariance=NOISE**2 * weaker @ weaker.T)
+    plain = seepage.measure(raw, noise_scale=noise)
+    assert (moving.examples["eta"] >= plain.examples["eta"] * (1 - 1e-9)).all()
+    np.testing.assert_allclose(moving.attributes["dose"], plain.attributes["dose"], rtol=1e-7)
+    assert np.abs(scaled.attributes["age"] / moving.attributes["age"] - 1).max() > 1e-4
+
+
+def test_classes_are_published_as_shares():
+    results = smf.mnlogit("code ~ age + dose", TABLE.assign(code=KIND)).fit(disp=0, tol=1e-12)
+    publication = seepage.publish(
+        results, noise_scale=1e-6, noise_chosen_without_data=True, accept=None, smallest_group=5
+    )
+    names = publication.certificate.published["parameters"]
+    assert names == [f"class {c}: {name}" for c in (1, 2) for name in ("age", "dose", "intercept")]
+    shares = publication.estimator.predict(TABLE[["age", "dose"]])
+    np.testing.assert_allclose(shares, results.predict(), atol=1e-4)
+    own = GLM("multinomial").fit(TABLE[["age", "dose"]], TABLE["kind"])
+    np.testing.assert_allclose(np.vstack([own.intercept_, own.coef_.T]), results.params, rtol=1e-7)
+    same = seepage.measure(own, TABLE[["age", "dose"]], TABLE["kind"], noise_scale=NOISE)
+    np.testing.assert_allclose(same.examples, seepage.measure(results, noise_scale=NOISE).examples, rtol=1e-8)
+    with pytest.raises(seepage.InputError, match="With a penalty, fit LogisticRegression"):
+        GLM("multinomial", penalty=1.0).fit(TABLE[["age", "dose"]], TABLE["kind"])
+
+
+def counts(power, offset=None):
+    """Return the negative log likelihood of negative binomial counts, the constant first and alpha last."""
+
+    def found(theta, values, labels):
+        margins = with_constant(values) @ theta[:-1]
+        if offset is not None:
+            margins = margins + torch.tensor(offset)
+        mu, y = torch.exp(margins), labels[:, 0]
+        size = mu**power / theta[-1]
+        coefficient = torch.lgamma(size + y) - torch.lgamma(size)
+        return -(coefficient + size * torch.log(size / (size + mu)) + y * torch.log(mu / (size + mu))).sum()
+
+    return found
+
+
+# Counts that vary more than Poisson's.
+TABLE["falls"] = RANDOM.poisson(np.exp(MARGIN + 1.0 + OFFSET) * RANDOM.gamma(1.5, 1 / 1.5, N))
+FALLS = TABLE[["falls"]].to_numpy(dtype=float)
+PRECISE = {"disp": 0, "maxiter": 500}
+
+
+@pytest.mark.parametrize("withheld", [(), ("alpha",)], ids=["alpha published", "alpha withheld"])
+@pytest.mark.parametrize("offset", [None, OFFSET], ids=["plain", "offset"])
+@pytest.mark.parametrize(("method", "power"), [("nb2", 0.0), ("nb1", 1.0)])
+def test_an_alpha_is_fitted_with_the_coefficients(method, power, offset, withheld):
+    model = sm.NegativeBinomial(TABLE["falls"], PLAIN, loglike_method=method, offset=offset)
+    results = model.fit(**PRECISE)
+    leak = seepage.measure(results, noise_scale=NOISE, withheld=withheld)
+    assert leak.information.attribute_names == ("age", "dose", "falls")
+    oracle = Stationary(counts(power, offset), results.params.to_numpy(), VALUES, FALLS)
+    published = slice(None, -1) if withheld else slice(None)
+    oracle.agrees(leak, NOISE, published=published, sample=(2, 18, 55))
+    assert any("not published: alpha" in one for one in leak.assumptions) == bool(withheld)
+
+
+def test_an_alpha_goes_with_a_formula_and_repeats():
+    results = smf.negativebinomial("falls ~ np.log(age) + dose", TABLE).fit(**PRECISE)
+
+    def goal(theta, values, labels):
+        return counts(0.0)(theta, torch.stack([torch.log(values[:, 0]), values[:, 1]], 1), labels)
+
+    oracle = Stationary(goal, results.params.to_numpy(), VALUES, FALLS)
+    oracle.agrees(seepage.measure(results, noise_scale=NOISE), NOISE, sample=(5, 60))
+    both = seepage.measure(results, noise_scale=NOISE, ids=np.arange(N) // 2)
+    whole = np.hstack([oracle.jacobian(row) for row in (20, 21)]) / NOISE
+    assert both.examples["eta"].iloc[10] == pytest.approx(np.linalg.norm(whole, 2), rel=1e-8)
+
+
+def test_an_alpha_is_refitted():
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    kept = seepage.measure(results, noise_scale=NOISE, withheld=["alpha"])
+    most = int(TABLE["falls"].max())
+    found, held = (each.information.distances("falls", [0, 3 * most]) for each in (leak, kept))
+    rows = TABLE[["age", "dose"]]
+    ours = GLM("negative binomial", parameter=None)
+    start = ours.fit(rows, TABLE["falls"])
+    before = np.array([start.intercept_, *start.coef_, start.parameter_])
+    np.testing.assert_allclose(before, results.params, atol=1e-3)
+    for person in (0, 40):
+        for j, value in enumerate((0, 3 * most)):
+            others = TABLE["falls"].to_numpy().copy()
+            if others[person] == value:
+                continue
+            others[person] = value
+            again = ours.fit(rows, others)
+            moved = np.array([again.intercept_, *again.coef_, again.parameter_]) - before
+            assert found.distance[person, j] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-6)
+            assert held.distance[person, j] == pytest.approx(np.linalg.norm(moved[:-1]) / NOISE, rel=1e-6)
+            # And by statsmodels, as near as it comes.
+            theirs = sm.NegativeBinomial(others, PLAIN).fit(**PRECISE).params
+            np.testing.assert_allclose(moved + before, theirs, atol=2e-3)
+
+
+def test_noise_of_any_covariance_on_coefficients_and_alpha():
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    oracle = Stationary(counts(0.0), results.params.to_numpy(), VALUES, FALLS)
+    root = RANDOM.normal(size=(4, 4)) / 3 + np.eye(4)
+    order = np.array([1, 2, 0, 3])
+    leak = seepage.measure(results, noise_scale=seepage.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)]))
+    moved = np.linalg.solve(root, oracle.jacobian(9))
+    assert leak.examples["eta"].iloc[9] == pytest.approx(np.linalg.norm(moved, 2), rel=1e-8)
+    expected = 0.5 * np.sum(oracle.hessian.numpy() * (root @ root.T))
+    assert leak.information.excess_loss() == pytest.approx(expected, rel=1e-8)
+    white = seepage.measure(results, noise_scale=NOISE)
+    expected = 0.5 * NOISE**2 * float(torch.trace(oracle.hessian))
+    assert white.information.excess_loss() == pytest.approx(expected, rel=1e-8)
+    scale = seepage.calibrate(white, error_floor={"age": 1.0}, exact=True)
+    floor = seepage.measure(results, noise_scale=scale).error_floor()["age"].min()
+    assert floor == pytest.approx(1.0, rel=1e-6)
+
+
+def test_counts_are_published_without_their_alpha():
+    results = smf.negativebinomial("falls ~ age + dose", TABLE).fit(**PRECISE)
+    exact = {"noise_scale": 1e-6, "noise_chosen_without_data": True, "accept": None}
+    publication = seepage.publish(results, **exact)
+    assert publication.certificate.published["parameters"] == ["age", "dose", "intercept"]
+    means = publication.estimator.predict(TABLE[["age", "dose"]])
+    np.testing.assert_allclose(means, results.predict(), rtol=1e-4)
+    alpha = results.params["alpha"]
+    assert not any(
+        np.isclose(np.ravel(value), alpha).any()
+        for value in vars(publication.estimator).values()
+        if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f"
+    )
+    assert any("not published: alpha" in one for one in publication.certificate.assumptions)
+
+
+def test_what_an_alpha_cannot_do_is_said():
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    with pytest.raises(seepage.InputError, match=r"withheld=\['alpha'\]"):
+        seepage.measure(results, noise_scale=NOISE, withheld="alpha")
+    with pytest.raises(seepage.InputError, match=r"'beta', which is no parameter.*\['alpha'\]"):
+        seepage.measure(results, noise_scale=NOISE, withheld=["beta"])
+    with pytest.raises(seepage.InputError, match="none but its coefficients"):
+        seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), noise_scale=NOISE, withheld=["alpha"])
+    without = sm.NegativeBinomial(TABLE["falls"], TABLE[["age", "dose"]]).fit(**PRECISE)
+    with pytest.raises(seepage.UnsupportedError, match="with a constant"):
+        seepage.measure(without, noise_scale=NOISE)
+    scaled = smf.negativebinomial("falls ~ standardize(age) + dose", TABLE).fit(**PRECISE)
+    with pytest.raises(seepage.UnsupportedError, match="public_preprocessing=\\['formula'\\]"):
+        seepage.measure(scaled, noise_scale=NOISE)
+    seepage.measure(scaled, noise_scale=NOISE, public_preprocessing=["formula"])
+    with pytest.raises(seepage.MinimizerError, match="Fit the Poisson family"):
+        GLM("negative binomial", parameter=None).fit(TABLE[["age"]], np.full(N, 3))
+    geometric = sm.NegativeBinomial(TABLE["falls"], PLAIN, loglike_method="geometric").fit(**PRECISE)
+    known = sm.GLM(TABLE["falls"], PLAIN, family=families.NegativeBinomial(alpha=1.0)).fit(tol=1e-12)
+    expected = seepage.measure(known, noise_scale=NOISE).examples
+    np.testing.assert_allclose(seepage.measure(geometric, noise_scale=NOISE).examples, expected, rtol=1e-8)
+
+
+EXACTLY = {"cnvrg_tol": 1e-13, "zero_tol": 1e-12, "maxiter": 10_000}
+# Columns enough that some are kept at zero and some are not.
+MANY = pd.DataFrame(RANDOM.normal(size=(N, 5)), columns=list("abcde"))
+MANY["a"] += 0.5
+MIXED = MANY.to_numpy() @ np.array([0.9, -0.5, 0.3, 0.02, 0.0]) + 0.6
+MANY["cost"] = MIXED + 0.4 * RANDOM.normal(size=N)
+MANY["ill"] = (RANDOM.random(N) < 1 / (1 + np.exp(-MIXED))).astype(int)
+MANY["visits"] = RANDOM.poisson(np.exp(0.5 * MIXED))
+COLUMNS = sm.add_constant(MANY[list("abcde")])
+
+
+def penalized(family, link, squares, absolute, *, weights=None, offset=0.0, on_constant=True):
+    """Return the objective whose smooth part is differentiated where no sign changes."""
+
+    def found(theta, values, labels):
+        plain = objective(family, link, np.zeros(N) + offset, weights)(theta, values, labels)
+        there = theta if on_constant else theta[1:]
+        return plain + 0.5 * squares * (there**2).sum() + absolute * there.abs().sum()
+
+    return found
+
+
+def check_penalized(results, goal, label, *, sample=(0, 31, 66)):
+    leak = seepage.measure(results, noise_scale=NOISE)
+    params = np.asarray(results.params)
+    values = MANY[list("abcde")].to_numpy()
+    oracle = Stationary(goal, params, values, MANY[[label]].to_numpy(dtype=float), free=params != 0)
+    jacobians = [oracle.jacobian(i) / NOISE for i in range(N)]
+    moving = params[1:] != 0
+    scores = leak.attributes.to_numpy()
+    for i in sample:
+        information = jacobians[i].T @ jacobians[i]
+        np.testing.assert_allclose(leak.examples["eta"].iloc[i] ** 2, np.linalg.eigvalsh(information)[-1], rtol=1e-8)
+        own = information.diagonal()
+        np.testing.assert_allclose(scores[i, :5][moving] ** 2, own[:5][moving], rtol=1e-8)
+        np.testing.assert_allclose(scores[i, -1] ** 2, own[-1], rtol=1e-8)
+        # A coefficient at zero is no safety: it is unanswered.
+        assert np.isnan(scores[i, :5][~moving]).all()
+    every = sum(jacobian @ jacobian.T for jacobian in jacobians)
+    np.testing.assert_allclose(leak.joint() ** 2, np.linalg.eigvalsh(every)[-1], rtol=1e-8)
+    assert any("fit_regularized" in one for one in leak.assumptions)
+    return leak
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0], ids=["squares", "elastic net", "absolute values"])
+@pytest.mark.parametrize("kind", ["ols", "wls", "logit", "poisson"])
+def test_the_penalty_of_regularized_results_is_read_back(kind, share):
+    alpha = {"ols": 0.15, "wls": 0.15, "logit": 0.05, "poisson": 0.1}[kind]
+    total = float(N)
+    if kind in ("ols", "wls"):
+        weights = WEIGHTS if kind == "wls" else None
+        model = sm.OLS(MANY["cost"], COLUMNS) if weights is None else sm.WLS(MANY["cost"], COLUMNS, weights=weights)
+        results, label = model.fit_regularized(alpha=alpha, L1_wt=share, **EXACTLY), "cost"
+        total = total if weights is None else float(weights.sum())
+        goal = penalized("gaussian", "identity", alpha * (1 - share) * total, alpha * share * total, weights=weights)
+    else:
+        family, link, label = ("binomial", "logit", "ill") if kind == "logit" else ("poisson", "log", "visits")
+        made = families.Binomial() if kind == "logit" else families.Poisson()
+        # Their solver for squares alone stops early: next to none is on absolute values.
+        given = share or 1e-9
+        model = sm.GLM(MANY[label], COLUMNS, family=made, offset=0.2 * OFFSET)
+        results = model.fit_regularized(alpha=alpha, L1_wt=given, **EXACTLY)
+        squares, absolute = alpha * (1 - given) * total, alpha * given * total
+        goal = penalized(family, link, squares, absolute, offset=0.2 * OFFSET)
+    check_penalized(results, goal, label)
+    with pytest.raises(seepage.UnsupportedError, match="measured, and not published"):
+        seepage.publish(results, noise_scale=0.5, accept=None)
+
+
+def test_a_constant_may_be_free_of_the_penalty_and_a_formula_given():
+    alphas = np.array([0.0, *[0.12] * 5])
+    model = smf.ols("cost ~ a + b + c + d + e", MANY)
+    results = model.fit_regularized(alpha=alphas, L1_wt=0.7, **EXACTLY)
+    goal = penalized("gaussian", "identity", 0.3 * 0.12 * N, 0.7 * 0.12 * N, on_constant=False)
+    check_penalized(results, goal, "cost")
+
+
+@pytest.mark.parametrize(
+    ("made", "family", "link", "label"),
+    [
+        (sm.Logit, "binomial", "logit", "ill"),
+        (sm.Probit, "binomial", "probit", "ill"),
+        (sm.Poisson, "poisson", "log", "visits"),
+    ],
+)
+def test_discrete_results_keep_their_penalty(made, family, link, label):
+    results = made(MANY[label], COLUMNS).fit_regularized(alpha=2.5, disp=0, acc=1e-14, maxiter=5000)
+    check_penalized(results, penalized(family, link, 0.0, 2.5), label)
+
+
+def test_regularized_results_are_refitted():
+    given = {"alpha": 0.15, "L1_wt": 0.5, **EXACTLY}
+    results = sm.OLS(MANY["cost"], COLUMNS).fit_regularized(**given)
+    leak = seepage.measure(results, noise_scale=NOISE)
+    values = [-1.0, 4.0]
+    found = leak.information.distances("a", values)
+    for person in (8, 59):
+        for j, value in enumerate(values):
+            changed = COLUMNS.copy()
+            changed.loc[person, "a"] = value
+            again = sm.OLS(MANY["cost"], changed).fit_regularized(start_params=np.asarray(results.params), **given)
+            moved = np.asarray(again.params) - np.asarray(results.params)
+            assert found.distance[person, j] == pytest.approx(np.linalg.norm(moved) / NOISE, rel=1e-6)
+
+
+def test_a_model_of_our_own_has_the_same_penalties():
+    for share in (0.0, 0.4, 1.0):
+        results = sm.OLS(MANY["cost"], COLUMNS).fit_regularized(alpha=0.2, L1_wt=share, **EXACTLY)
+        own = GLM(penalty=0.2 * (1 - share) * N, absolute=0.2 * share * N, penalize_intercept=True)
+        own.fit(MANY[list("abcde")], MANY["cost"])
+        np.testing.assert_allclose(np.append(own.intercept_, own.coef_), results.params, rtol=1e-8, atol=1e-12)
+    logit = sm.GLM(MANY["ill"], COLUMNS, family=families.Binomial(links.Probit()))
+    results = logit.fit_regularized(alpha=0.05, L1_wt=0.5, **EXACTLY)
+    own = GLM("binomial", "probit", penalty=0.025 * N, absolute=0.025 * N, penalize_intercept=True)
+    own.fit(MANY[list("abcde")], MANY["ill"])
+    np.testing.assert_allclose(np.append(own.intercept_, own.coef_), results.params, rtol=1e-7, atol=1e-10)
+    ours = seepage.measure(own, MANY[list("abcde")], MANY["ill"], noise_scale=NOISE)
+    np.testing.assert_allclose(ours.examples, seepage.measure(results, noise_scale=NOISE).examples, rtol=1e-7)
+
+
+def test_a_penalty_that_cannot_be_told_is_not_guessed():
+    model = sm.OLS(MANY["cost"], COLUMNS)
+    with np.errstate(all="ignore"):
+        loose = model.fit_regularized(alpha=0.15, L1_wt=0.5, cnvrg_tol=1e-2)
+    with pytest.raises(seepage.UnsupportedError, match="cnvrg_tol=1e-12"):
+        seepage.measure(loose, noise_scale=NOISE)
+    apart = model.fit_regularized(alpha=np.linspace(0.05, 0.2, 6), L1_wt=0.5, **EXACTLY)
+    with pytest.raises(seepage.UnsupportedError, match="an alpha of its own"):
+        seepage.measure(apart, noise_scale=NOISE)
+    again = model.fit_regularized(alpha=0.15, L1_wt=1.0, refit=True, **EXACTLY)
+    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+        seepage.measure(again, noise_scale=NOISE)
+    left = model.fit_regularized(alpha=0.02, L1_wt=0.5, **EXACTLY | {"zero_tol": 0.3})
+    assert (np.asarray(left.params) == 0).any()
+    with pytest.raises(seepage.UnsupportedError, match="came to zero on the way"):
+        seepage.measure(left, noise_scale=NOISE)
+    centered = MANY[list("abcde")] - MANY[list("abcde")].mean()
+    level = sm.OLS(MANY["cost"] - MANY["cost"].mean(), sm.add_constant(centered)).fit_regularized(alpha=0.1, L1_wt=0.0)
+    with pytest.raises(seepage.UnsupportedError, match="do not tell whether it had one"):
+        seepage.measure(level, noise_scale=NOISE)
+    few = model.fit_regularized(alpha=1.8, L1_wt=0.5, **EXACTLY)
+    assert 0 < (np.asarray(few.params) != 0).sum() < 3
+    with pytest.raises(seepage.UnsupportedError, match="cannot be told"):
+        seepage.measure(few, noise_scale=NOISE)
+    each = sm.Logit(MANY["ill"], COLUMNS).fit_regularized(alpha=np.arange(6.0), disp=0)
+    with pytest.raises(seepage.UnsupportedError, match="a penalty of its own"):
+        seepage.measure(each, noise_scale=NOISE)
+    with pytest.raises(seepage.UnsupportedError, match="A MNLogit of fit_regularized"):
+        seepage.measure(sm.MNLogit(KIND, PLAIN).fit_regularized(alpha=1.0, disp=0), noise_scale=NOISE)
