@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from scipy.special import logsumexp
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage._amounts import down_to_grid, on_grid, up_to_grid
+from seepage.linear.information import cost_of
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
@@ -88,3 +90,23 @@ def test_rounding_down_to_the_grid(value):
     low = down_to_grid(value)
     assert low <= value < 2.5 * low * (1 + 1e-12)
     assert up_to_grid(low) == low
+
+
+def test_what_correlated_noise_costs_a_model_of_several_classes_is_what_draws_cost():
+    X, y = load_iris(return_X_y=True)
+    X = X - X.mean(axis=0)
+    model = LogisticRegression(tol=1e-12, max_iter=100_000).fit(X, y)
+    generator = np.random.default_rng(0)
+    root = 0.01 * (generator.normal(size=(15, 15)) / 4 + 0.2 * np.eye(15))
+    noise = seepage.GaussianNoise(covariance=root @ root.T)
+    cost = cost_of(seepage.measure(model, X, y, noise_scale=noise).information)
+
+    def loss(moved: np.ndarray) -> float:
+        margins = X @ (model.coef_ + moved[:, :4]).T + model.intercept_ + moved[:, 4]
+        return float(np.mean(logsumexp(margins, axis=1) - margins[np.arange(len(y)), y]))
+
+    assert cost.without == pytest.approx(loss(np.zeros((3, 5))), rel=1e-6)
+    drawn = (generator.normal(size=(2000, 15)) @ root.T).reshape(-1, 3, 5)
+    # In pairs: what is linear in the noise is zero in the mean, and would hide the rest.
+    added = np.array([(loss(one) + loss(-one)) / 2 - cost.without for one in drawn])
+    assert abs(added.mean() - cost.added) < 4 * added.std() / len(added) ** 0.5

@@ -40,10 +40,9 @@ def cost_of(information: LinearInformation) -> Cost:
     geometry = information.geometry
     frame, position, outputs = geometry.frame, geometry.position, geometry.outputs
     sums: NewtonSums = information.rows.total(partial(newton_sums, loss=geometry.loss, position=position, frame=frame))
-    # Sigma in the coordinates of the frame: whitening^-1, seen from there.
     p = len(geometry.parameters)
     matrix = np.linalg.pinv(frame.matrix(p))
-    covariance = _covariance(information)
+    covariance = information.noise_on_parameters()
     turned = np.einsum("qi,cidj,sj->cqds", matrix, covariance.reshape(outputs, p, outputs, p), matrix, optimize=True)
     q = len(position)
     spread = 0.5 * float(np.sum(sums.hessian * turned.reshape(outputs * q, outputs * q)))
@@ -75,13 +74,3 @@ def cost_of(information: LinearInformation) -> Cost:
         standard_errors=np.sqrt(np.maximum(np.concatenate(variances) * scatter, 0.0))[kept],
         noise=np.sqrt(np.diag(covariance))[kept],
     )
-
-
-def _covariance(information: LinearInformation) -> Array:
-    """Return the noise's covariance over the parameters in which the minimizer is unique."""
-    geometry = information.geometry
-    size = geometry.parameters.size
-    if isinstance(geometry.whitening, float):
-        return np.eye(size) / geometry.whitening**2
-    back = np.linalg.pinv(geometry.whitening)
-    return np.asarray(back @ back.T)

@@ -74,9 +74,7 @@ class ExactInformation(Information):
         if free is not None:
             at = free.T.ravel()
             inner = np.linalg.inv(minimizer.hessian_inverse[np.ix_(at, at)]) - np.diag(self.penalty.T.ravel()[at])
-            seen = np.linalg.pinv(published_of(self.basis, p, free)[:, at])
-            noise = self.noise.known() if self.noise.scale is None else self.noise.scale**2 * np.eye(seen.shape[1])
-            return 0.5 * float(np.sum(inner * (seen @ noise @ seen.T)))
+            return 0.5 * float(np.sum(inner * self.noise_on_parameters()[np.ix_(at, at)]))
         whole = np.linalg.inv(minimizer.hessian_inverse) if active is None else active.hessian
         hessian = whole - np.diag(self.penalty.T.ravel())
         if self.noise.scale is not None:
@@ -84,10 +82,24 @@ class ExactInformation(Information):
             seen = np.linalg.inv(self.basis.T @ self.basis)
             traces = np.einsum("cada->cd", hessian.reshape(outputs, p, outputs, p))
             return 0.5 * self.noise.scale**2 * float(np.sum(traces * seen))
-        # From what is published to the parameters in which the minimizer is unique.
-        back = np.kron(np.linalg.pinv(self.basis), np.eye(p))
-        assert back.shape[0] == p * outputs
-        return 0.5 * float(np.sum(hessian * (back @ self.noise.known() @ back.T)))
+        return 0.5 * float(np.sum(hessian * self.noise_on_parameters()))
+
+    def noise_on_parameters(self) -> Array:
+        """Return the covariance of the noise, seen from the parameters in which the minimizer is unique.
+
+        Attackers see more than these: of noise that is correlated with what says nothing, they take a part off.
+        """
+        p, outputs = self.penalty.shape
+        free = self.geometry.minimizer.free
+        at = np.ones(p * outputs, dtype=bool) if free is None else free.T.ravel()
+        if free is None:
+            back = np.kron(np.linalg.pinv(self.basis), np.eye(p))
+        else:
+            back = np.linalg.pinv(published_of(self.basis, p, free)[:, at])
+        noise = self.noise.known() if self.noise.scale is None else self.noise.scale**2 * np.eye(back.shape[1])
+        found = np.zeros((p * outputs, p * outputs))
+        found[np.ix_(at, at)] = back @ noise @ back.T
+        return found
 
     @cached_property
     def scorer(self) -> Scorer:
