@@ -85,7 +85,10 @@ def folder(terminal: Terminal) -> Path:
 MODEL, DATA = "model.skops", "people.csv"
 CASES = {
     "no model file": (f"measure nope.skops {DATA} -t progression -n 1", ["no file nope.skops", "skops.io.dump"]),
-    "a pickle": (f"measure model.pkl {DATA} -t progression -n 1", ["is a pickle", "skops.io.dump"]),
+    "a pickle": (
+        f"measure model.pkl {DATA} -t progression -n 1",
+        ["is a pickle", "skops.io.dump", "ModelTable.of(results)"],
+    ),
     "a joblib file": (f"measure model.joblib {DATA} -t progression -n 1", ["is a pickle", "skops.io.dump"]),
     "rows for a model": (f"measure {DATA} {DATA} -t progression -n 1", ["no skops file", "skops.io.dump"]),
     "model and rows swapped": (f"measure {DATA} {MODEL} -t progression -n 1", ["no format", "CSV"]),

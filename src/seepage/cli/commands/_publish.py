@@ -21,7 +21,7 @@ def publish(
             "--out",
             "-o",
             metavar="FILE",
-            help="Where to write the noisy model.",
+            help="Where to write the noisy model: .toml for a table, which R reads, .skops for scikit-learn.",
             show_default=False,
             rich_help_panel=options.OUT,
         ),
@@ -122,7 +122,7 @@ def publish(
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
     from seepage.ledger import Ledger
-    from seepage.release.sealing import Terms, files_of, ready, secret_key
+    from seepage.release.sealing import Terms, check_name, files_of, ready, secret_key
     from seepage.report import Report
 
     if (policy is None) == (not without_policy):
@@ -137,6 +137,7 @@ def publish(
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
     check_outputs(outputs, inputs=inputs, force=force)
+    check_name(out)
     journal = Journal.beside(
         out,
         files=[model, *data, policy],
@@ -181,6 +182,8 @@ def publish(
         )
         with question.applying():
             release = ready(fitted, rows.X, rows.y, terms)
+        success = None if question.table is None else question.table.success
+        release.check_written(out, question.target, success)
         others, added, leaves = [], [AGAIN] if was_left else [], release.leak
         if report is not None:
             with waiting.doing("writing the report"):
@@ -196,7 +199,15 @@ def publish(
             publication = release.draw()
             said = publication.certificate
             publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, *added)))
-            written, files = files_of(publication, out, certificate=certificate, key=key, sign=sign)
+            written, files = files_of(
+                publication,
+                out,
+                certificate=certificate,
+                key=key,
+                sign=sign,
+                outcome=question.target,
+                success=success,
+            )
             if books is not None and debit is not None:
                 books.released(debit, written.text())
             write_together([*others, *files])

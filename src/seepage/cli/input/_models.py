@@ -28,6 +28,7 @@ _HARMLESS = frozenset(
     }
 )
 _HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
+_HOW_TO_WRITE_RESULTS = 'seepage.ModelTable.of(results).write("model.toml")'
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
 
 
@@ -82,8 +83,9 @@ def _refuse_others(path: Path) -> None:
         raise InputError(f"{path} cannot be read: {reason.strerror}.") from None
     if path.suffix.lower() in _PICKLES or start[:1] == b"\x80":
         raise UnsupportedError(
-            f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Where the "
-            f"model was trained, write it with skops instead: {_HOW_TO_WRITE}"
+            f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Ask for it "
+            f"where the model was trained, from scikit-learn with skops: {_HOW_TO_WRITE} -- and from statsmodels or "
+            f"lifelines as a table: {_HOW_TO_WRITE_RESULTS}"
         )
     raise InputError(f"{path} is no skops file. Write the fitted model with: {_HOW_TO_WRITE}")
 
