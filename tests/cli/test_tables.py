@@ -13,42 +13,6 @@ import seepage
 from cli.terminal import Terminal
 
 
-@pytest.fixture(scope="module")
-def wards(terminal: Terminal) -> Terminal:
-    random = np.random.default_rng(3)
-    people = pd.DataFrame(
-        {
-            "age": random.uniform(20, 80, 300).round(),
-            "dose": random.gamma(3.0, 1.0, 300),
-            "ward": random.choice(["east", "north", "south"], 300),
-            "patient": [f"W{i}" for i in range(300)],
-        }
-    )
-    margin = 0.03 * (people["age"] - 50) + np.log(people["dose"]) + 0.3 * (people["ward"] == "north") - 1
-    people["ill"] = (random.uniform(size=300) < 1 / (1 + np.exp(-margin))).astype(int)
-    people.to_parquet(terminal.folder / "wards.parquet")
-    design = np.column_stack(
-        [
-            np.ones(300),
-            people["age"],
-            np.log(people["dose"]),
-            people["ward"] == "north",
-            people["ward"] == "south",
-        ]
-    ).astype(float)
-    beta = np.zeros(5)
-    for _ in range(30):
-        mean = 1 / (1 + np.exp(-design @ beta))
-        beta += np.linalg.solve(
-            design.T @ (design * (mean * (1 - mean))[:, None]), design.T @ (people["ill"].to_numpy() - mean)
-        )
-    names = ["(Intercept)", "age", "log(dose)", "wardnorth", "wardsouth"]
-    lines = [f'"{name}" = {value!r}' for name, value in zip(names, beta.tolist(), strict=True)]
-    text = 'family = "binomial"\noutcome = "ill"\n[coefficients]\n' + "\n".join(lines) + "\n"
-    (terminal.folder / "ill.toml").write_text(text)
-    return terminal
-
-
 def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
     folder = wards.folder
     published = wards.run("seepage publish ill.toml wards.parquet -n 0.05 --without-policy --out ill-noisy.toml")

@@ -220,11 +220,12 @@ class Ready:
             nobody = self.model.with_parameters(np.zeros_like(self.exact))
             text_of_published(nobody, self.draft, outcome, success)
 
-    def paid(self, ledger: Ledger, leak: Leakage) -> Entry:
+    def paid(self, ledger: Ledger, leak: Leakage, *, title: str | None = None) -> Entry:
         """Post to a ledger what leaves; the same release that has not left yet is not paid for twice."""
         noise = repr(self.noise.scale if self.noise.covariance is None else np.asarray(self.noise.covariance).tolist())
-        title = str(self.draft.published["estimator"])
-        return ledger.post(leak, title=title, request=ledger.seal(title, noise, str(self.draft.private)))
+        kind = str(self.draft.published["estimator"])
+        request = ledger.seal(kind, noise, str(self.draft.private))
+        return ledger.post(leak, title=kind if title is None else title, request=request)
 
     def draw_on(self, ledger: Ledger) -> Publication:
         """Pay, draw, and note that it has left: only then does anybody see what was drawn."""

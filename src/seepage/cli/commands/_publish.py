@@ -99,7 +99,24 @@ def publish(
             metavar="FILE", help="The key of the ledger.", show_default=False, rich_help_panel=options.MEASURED
         ),
     ] = None,
-    ids: options.Ids = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--ids",
+            metavar="COLUMN",
+            help="Who each row is: rows of one person count together, and the ledger pays from that person's budget.",
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What the ledger calls this release; the kind of model by default.",
+            show_default=False,
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
     report: options.Report = None,
     edition: options.EditionOption = options.Edition.internal,
     again: Annotated[
@@ -118,7 +135,9 @@ def publish(
 
     from rich.text import Text
 
+    from seepage._errors import PolicyError
     from seepage._writing import NewFile, write_together
+    from seepage.cli.commands._endings import LedgerRefusedError
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
     from seepage.ledger import Ledger
@@ -133,6 +152,8 @@ def publish(
         raise typer.BadParameter(
             "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
         )
+    if title is not None and ledger is None:
+        raise typer.BadParameter("it is what a ledger calls the release: name one with --ledger.", param_hint="--title")
     certificate = certificate or out.with_suffix(".certificate.json")
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
@@ -193,7 +214,12 @@ def publish(
                 # It was refused above if model and report together miss a target.
                 added.append(_TOGETHER)
                 leaves = page.leakage
-        debit = None if books is None else release.paid(books, leaves)
+        debit = None
+        if books is not None:
+            try:
+                debit = release.paid(books, leaves, title=title)
+            except PolicyError as reason:
+                raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
             publication = release.draw()
@@ -229,5 +255,13 @@ def publish(
     if report is not None:
         whose = "May leave the house   " if edition is options.Edition.publishable else "                      "
         console.print(Text.assemble(whose, (str(report), "bold"), f" ({edition.value} report)"))
+    if debit is not None:
+        people = int(str(debit.body["people"]))
+        console.print(
+            Text(
+                f"Posted to the ledger  {ledger}: entry {debit.number}, {debit.body['title']}, "
+                f"{people:,} {'person' if people == 1 else 'people'}"
+            )
+        )
     console.print()
     console.print(Text("The exact model and the rows stay where they are; never publish both models."))
