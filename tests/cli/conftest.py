@@ -1,5 +1,7 @@
 from collections.abc import Iterator
 
+import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
@@ -27,3 +29,40 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     found = Terminal(folder)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def wards(terminal: Terminal) -> Terminal:
+    """The same folder with a logistic regression as R writes it, and its rows."""
+    random = np.random.default_rng(3)
+    people = pd.DataFrame(
+        {
+            "age": random.uniform(20, 80, 300).round(),
+            "dose": random.gamma(3.0, 1.0, 300),
+            "ward": random.choice(["east", "north", "south"], 300),
+            "patient": [f"W{i}" for i in range(300)],
+        }
+    )
+    margin = 0.03 * (people["age"] - 50) + np.log(people["dose"]) + 0.3 * (people["ward"] == "north") - 1
+    people["ill"] = (random.uniform(size=300) < 1 / (1 + np.exp(-margin))).astype(int)
+    people.to_parquet(terminal.folder / "wards.parquet")
+    design = np.column_stack(
+        [
+            np.ones(300),
+            people["age"],
+            np.log(people["dose"]),
+            people["ward"] == "north",
+            people["ward"] == "south",
+        ]
+    ).astype(float)
+    beta = np.zeros(5)
+    for _ in range(30):
+        mean = 1 / (1 + np.exp(-design @ beta))
+        beta += np.linalg.solve(
+            design.T @ (design * (mean * (1 - mean))[:, None]), design.T @ (people["ill"].to_numpy() - mean)
+        )
+    names = ["(Intercept)", "age", "log(dose)", "wardnorth", "wardsouth"]
+    lines = [f'"{name}" = {value!r}' for name, value in zip(names, beta.tolist(), strict=True)]
+    text = 'family = "binomial"\noutcome = "ill"\n[coefficients]\n' + "\n".join(lines) + "\n"
+    (terminal.folder / "ill.toml").write_text(text)
+    return terminal

@@ -1,5 +1,6 @@
 """A ledger, from the command line alone."""
 
+import re
 import stat
 
 import pandas as pd
@@ -26,20 +27,32 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
 
     paying = "--without-policy --ledger books --ledger-key books.key"
     publish = f"seepage publish model.skops people.csv {ASK} {paying}"
-    paid = terminal.run(f"{publish} --noise-scale 2 --out first.skops")
+    paid = terminal.run(f"{publish} --noise-scale 2 --out first.skops --title 'Risk score'")
     assert paid.code == 0, paid.text
+    assert "Posted to the ledger  books: entry 1, Risk score, 442 people" in paid.text
     refused = terminal.run(f"{publish} --noise-scale 0.2 --out second.skops")
     assert refused.code == 1
+    # No policy was given, and none is missed.
+    assert "The ledger does not allow this release" in refused.text
+    assert "policy" not in refused.text
     assert not (folder / "second.skops").exists()
 
     shown = terminal.run(f"seepage ledger show {books}").text
-    assert "age: no unbiased guess below 10" in shown
-    assert "442  left" in shown
     people = pd.read_csv(folder / "people.csv")
     model = skops.io.load(folder / "model.skops")
     leak = seepage.measure(model, people[list(model.feature_names_in_)], people["progression"], noise_scale=2.0)
-    floor = f"{leak.error_floor()['age'][7]:.3g}"
-    assert floor in terminal.run(f"seepage ledger balance {books} P0007").text
+    floors = leak.error_floor()
+    assert f"closest age so far: ±{floors['age'].min():.3g} (promise ±10)" in shown
+    assert re.search(r"1 +\d{4}-\d\d-\d\d +Risk score +Ridge +2 +442 +released", shown)
+    balance = terminal.run(f"seepage ledger balance {books} P0007 stranger").text
+    assert "Smallest standard error of any unbiased guess from all releases so far" in balance
+    assert re.search(rf"\nprogression +± {floors['progression'][7]:.3g}\n", balance)
+    assert re.search(r"\nage +says nothing +± 10\n", balance)
+    assert "Categories, which have no unit: sex" in balance
+    assert not re.search(r"\nsex|e\+\d", balance)
+    assert "Not in the ledger: stranger" in balance
+    nobody = terminal.run(f"seepage ledger balance {books} stranger")
+    assert (nobody.code, "Not in the ledger" in nobody.text) == (2, True)
 
     assert terminal.run(f"seepage ledger forget {books} P0007").code == 0
     assert "One person" in terminal.run(f"{preview} --noise-scale 2").text
@@ -62,3 +75,25 @@ def test_what_is_missing_is_named(terminal: Terminal) -> None:
     assert answer.code == 2
     assert "--ledger-key" in answer.text
     assert "COLUMN=NUMBER" in terminal.run("seepage ledger create b --key b.key --floor age").text
+
+
+def test_a_table_names_its_outcome_to_a_ledger_too(wards: Terminal) -> None:
+    assert wards.run("seepage ledger create tables --key tables.key --floor age=10 --sqlite").code == 0
+    ask = "--model ill.toml --data wards.parquet --ids patient --noise-scale 1"
+    found = wards.run(f"seepage ledger preview tables --key tables.key {ask}")
+    assert (found.code, "still hold" in found.text) == (0, True), found.text
+    twice = wards.run(f"seepage ledger preview tables --key tables.key {ask} --target ill")
+    assert (twice.code, "leave --target out" in twice.text) == (2, True)
+
+
+def test_a_ledger_without_a_promise_is_told_how_one_is_made(terminal: Terminal) -> None:
+    answer = terminal.run("seepage ledger create empty --key empty.key --sqlite")
+    assert answer.code == 2
+    assert "--floor age=5" in answer.text
+    assert "error_floor=" not in answer.text
+    assert not (terminal.folder / "empty.key").exists()
+
+
+def test_a_title_needs_a_ledger(terminal: Terminal) -> None:
+    ask = "model.skops people.csv -t progression -n 2 --without-policy --out titled.skops --title x"
+    assert "--ledger" in terminal.run(f"seepage publish {ask}").text

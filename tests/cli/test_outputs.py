@@ -98,23 +98,23 @@ def test_nothing_is_destroyed(desk: Here, what: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "publish model.skops people.csv {ask} --out there",
-        "measure model.skops people.csv -t progression -n 2 --report there",
-        "measure model.skops people.csv -t progression -n 2 --json there",
-        "measure model.skops people.csv -t progression -n 2 --people there",
-        "check model.skops people.csv {ask} --report there",
-        "check model.skops people.csv {ask} --format junit --output there",
+        "publish model.skops people.csv {ask} --out there.skops",
+        "measure model.skops people.csv -t progression -n 2 --report there.skops",
+        "measure model.skops people.csv -t progression -n 2 --json there.skops",
+        "measure model.skops people.csv -t progression -n 2 --people there.skops",
+        "check model.skops people.csv {ask} --report there.skops",
+        "check model.skops people.csv {ask} --format junit --output there.skops",
     ],
 )
 def test_what_exists_is_replaced_only_if_asked(desk: Here, command: str) -> None:
-    (desk.folder / "there").write_text("before")
+    (desk.folder / "there.skops").write_text("before")
     answer = desk.run("seepage " + command.format(ask=ASK))
     assert answer.code == 2
-    assert "there exists" in _plain(answer)
-    assert (desk.folder / "there").read_text() == "before"
+    assert "there.skops exists" in _plain(answer)
+    assert (desk.folder / "there.skops").read_text() == "before"
     answer = desk.run(f"seepage {command.format(ask=ASK)} --force")
     assert answer.code == 0, answer.text
-    assert (desk.folder / "there").read_bytes() != b"before"
+    assert (desk.folder / "there.skops").read_bytes() != b"before"
 
 
 def test_a_replaced_publication_is_a_second_draw_and_says_so(desk: Here) -> None:

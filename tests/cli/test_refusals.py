@@ -13,7 +13,7 @@ import pytest
 import skops.io
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
 
@@ -42,6 +42,11 @@ def folder(terminal: Terminal) -> Path:
     wide = pd.DataFrame(np.zeros((3, 3000)), columns=[f"a rather long name of column {i}" for i in range(3000)])
     wide.to_csv(folder / "wide.csv", index=False)
     exact = Ridge(alpha=1.0).fit(X, y)
+    skops.io.dump(LogisticRegression().fit(X[["age", "bmi"]], (y > 140).astype(int)), folder / "ill.skops")
+    (folder / "coefficients.csv").write_text("term,estimate\nage,0.1\n")
+    (folder / "logistic.toml").write_text('family = "logistic"\noutcome = "ill"\n[coefficients]\nage = 1.0\n')
+    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:1"}')
+    (folder / "published.skops").write_bytes(b"PK")
     (folder / "model.pkl").write_bytes(pickle.dumps(exact))
     joblib.dump(exact, folder / "model.joblib")
     skops.io.dump(RandomForestRegressor(3).fit(X, y), folder / "forest.skops")
@@ -85,7 +90,10 @@ def folder(terminal: Terminal) -> Path:
 MODEL, DATA = "model.skops", "people.csv"
 CASES = {
     "no model file": (f"measure nope.skops {DATA} -t progression -n 1", ["no file nope.skops", "skops.io.dump"]),
-    "a pickle": (f"measure model.pkl {DATA} -t progression -n 1", ["is a pickle", "skops.io.dump"]),
+    "a pickle": (
+        f"measure model.pkl {DATA} -t progression -n 1",
+        ["is a pickle", "skops.io.dump", "ModelTable.of(results)"],
+    ),
     "a joblib file": (f"measure model.joblib {DATA} -t progression -n 1", ["is a pickle", "skops.io.dump"]),
     "rows for a model": (f"measure {DATA} {DATA} -t progression -n 1", ["no skops file", "skops.io.dump"]),
     "model and rows swapped": (f"measure {DATA} {MODEL} -t progression -n 1", ["no format", "CSV"]),
@@ -116,7 +124,21 @@ CASES = {
     "text for numbers": (f"measure {MODEL} text.csv -t progression -n 1", ["not numbers", "Pipeline"]),
     "other data": (f"measure {MODEL} others.csv -t progression -n 1", ["not the minimizer", "other rows"]),
     "no noise": (f"measure {MODEL} {DATA} -t progression -n 0", ["infinite information"]),
-    "noise left out": (f"measure {MODEL} {DATA} -t progression", ["--noise-scale"]),
+    "noise left out": (
+        f"measure {MODEL} {DATA} -t progression",
+        ["--noise-scale 0.1", "seepage calibrate", "seepage certify"],
+    ),
+    "coefficients in CSV": (f"measure coefficients.csv {DATA} -n 1", ["TOML", "[coefficients]", "model.toml"]),
+    "another column of a classifier": (
+        f"measure ill.skops {DATA} -t age -n 1",
+        ["--target is 'age'", "holds 59", "tells apart: 0, 1"],
+    ),
+    "another column of a regression": (f"measure {MODEL} {DATA} -t bp -n 1", ["(--target)", "already carries noise"]),
+    "a family by another name": (f"measure logistic.toml {DATA} -n 1", ["Did you mean 'binomial'?"]),
+    "certificate and file swapped": (
+        "certify published.certificate.json published.skops",
+        ["published.certificate.json is the certificate", "seepage certify published.skops"],
+    ),
     "noise in words": (f"measure {MODEL} {DATA} -t progression -n some", ["'some'"]),
     "no such command": (f"mesure {MODEL} {DATA}", ["measure"]),
     "no such option": (f"measure {MODEL} {DATA} -t progression -n 1 --privat age", ["--private"]),

@@ -29,7 +29,7 @@ def test_an_internal_report_is_for_its_owner_alone(terminal: Terminal, data: str
     files = f"--report {how}.html --json {how}.json --people {how}.people"
     answer = terminal.run(f"seepage measure model.skops {data} {ASK} {files}")
     assert (answer.code, answer.err) == (0, "")
-    assert f"Written: {how}.html (internal edition)" in answer.out
+    assert f"Written: {how}.html (internal edition: personal data, for you alone)" in answer.out
     page, document, people = (terminal.folder / f"{how}.{part}" for part in ("html", "json", "people"))
     assert _mode(page) == _mode(document) == 0o600
     assert _mode(people) == (0o700 if how == "stream" else 0o600)
@@ -105,3 +105,33 @@ def test_a_certificate_says_that_a_report_leaves_with_the_model(terminal: Termin
     assert (answer.code, answer.err) == (0, "")
     found = json.loads((terminal.folder / f"{edition}.json").read_text())
     assert any("met by both together" in sentence for sentence in found["assumptions"]) is said
+
+
+def test_a_check_says_what_it_wrote_and_agrees_with_the_page(terminal: Terminal) -> None:
+    ask = "model.skops people.csv --target progression --noise-scale 0.1 --policy policy.toml"
+    answer = terminal.run(f"seepage check {ask} --report checked.html")
+    assert answer.code == 1
+    assert "Written: checked.html (internal edition: personal data, for you alone)" in answer.out
+    page = re.sub(r"<[^>]+>", " ", (terminal.folder / "checked.html").read_text())
+    (enough,) = re.findall(r"A noise scale of (\S+) meets all of them", answer.out)
+    assert f"A noise scale of {enough} meets all of them." in page
+    factors = re.findall(r"takes\s+(\S+) times the noise", answer.out)
+    assert len(factors) == 2
+    assert re.findall(r"missed\s+(\S+) times", page) == factors
+
+
+def test_a_missed_publishable_report_speaks_the_words_of_the_command_line(terminal: Terminal) -> None:
+    ask = "model.skops people.csv --target progression --noise-scale 0.1 --policy policy.toml"
+    answer = terminal.run(f"seepage check {ask} --report never.html --edition publishable")
+    assert answer.code == 1
+    assert "internal edition says by how much" in " ".join(answer.text.replace("│", " ").split())
+    assert "Report.of" not in answer.text
+    assert not (terminal.folder / "never.html").exists()
+
+
+def test_a_certificate_without_policy_lists_no_target_as_met(terminal: Terminal) -> None:
+    ask = "model.skops people.csv --target progression --noise-scale 5 --without-policy --out bare.skops"
+    assert terminal.run(f"seepage publish {ask}").code == 0
+    shown = terminal.run("seepage show bare.certificate.json").text
+    assert "No target was set." in shown
+    assert "are met" not in shown

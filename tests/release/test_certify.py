@@ -408,7 +408,7 @@ def test_one_file_is_not_two(tmp_path):
     publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(seepage.InputError, match="written twice"):
-        publication.write(tmp_path / "one", certificate=tmp_path / "two", key=tmp_path / "link" / "one")
+        publication.write(tmp_path / "a.skops", certificate=tmp_path / "two", key=tmp_path / "link" / "a.skops")
     with pytest.raises(seepage.InputError, match="is a folder"):
-        publication.write(tmp_path / "link")
+        publication.write(tmp_path / "b.skops", certificate=tmp_path / "link")
     assert os.listdir(tmp_path) == ["link"]

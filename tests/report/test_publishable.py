@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -294,6 +294,8 @@ def test_fewer_than_a_thousand_people_get_verdicts_alone_whatever_their_values()
         assert report.document.exposures == ()
         assert report.document.page_noise is None
         assert "holds the verdict alone" in report.markdown()
+        assert "1,000 people or more" in report.markdown()
+        assert "Numbers are" not in report.markdown() + report.html()
         assert report.leakage is report._leak
     assert _contents(_leak(X=ORDINARY[:1000], y=OUTCOME[:1000]), GROUPS[:1000]) is not None
     # Twice the smallest group asks for more people.
@@ -466,3 +468,29 @@ def test_a_report_does_not_travel_with_its_people(page):
 
     with pytest.raises(seepage.UnsupportedError, match="must not travel"):
         pickle.dumps(page)
+
+
+def test_a_page_about_many_people_and_a_category_says_that_the_category_is_the_reason():
+    random = np.random.default_rng(4)
+    rows = pd.DataFrame({"age": random.normal(50, 10, 2500), "ward": random.integers(2, size=2500)})
+    y = rows.sum(axis=1) + random.normal(size=2500)
+    leak = seepage.measure(LinearRegression().fit(rows, y), rows, y, noise_scale=100.0)
+    report = Report.of(leak, "publishable", policy={"success_rate": {"ward": 0.9}})
+    assert "a target is about a category" in report.markdown()
+    assert "1,000 people" not in report.markdown()
+    assert "Numbers are" not in report.markdown() + report.html()
+
+
+def test_a_missed_page_tells_nobody_to_write_python():
+    with pytest.raises(seepage.PolicyError, match="The internal edition says by how much"):
+        Report.of(_leak(), "publishable", policy={"error_floor": {"age": 1e6}})
+
+
+def test_one_is_one():
+    rows = np.random.default_rng(5).normal(size=(50, 1))
+    leak = seepage.measure(Ridge().fit(rows, rows[:, 0]), rows, rows[:, 0], noise_scale=50.0, public_label=True)
+    report = Report.of(leak, "publishable", policy={"error_floor": {"x0": 1.0}}, units={"x0": "years"})
+    assert "50 people, 1 private attribute," in report.html()
+    assert "below 1 year." in report.markdown()
+    assert "1 private attribute," in repr(leak)
+    assert "1 private attribute (" in leak.summary()

@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage import Report
+from seepage._amounts import up_to_grid
 from seepage._facts import personal, public
 from seepage.report._document import CategoryAttribute, Rate
 from seepage.report._report import SCHEMA_FILE
@@ -89,7 +90,13 @@ def test_factors_of_the_noise_are_those_of_calibration():
     policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
     found = Report.of(LEAK, "internal", policy=policy).document.verdict
     needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}, exact=True) / 2.0
-    assert max(judgment.factor.value for judgment in found.judgments) == pytest.approx(needed, rel=0.011)
+    # As on the screen: rounded up to the grid that noise is published on.
+    assert max(judgment.factor.value for judgment in found.judgments) == up_to_grid(needed)
+    assert found.enough.value == seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0})
+    assert (
+        f"A noise scale of {found.enough.value:g} meets all of them."
+        in Report.of(LEAK, "internal", policy=policy).markdown()
+    )
     assert Report.of(LEAK, "internal", policy=seepage.Policy()).document.verdict.status == "none"
 
 

@@ -15,7 +15,7 @@ from seepage._version import __version__
 from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._certify import certify
 from seepage.cli.commands._check import check
-from seepage.cli.commands._endings import WORDS, Ending, ending_of, interrupts
+from seepage.cli.commands._endings import WORDS, Ending, LedgerRefusedError, ending_of, interrupts
 from seepage.cli.commands._explain import explain
 from seepage.cli.commands._key import key
 from seepage.cli.commands._ledger import ledger
@@ -110,6 +110,9 @@ def run() -> int:
 
 def _refused(reason: Exception) -> int:
     """Say what went wrong, and return the exit code for it."""
+    if isinstance(reason, LedgerRefusedError):
+        refuse(str(reason), title="The ledger does not allow this release")
+        return Ending.MISSED
     if isinstance(reason, PolicyError):
         refuse(str(reason), title="The policy is missed")
         return Ending.MISSED

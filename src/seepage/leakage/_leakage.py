@@ -18,6 +18,7 @@ from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import By, Prior, Who
 from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
+from seepage.pages import counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +292,7 @@ class Leakage:
 
     def __repr__(self) -> str:
         names = self.information.attribute_names
-        return f"Leakage({self.information.count} people, {len(names)} private attributes, {self.assurance})"
+        return f"Leakage({self.information.count} people, {counted(len(names), 'private attribute')}, {self.assurance})"
 
 
 def checked_leakage(leak: object) -> Leakage:

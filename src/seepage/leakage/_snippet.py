@@ -6,7 +6,7 @@ from math import isnan
 from seepage import pages
 from seepage.leakage._information import GatheredInformation, Information
 from seepage.leakage._summary import MOST_ATTRIBUTES, Summary
-from seepage.pages import NOTHING, Html, bullets, name, paragraph, table, tag
+from seepage.pages import NOTHING, Html, bullets, counted, name, paragraph, table, tag
 
 
 def snippet(information: Information) -> str:
@@ -19,7 +19,7 @@ def snippet(information: Information) -> str:
     """
     if not isinstance(information, GatheredInformation):
         asked = "Ask it: summary(), by_group(), most_exposed(), joint() and error_floor() read the rows."
-        head = f"{information.count:,} people, {len(information.attribute_names)} private attributes"
+        head = f"{information.count:,} people, {counted(len(information.attribute_names), 'private attribute')}"
         return pages.article(tag("h3", f"{head} ({information.assurance})"), paragraph(asked))
     summary = Summary.of(information)
     return pages.article(tag("h3", summary.heading), *_parts(summary))

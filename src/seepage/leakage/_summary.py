@@ -16,6 +16,7 @@ from seepage.leakage._prior import deviations
 from seepage.leakage._through import Through, exposed_through
 from seepage.leakage.types import Assurance
 from seepage.meaning import says_nothing, success_rate
+from seepage.pages import counted
 
 MOST_ATTRIBUTES = 12
 _LEGEND = (
@@ -195,7 +196,7 @@ class Summary:
     def heading(self) -> str:
         """What was measured, in a line."""
         noise = "" if self.noise_scale is None else f", noise scale {self.noise_scale:g}"
-        return f"{self.people:,} people, {self.attributes} private attributes ({self.assurance}{noise})"
+        return f"{self.people:,} people, {counted(self.attributes, 'private attribute')} ({self.assurance}{noise})"
 
     @property
     def legend(self) -> str:

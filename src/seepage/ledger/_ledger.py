@@ -78,7 +78,7 @@ class Preview:
             lines.append(
                 f"Noise {self.factor:g} times as large would fit."
                 if enough
-                else "No noise is enough: somebody's budget is spent. Leave them out: ledger.eligible(ids)."
+                else "No noise is enough: somebody's budget is spent. Leave out whoever has none left."
             )
         return lines
 
@@ -326,6 +326,7 @@ class Ledger:
             "title": title,
             "people": people,
             "attributes": list(information.attribute_names),
+            "categories": [*sorted(information.categorical)],
             "assurance": information.assurance,
             "units": dict(scale.factors),
             "spreads": dict(spreads(leak, scale)),
@@ -502,6 +503,66 @@ class Ledger:
                     shown[name.removeprefix("attribute ")] = 1 / np.sqrt(sums)
         shown["eta"], shown["trace"] = np.sqrt(_of(found, "eta")), _of(found, "trace")
         return shown
+
+    def closest(self) -> dict[str, float]:
+        """Return how closely anybody can be guessed from all releases together: personal data, for the owner alone.
+
+        Returns
+        -------
+        dict from str to float
+            The smallest error floor of each attribute, and the largest `eta`.
+        """
+
+        def largest(state: State) -> dict[str, float]:
+            found: dict[str, float] = {}
+            for stored in state.balances.values():
+                for name, sums in self._folder.read(stored).columns.items():
+                    found[name] = max(found.get(name, 0.0), float(sums.max(initial=0.0)))
+            return found
+
+        sums = self._asked(largest)
+        named = {name.removeprefix("attribute "): most for name, most in sums.items() if name.startswith("attribute ")}
+        floors = {name: 1 / np.sqrt(most) if most > 0 else np.inf for name, most in named.items()}
+        return {**floors, "eta": float(np.sqrt(sums.get("eta", 0.0)))}
+
+    def knows(self, ids: Iterable[object]) -> NDArray[np.bool_]:
+        """Return who is in the ledger: was in a release, and was not forgotten."""
+        names = self._names.of(ids)
+        bucket = bucket_of(names, self._buckets)
+
+        def found(state: State) -> NDArray[np.bool_]:
+            known = np.zeros(len(names), dtype=bool)
+            for number in np.unique(bucket).tolist():
+                at = bucket == number
+                known[at] = np.isin(names[at], self._folder.read(state.balances.get(number)).names)
+            return known
+
+        return self._asked(found)
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """The attributes that are categories, which have no unit."""
+        listed = (cast(list[str], entry.body.get("categories", [])) for entry in self.releases)
+        return frozenset(name for names in listed for name in names)
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        """The standard deviation of each attribute that is a number, as the newest release has it."""
+        spreads = [cast(dict[str, float], entry.body.get("spreads", {})) for entry in self.releases]
+        return {name: value for spread in spreads for name, value in spread.items()}
+
+    def certificate_of(self, debit: Entry) -> Mapping[str, Json] | None:
+        """Return what the certificate says that a release left with; None if it has not left.
+
+        Parameters
+        ----------
+        debit : Entry
+            One of `releases`.
+        """
+        numbers = [one.number for one in self.entries if one.kind == "release" and one.body["debit"] == debit.number]
+        if not numbers:
+            return None
+        return self._asked(lambda state: read(self._folder.read_bytes(state.certificates[numbers[0]].path)))
 
     def history(self, ids: Iterable[object]) -> dict[str, Array]:
         """Return how closely each person could be guessed after each release, as far as people were not forgotten.

@@ -240,6 +240,35 @@ _TERMS = {
         ("policy", "noise_scale"),
         also=("publish",),
     ),
+    "signature": Term(
+        "A signature shows that a certificate is exactly as the owner of a secret key wrote it (Ed25519); `seepage "
+        "certify --signer` checks it with the public key.",
+        "A certificate that was edited by one letter has a signature that no longer belongs to it, and `seepage "
+        "certify` ends with exit code 3.",
+        "Whose key it is, you must know from somewhere else, such as the web page of the institution: without that, a "
+        "signature says only that nobody edited the certificate without signing it anew.",
+        ("certificate",),
+        also=("signed", "signer", "key"),
+    ),
+    "ledger": Term(
+        "A ledger keeps, for each person, the sum of what all releases gave away, and refuses the one after which "
+        "somebody could be guessed more closely than was promised.",
+        'The line "closest age so far: ±31 (promise ±25)" says that no unbiased guess of anybody\'s age from all '
+        "releases together has a standard error below 31, and that no release is let through that takes it below 25.",
+        "It knows the releases that were posted to it, counts their noise as independent, and takes people's values as "
+        "unchanged in between.",
+        ("error_floor", "policy"),
+        also=("balance", "debit", "budget"),
+    ),
+    "unbiased": Term(
+        "A guess is unbiased if it is right on average, whatever the true value is: it leans to no side.",
+        "Of all such guesses, however clever and from however much computing, the error floor is the smallest standard "
+        "error: ± 5 says that also the best of them is off by 5, in the root of the mean square.",
+        "A guess that leans toward what is common, such as always the mean age, can be nearer for common people and is "
+        "further off for others; the floor with a prior is about those.",
+        ("error_floor", "prior"),
+        also=("unbiased_guess", "bias"),
+    ),
     "group": Term(
         "A group is a set of people who share a value of a column, and groups are compared by their mean, median and "
         "largest eta.",

@@ -7,6 +7,8 @@ from typing import Literal
 
 from seepage._facts import Number
 
+# Words that are one fewer with one of them.
+_PLURALS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds", "points", "euros", "dollars", "pounds")
 TargetKind = Literal["error_floor", "success_rate", "eta"]
 
 
@@ -37,7 +39,7 @@ class Target:
         who = "Everyone's" if share == 1 else f"At least {100 * share:.4g}% of people's"
         what = "values" if self.attribute is None else called(self.attribute)
         said = {
-            "error_floor": f"no unbiased guess has a standard error below {limit:g}{f' {unit}' if unit else ''}",
+            "error_floor": f"no unbiased guess has a standard error below {limit:g}{_in_unit(limit, unit)}",
             "success_rate": f"no attacker can tell it more than {100 * limit:.4g}% of the time at equal odds",
             "eta": f"eta is at most {limit:g}",
         }[self.kind]
@@ -59,3 +61,9 @@ class Target:
         """Return whether a release meets a target that asks for this factor on its noise."""
         # A calibrated scale meets its tightest target to rounding.
         return factor <= 1 + 1e-9
+
+
+def _in_unit(limit: float, unit: str | None) -> str:
+    if not unit:
+        return ""
+    return f" {unit[:-1] if limit == 1 and unit in _PLURALS else unit}"

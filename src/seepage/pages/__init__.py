@@ -12,6 +12,7 @@ from seepage.pages._parts import section as section
 from seepage.pages._parts import table as table
 from seepage.pages._parts import terms as terms
 from seepage.pages._words import NOTHING as NOTHING
+from seepage.pages._words import counted as counted
 from seepage.pages._words import most as most
 from seepage.pages._words import name as name
 from seepage.pages._words import number as number

@@ -29,6 +29,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
+def counted(count: int, what: str) -> str:
+    """Return how many there are of something, whose plural ends in s."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def most(share: float) -> str:
     """Return the people that a share stands for."""
     if share == 1:

@@ -40,6 +40,7 @@ from seepage.release._policy import Policy
 from seepage.release._preprocessing import Preprocessing, Rules
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._seal import seal_of
+from seepage.release._table import is_table, text_of_published
 
 Array = NDArray[np.float64]
 
@@ -98,12 +99,13 @@ class Publication:
         key: str | os.PathLike[str] | None = None,
         sign: str | os.PathLike[str] | None = None,
     ) -> Certificate:
-        """Write the estimator with skops, and the certificate that belongs to exactly this file: both, or nothing.
+        """Write the estimator, and the certificate that belongs to exactly this file: both, or nothing.
 
         Parameters
         ----------
         path : path
-            Where to write the estimator, such as "model.skops".
+            Where to write it: "model.skops" for scikit-learn, or "model.toml" for a table of its coefficients, which
+            `ModelTable.read`, R and others read.
         certificate : path, optional
             Where to write the certificate; "model.certificate.json" by default.
         key : path, optional
@@ -138,9 +140,19 @@ def files_of(
     certificate: str | os.PathLike[str] | None,
     key: str | os.PathLike[str] | None,
     sign: str | os.PathLike[str] | None,
+    outcome: Sequence[str] | None = None,
+    success: object = None,
 ) -> tuple[Certificate, list[NewFile]]:
-    """Return the certificate that is bound to the file of a publication, and all files to write, in order."""
-    content = _as_skops(publication.estimator)
+    """Return the certificate that is bound to the file of a publication, and all files to write, in order.
+
+    A table says besides what the outcome is called, and which of two is a success: whoever knows may say.
+    """
+    said = publication.certificate
+    if is_table(path):
+        called = _called_outcome(said) if outcome is None else outcome
+        content = text_of_published(publication.estimator, said, called, success).encode()
+    else:
+        content = _as_skops(publication.estimator)
     bound = publication.certificate.bound_to_hash(hashlib.sha256(content).hexdigest())
     if sign is not None:
         bound = bound.signed(sign)
@@ -148,6 +160,14 @@ def files_of(
     files = [] if key is None else [NewFile(key, publication.key, private=True)]
     # The model comes last: it must not be there without its certificate.
     return bound, [*files, NewFile(beside, bound.text()), NewFile(path, content)]
+
+
+def _called_outcome(certificate: Certificate) -> tuple[str, ...]:
+    """Return what the outcome is called in a certificate, which knows it if it is private."""
+    count = 2 if certificate.published["estimator"] == "Cox" else 1
+    if certificate.private["label"] == "private":
+        return tuple(certificate.private["attributes"][-count:])
+    return ("status", "time") if count == 2 else ("outcome",)
 
 
 def _as_skops(estimator: Model) -> bytes:
@@ -197,11 +217,18 @@ class Ready:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return Publication(estimator, replace(self.draft, created=now, seal=seal_of(estimator)), self.key)
 
-    def paid(self, ledger: Ledger, leak: Leakage) -> Entry:
+    def check_written(self, path: Path, outcome: Sequence[str], success: object = None) -> None:
+        """Refuse a file that this release cannot be written to, before anything is paid for and drawn."""
+        if is_table(path):
+            nobody = self.model.with_parameters(np.zeros_like(self.exact))
+            text_of_published(nobody, self.draft, outcome, success)
+
+    def paid(self, ledger: Ledger, leak: Leakage, *, title: str | None = None) -> Entry:
         """Post to a ledger what leaves; the same release that has not left yet is not paid for twice."""
         noise = repr(self.noise.scale if self.noise.covariance is None else np.asarray(self.noise.covariance).tolist())
-        title = str(self.draft.published["estimator"])
-        return ledger.post(leak, title=title, request=ledger.seal(title, noise, str(self.draft.private)))
+        kind = str(self.draft.published["estimator"])
+        request = ledger.seal(kind, noise, str(self.draft.private))
+        return ledger.post(leak, title=kind if title is None else title, request=request)
 
     def draw_on(self, ledger: Ledger) -> Publication:
         """Pay, draw, and note that it has left: only then does anybody see what was drawn."""

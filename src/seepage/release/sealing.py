@@ -8,3 +8,4 @@ from seepage.release._publish import Terms as Terms
 from seepage.release._publish import files_of as files_of
 from seepage.release._publish import ready as ready
 from seepage.release._skops import SkopsFile as SkopsFile
+from seepage.release._table import check_name as check_name

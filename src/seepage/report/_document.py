@@ -41,7 +41,10 @@ class Silence:
 
 @dataclass(frozen=True)
 class Judgment:
-    """A target of the policy, whether it is met, and the factor on the noise that would just meet it."""
+    """A target of the policy, whether it is met, and the factor on the noise that would meet it.
+
+    That of a target that is missed is rounded up to 1, 2 or 5 times a power of ten, as everywhere.
+    """
 
     target: Target
     met: bool
@@ -60,6 +63,9 @@ class Verdict:
         The share of people for whom the policy asks, and that for whom it was judged.
     judgments : tuple of Judgment
         One a target.
+    enough : Number or None
+        Of a release that misses its policy, a noise scale that meets it, rounded up to 1, 2 or 5 times a power of ten;
+        internal edition only.
     """
 
     status: Literal["met", "missed", "none", "withheld"]
@@ -67,6 +73,7 @@ class Verdict:
     share: Number | None
     judgments: tuple[Judgment, ...]
     silence: Silence | None
+    enough: Number | None = None
 
 
 @dataclass(frozen=True)

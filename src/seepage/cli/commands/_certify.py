@@ -28,10 +28,16 @@ def certify(
     """
     from rich.text import Text
 
+    from seepage._errors import InputError
     from seepage.cli.commands._endings import Ending
-    from seepage.cli.terminal import amount_of, item, printable, screen, show_promises
+    from seepage.cli.terminal import amount_of, is_certificate, item, printable, screen, show_promises
     from seepage.release import certify as compared
 
+    if is_certificate(file) and not is_certificate(certificate):
+        raise InputError(
+            f"{file} is the certificate, and {certificate} is none: name the file first, then its certificate: seepage "
+            f"certify {certificate} {file}"
+        )
     found = compared(file, certificate, signer=signer)
     if not quiet:
         console = screen()

@@ -44,7 +44,16 @@ def check(
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import WRITERS, Waiting, aside, check_outputs, data_inputs, screen, show_verdict
+    from seepage.cli.terminal import (
+        WRITERS,
+        Waiting,
+        aside,
+        check_outputs,
+        data_inputs,
+        screen,
+        show_verdict,
+        show_written,
+    )
     from seepage.report import Report
 
     if output is not None and format is Format.text:
@@ -80,5 +89,8 @@ def check(
         else:
             write_file(output, document + "\n")
     if not quiet:
-        show_verdict(screen() if format is Format.text else aside(), verdict)
+        console = screen() if format is Format.text else aside()
+        show_verdict(console, verdict)
+        if report is not None:
+            show_written(console, report, edition.value)
     raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)

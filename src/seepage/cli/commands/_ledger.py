@@ -1,14 +1,20 @@
 """`seepage ledger`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from seepage._records import Json
     from seepage.ledger import Ledger
+
+# How many people stand beside each other on a screen.
+_BESIDE = 3
 
 ledger = typer.Typer(no_args_is_help=True, help="Keep a promise over all releases, person by person.")
 
@@ -73,6 +79,11 @@ def create(
     from seepage.cli.terminal import screen
     from seepage.ledger import Ledger
 
+    if not floor and eta is None:
+        raise typer.BadParameter(
+            "a ledger keeps a promise: say how closely anybody may be guessed, such as --floor age=5, or --eta 3.",
+            param_hint="--floor",
+        )
     if key.exists():
         raise InputError(f"{key} exists. Each ledger has a key of its own; name another file.")
     secret = secrets.token_bytes(32)
@@ -89,9 +100,9 @@ def preview(
     key: Key,
     model: Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help=options.ARGUMENTS["model"])],
     data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE", help=options.ARGUMENTS["data"])],
-    target: options.Target,
     noise_scale: options.NoiseScale,
     ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.", show_default=False)],
+    target: options.Target = None,
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,
@@ -134,19 +145,29 @@ def show(place: Place, key: Key) -> None:
     from rich.text import Text
 
     from seepage.cli.terminal import printable, screen
+    from seepage.pages import NOTHING
 
     books, console = _opened(place, key), screen()
+    closest = books.closest()
     for name, limit in books.limits.items():
-        words = f"eta at most {limit:g}" if name == "eta" else f"{name}: no unbiased guess below {limit:g}"
+        if name == "eta":
+            words = f"largest eta so far: {_digits(closest['eta'])} (promise: at most {limit:g})"
+        else:
+            floor = closest.get(name, float("inf"))
+            so_far = f"±{_digits(floor)}" if floor < float("inf") else "nothing released"
+            words = f"closest {name} so far: {so_far} (promise ±{limit:g})"
         console.print(Text(printable(words), style="bold"))
-    left = {int(str(entry.body["debit"])) for entry in books.entries if entry.kind == "release"}
+    console.print(Text("Smallest standard error of any unbiased guess, from all releases together.", style="dim"))
+    console.print()
     table = Table(box=None, pad_edge=False)
-    for heading in ("entry", "when", "release", "people", ""):
-        table.add_column(heading, justify="right" if heading in ("entry", "people") else "left")
+    for heading in ("entry", "date", "title", "model", "noise", "people", "state"):
+        table.add_column(heading, justify="right" if heading in ("entry", "noise", "people") else "left")
     for entry in books.releases:
-        state = "left" if entry.number in left else "paid for, not left"
-        title, people = printable(str(entry.body["title"])), int(str(entry.body["people"]))
-        table.add_row(str(entry.number), entry.when, title, f"{people:,}", state)
+        said, people = books.certificate_of(entry), int(str(entry.body["people"]))
+        model, noise = _published(said) if said else (NOTHING, NOTHING)
+        state = "paid for, not released" if said is None else "released"
+        title = Text(printable(str(entry.body["title"])))
+        table.add_row(str(entry.number), entry.when[:10], title, Text(model), noise, f"{people:,}", state)
     console.print(table)
 
 
@@ -154,17 +175,42 @@ def show(place: Place, key: Key) -> None:
 def balance(place: Place, key: Key, ids: Ids) -> None:
     """Show how closely people can be guessed from all releases together."""
     from rich.table import Table
+    from rich.text import Text
 
-    from seepage.cli.terminal import printable, screen
+    from seepage._errors import InputError
+    from seepage.cli.terminal import listing, screen, shortened
 
-    found = _opened(place, key).balance(ids)
-    shown = {name: column for name, column in found.items() if name != "trace"}
-    table = Table(box=None, pad_edge=False)
-    for heading in ("person", *shown):
-        table.add_column(printable(heading), justify="left" if heading == "person" else "right")
-    for i, person in enumerate(ids):
-        table.add_row(printable(person), *(f"{column[i]:.3g}" for column in shown.values()))
-    screen().print(table)
+    books, console = _opened(place, key), screen()
+    known = books.knows(ids)
+    strangers = [person for person, is_known in zip(ids, known, strict=True) if not is_known]
+    if len(strangers) == len(ids):
+        raise InputError(f"Not in the ledger: {listing(strangers)}. They were in no release, or are forgotten.")
+    found, deviations = books.balance(ids), books.deviations
+    categories = sorted(name for name in books.categories if name in found)
+    shown = {name: column for name, column in found.items() if name not in ("eta", "trace", *categories)}
+    console.print(
+        Text(
+            "Smallest standard error of any unbiased guess from all releases so far, in the column's own unit",
+            style="bold",
+        )
+    )
+    people = [i for i in range(len(ids)) if known[i]]
+    for start in range(0, len(people), _BESIDE):
+        some = people[start : start + _BESIDE]
+        table = Table(box=None, pad_edge=False)
+        for heading in ("", *(ids[i] for i in some), "promise"):
+            table.add_column(Text(shortened(heading, 14)), justify="right" if heading else "left")
+        for name, column in shown.items():
+            promise = f"± {books.limits[name]:g}" if name in books.limits else ""
+            cells = [_error(column[i], deviations.get(name)) for i in some]
+            table.add_row(Text(shortened(name, 26)), *cells, promise)
+        most = f"at most {books.limits['eta']:g}" if "eta" in books.limits else ""
+        table.add_row("eta (more is closer)", *(_digits(found["eta"][i]) for i in some), most)
+        console.print(table)
+    if categories:
+        console.print(Text(f"Categories, which have no unit: {listing(categories)}", style="dim"))
+    if strangers:
+        console.print(Text(f"Not in the ledger: {listing(strangers)}"))
 
 
 @ledger.command()
@@ -207,6 +253,29 @@ def forget(place: Place, key: Key, ids: Ids) -> None:
 
     entry = _opened(place, key).forget(ids)
     screen().print(Text(f"Forgotten: {entry.body['people']} people, entry {entry.number}."))
+
+
+def _published(said: "Mapping[str, Json]") -> tuple[str, str]:
+    """Return the model and the noise that a certificate names."""
+    from seepage.cli.terminal import printable
+
+    published, noise = cast(dict[str, object], said["published"]), cast(dict[str, object], said["noise"])
+    return printable(str(published["estimator"])), f"{noise['scale']:g}" if "scale" in noise else "covariance"
+
+
+def _digits(value: float) -> str:
+    """Return three digits of a number, without an exponent where people would not write one."""
+    from seepage.pages import number
+
+    return number(float(f"{value:.3g}"))
+
+
+def _error(floor: float, deviation: float | None) -> str:
+    from seepage.meaning import says_nothing
+
+    if floor == float("inf") or (deviation is not None and says_nothing(floor, deviation)):
+        return "says nothing"
+    return f"± {_digits(floor)}"
 
 
 def _opened(place: str, key: Path) -> "Ledger":

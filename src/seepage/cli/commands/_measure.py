@@ -48,7 +48,15 @@ def measure(
     needs every row at once, such as the success rate of categories, is answered only in memory.
     """
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import Waiting, check_outputs, data_inputs, screen, show_report, show_summary
+    from seepage.cli.terminal import (
+        Waiting,
+        check_outputs,
+        data_inputs,
+        screen,
+        show_report,
+        show_summary,
+        show_written,
+    )
     from seepage.leakage import Summary
     from seepage.report import Report
 
@@ -106,6 +114,6 @@ def measure(
             show_report(console, found)
         for written in (report, json):
             if written is not None:
-                console.print(f"Written: {written} ({edition.value} edition)", style="bold", markup=False)
+                show_written(console, written, edition.value)
         if people is not None:
             console.print(f"Written: {people} (personal data)", style="bold", markup=False)

@@ -42,6 +42,16 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
+def _no_noise() -> float:
+    """Say what to enter, instead of that something is missing."""
+    raise typer.BadParameter(
+        "how much noise will the published coefficients carry? Enter its standard deviation, such as --noise-scale "
+        "0.1; `seepage calibrate` finds one that meets a policy. If the model carries noise already, it has a "
+        "certificate: `seepage certify` says what that promises.",
+        param_hint="--noise-scale",
+    )
+
+
 NoiseScale = Annotated[
     float,
     typer.Option(
@@ -49,7 +59,8 @@ NoiseScale = Annotated[
         "-n",
         metavar="NUMBER",
         parser=_number,
-        help="Standard deviation of the noise on the published coefficients.",
+        default_factory=_no_noise,
+        help="Needed: the standard deviation of the noise on the published coefficients.",
         show_default=False,
         rich_help_panel=MEASURED,
     ),

@@ -21,7 +21,7 @@ def publish(
             "--out",
             "-o",
             metavar="FILE",
-            help="Where to write the noisy model.",
+            help="Where to write the noisy model: .toml for a table, which R reads, .skops for scikit-learn.",
             show_default=False,
             rich_help_panel=options.OUT,
         ),
@@ -99,7 +99,24 @@ def publish(
             metavar="FILE", help="The key of the ledger.", show_default=False, rich_help_panel=options.MEASURED
         ),
     ] = None,
-    ids: options.Ids = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--ids",
+            metavar="COLUMN",
+            help="Who each row is: rows of one person count together, and the ledger pays from that person's budget.",
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What the ledger calls this release; the kind of model by default.",
+            show_default=False,
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
     report: options.Report = None,
     edition: options.EditionOption = options.Edition.internal,
     again: Annotated[
@@ -118,11 +135,13 @@ def publish(
 
     from rich.text import Text
 
+    from seepage._errors import PolicyError
     from seepage._writing import NewFile, write_together
+    from seepage.cli.commands._endings import LedgerRefusedError
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
     from seepage.ledger import Ledger
-    from seepage.release.sealing import Terms, files_of, ready, secret_key
+    from seepage.release.sealing import Terms, check_name, files_of, ready, secret_key
     from seepage.report import Report
 
     if (policy is None) == (not without_policy):
@@ -133,10 +152,13 @@ def publish(
         raise typer.BadParameter(
             "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
         )
+    if title is not None and ledger is None:
+        raise typer.BadParameter("it is what a ledger calls the release: name one with --ledger.", param_hint="--title")
     certificate = certificate or out.with_suffix(".certificate.json")
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
     check_outputs(outputs, inputs=inputs, force=force)
+    check_name(out)
     journal = Journal.beside(
         out,
         files=[model, *data, policy],
@@ -182,6 +204,8 @@ def publish(
         )
         with question.applying():
             release = ready(fitted, rows.X, rows.y, terms)
+        success = None if question.table is None else question.table.success
+        release.check_written(out, question.target, success)
         others, added, leaves = [], [AGAIN] if was_left else [], release.leak
         if report is not None:
             with waiting.doing("writing the report"):
@@ -191,13 +215,26 @@ def publish(
                 # It was refused above if model and report together miss a target.
                 added.append(_TOGETHER)
                 leaves = page.leakage
-        debit = None if books is None else release.paid(books, leaves)
+        debit = None
+        if books is not None:
+            try:
+                debit = release.paid(books, leaves, title=title)
+            except PolicyError as reason:
+                raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
             publication = release.draw()
             said = publication.certificate
             publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, *added)))
-            written, files = files_of(publication, out, certificate=certificate, key=key, sign=sign)
+            written, files = files_of(
+                publication,
+                out,
+                certificate=certificate,
+                key=key,
+                sign=sign,
+                outcome=question.target,
+                success=success,
+            )
             if books is not None and debit is not None:
                 books.released(debit, written.text())
             write_together([*others, *files])
@@ -219,5 +256,13 @@ def publish(
     if report is not None:
         whose = "May leave the house   " if edition is options.Edition.publishable else "                      "
         console.print(Text.assemble(whose, (str(report), "bold"), f" ({edition.value} report)"))
+    if debit is not None:
+        people = int(str(debit.body["people"]))
+        console.print(
+            Text(
+                f"Posted to the ledger  {ledger}: entry {debit.number}, {debit.body['title']}, "
+                f"{people:,} {'person' if people == 1 else 'people'}"
+            )
+        )
     console.print()
     console.print(Text("The exact model and the rows stay where they are; never publish both models."))

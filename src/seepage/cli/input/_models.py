@@ -28,6 +28,13 @@ _HARMLESS = frozenset(
     }
 )
 _HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
+_HOW_TO_WRITE_RESULTS = 'seepage.ModelTable.of(results).write("model.toml")'
+_TABLE = """\
+family = "binomial"
+outcome = "ill"
+[coefficients]
+"(Intercept)" = -2.3051714286309471
+"age" = 0.041239087512357194"""
 _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
 
 
@@ -38,7 +45,7 @@ def is_table(path: Path) -> bool:
 
 def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
     """Return the model in a skops file; types that nobody vouched for are refused by name."""
-    _refuse_others(path)
+    check_model(path)
     _check_known(path)
     try:
         from skops import io
@@ -68,7 +75,8 @@ def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
     return model
 
 
-def _refuse_others(path: Path) -> None:
+def check_model(path: Path) -> None:
+    """Refuse files that are no models, with how a model is written."""
     if not path.exists():
         raise InputError(f"There is no file {path}. The first argument is the fitted model, written by {_HOW_TO_WRITE}")
     if path.is_dir():
@@ -82,10 +90,14 @@ def _refuse_others(path: Path) -> None:
         raise InputError(f"{path} cannot be read: {reason.strerror}.") from None
     if path.suffix.lower() in _PICKLES or start[:1] == b"\x80":
         raise UnsupportedError(
-            f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Where the "
-            f"model was trained, write it with skops instead: {_HOW_TO_WRITE}"
+            f"{path} is a pickle, which can run any code when it is opened, so it is never opened here. Ask for it "
+            f"where the model was trained, from scikit-learn with skops: {_HOW_TO_WRITE} -- and from statsmodels or "
+            f"lifelines as a table: {_HOW_TO_WRITE_RESULTS}"
         )
-    raise InputError(f"{path} is no skops file. Write the fitted model with: {_HOW_TO_WRITE}")
+    raise InputError(
+        f"{path} is no skops file. A model of scikit-learn is written with: {_HOW_TO_WRITE} -- and coefficients of R, "
+        f"Stata or by hand as a table in TOML, not as CSV or text, such as this model.toml:\n\n{_TABLE}"
+    )
 
 
 def _check_known(path: Path) -> None:

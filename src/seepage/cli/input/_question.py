@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from seepage._errors import InputError, SeepageError
-from seepage._tables import Column, Data, Frame, Listed, Model, Table
-from seepage.cli.input._models import is_table, read_model
+from seepage._errors import InputError, MinimizerError, SeepageError
+from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
+from seepage.cli.input._models import check_model, is_table, read_model
 from seepage.cli.input._sources import Source
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
 from seepage.leakage import Leakage
@@ -82,6 +82,7 @@ class Question:
                     raise InputError(f"{model} names its outcome and weights itself: leave {option} out.")
             labels, weight = table.roles.outcome, table.roles.weights
         elif not labels:
+            check_model(model)
             raise InputError("Which column does the model predict? Name it with --target COLUMN.")
         if public_label and columns is not None and set(columns) & set(labels):
             raise InputError(f"{labels[0]!r} cannot be private and known (--public-label) at the same time.")
@@ -184,6 +185,7 @@ class Question:
         )
         if not self.source.stream:
             rows = self.rows
+            self._check_classes(rows)
             with self.applying():
                 leak = asked(rows.X, rows.y, ids=rows.ids, sample_weight=rows.weights, offset=rows.offset)
             return leak if self.table is None else self.assembled.remarked(leak)
@@ -199,6 +201,20 @@ class Question:
             job=Job(output=output),
         )
 
+    def _check_classes(self, rows: InMemory) -> None:
+        """Refuse a target that holds something else than what the model tells apart."""
+        from seepage.linear.columns import split
+
+        classes = getattr(split(self.model)[1], "classes_", None)
+        if self.table is not None or classes is None or len(self.target) > 1:
+            return
+        for value in dict.fromkeys(column_values(rows.y).tolist()):
+            if value is not None and value == value and value not in classes.tolist():
+                raise InputError(
+                    f"--target is {self.target[0]!r}, which holds {value!r}, and the model tells apart: "
+                    f"{listing([repr(each) for each in classes.tolist()])}. Name the column that it predicts."
+                )
+
     @contextmanager
     def applying(self) -> Iterator[None]:
         """Say of which rows it was that a step of the model would not take them."""
@@ -207,6 +223,11 @@ class Question:
         try:
             with nullcontext() if self.table is None else explaining(self.assembled):
                 yield
+        except MinimizerError as reason:
+            if self.table is not None:
+                raise
+            also = f"Or it predicts another column than {', '.join(map(repr, self.target))} (--target)."
+            raise MinimizerError(f"{reason} {also}", reason.distance) from None
         except ValueError as reason:
             # What a step of the model says is the cause of what the library says.
             cause = reason.__cause__ if isinstance(reason, SeepageError) else reason

@@ -45,6 +45,20 @@ def show_report(console: Console, report: "Report") -> None:
     console.print(Markdown(printable(report.markdown()), hyperlinks=False))
 
 
+def is_certificate(path: Path) -> bool:
+    """Return whether a file says that it is a certificate."""
+    try:
+        return str(_read(path).get("schema", "")).startswith(_CERTIFICATE)
+    except InputError:
+        return False
+
+
+def show_written(console: Console, path: Path, edition: str) -> None:
+    """Print where a report is, and who may read it."""
+    whose = "internal edition: personal data, for you alone" if edition == "internal" else f"{edition} edition"
+    console.print(Text(f"Written: {path} ({whose})", style="bold"))
+
+
 def _read(path: Path) -> dict[str, object]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -77,7 +91,7 @@ def _show_certificate(console: Console, path: Path) -> None:
     for name, words in rows.items():
         console.print(item(f"{name:<10}", words))
     console.print()
-    console.print(Text("Targets that are met", style="bold"))
+    console.print(Text("Targets" if certificate.policy is None else "Targets that are met", style="bold"))
     show_promises(console, certificate)
     console.print()
     console.print(Text("Assumptions", style="bold"))

@@ -91,7 +91,7 @@ def check_fit(problem: Problem, departure: Departure, promise: Promise) -> None:
     raise MinimizerError(
         f"This {problem.estimator} is not the minimizer of its objective on this data: its parameters are "
         f"{departure.distance:.3g} standard errors away (allowed: {allowed:g}). Either it was fitted on other rows, "
-        "with other weights or another penalty (pass X, y and sample_weight exactly as in fit), or its solver stopped "
-        f"early: {way_out}.",
+        "with other weights or another penalty (pass X, y and sample_weight exactly as in fit), or it already carries "
+        f"noise, or its solver stopped early: {way_out}.",
         departure.distance,
     )

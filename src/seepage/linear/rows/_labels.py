@@ -56,7 +56,6 @@ class Labels:
         except TypeError:
             strange = np.ones(len(labels), dtype=bool)
         if np.any(strange):
-            raise InputError(
-                f"y holds {labels[np.argmax(strange)]!r}, which is none of the model's classes {self.classes.tolist()}."
-            )
+            value = labels[np.argmax(strange)].item()
+            raise InputError(f"y holds {value!r}, which is none of the model's classes {self.classes.tolist()}.")
         return np.asarray(index)

@@ -116,7 +116,7 @@ def _elsewhere(estimator: str, distance: float) -> MinimizerError:
     return MinimizerError(
         f"This {estimator} is not the minimizer of its objective on this data: its coefficients are {distance:.3g} "
         f"standard errors away (allowed: {_ALLOWED:g}). Either it was fitted on other rows, with other weights, strata "
-        "or another penalty (pass everything exactly as in fit), or its solver stopped early: fit again with a smaller "
-        "tolerance.",
+        "or another penalty (pass everything exactly as in fit), or it already carries noise, or its solver stopped "
+        "early: fit again with a smaller tolerance.",
         distance,
     )

@@ -76,7 +76,10 @@ def _sentence(given: Assembled, error: MinimizerError) -> str:
         other = "rows, weights, offset or another penalty"
     else:
         other = "rows, weights, offset or penalty, or with an intercept, which the table does not have"
-    return f"{start} They were fitted with other {other}; or the solver stopped early: fit with a smaller tolerance."
+    return (
+        f"{start} They were fitted with other {other}; or they carry noise already, as published ones do; or the "
+        "solver stopped early: fit with a smaller tolerance."
+    )
 
 
 def _compared(given: Assembled) -> list[_Row] | None:

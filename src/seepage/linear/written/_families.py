@@ -23,6 +23,18 @@ _FAMILIES = {
     "tweedie": "tweedie",
     COX: COX,
 }
+# What models are called by those who do not call them by their family.
+_MEANT = {
+    "logistic": "binomial",
+    "logit": "binomial",
+    "probit": "binomial",
+    "linear": "gaussian",
+    "ols": "gaussian",
+    "lm": "gaussian",
+    "count": "poisson",
+    "coxph": COX,
+    "survival": COX,
+}
 _LINKS = {
     **{name: (name, 1.0) for name in ("identity", "log", "logc", "logit", "probit", "cauchit", "cloglog", "loglog")},
     "inverse": ("power", -1.0),
@@ -44,10 +56,13 @@ def family_of(name: str) -> str:
     if plain not in _FAMILIES:
         known = list(dict.fromkeys(_FAMILIES.values()))
         raise InputError(
-            f"family is {name!r}, which is none that is known. {did_you_mean(plain, _FAMILIES)}Those that are: "
-            f"{', '.join(known)}."
+            f"family is {name!r}, which is none that is known. {_nearest(plain)}Those that are: {', '.join(known)}."
         )
     return _FAMILIES[plain]
+
+
+def _nearest(plain: str) -> str:
+    return f"Did you mean {_MEANT[plain]!r}? " if plain in _MEANT else did_you_mean(plain, _FAMILIES)
 
 
 def link_of(name: str, parameter: float | None) -> tuple[str, float]:

@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean
 from seepage._tables import Column, Data
+from seepage._writing import write_file
 from seepage.engines.storage import Files
 from seepage.linear.written._assembled import Assembled, InFiles, assembled, assembled_in_files
 from seepage.linear.written._families import COX, family_of, link_of
+from seepage.linear.written._of import keys_of
 from seepage.linear.written._penalties import Glmnet
 from seepage.linear.written._roles import Roles
 from seepage.linear.written._terms import Known
+from seepage.linear.written._toml import text_of
 
 EXAMPLE = """\
 family = "binomial"
@@ -184,6 +188,47 @@ class ModelTable:
             return cls(**found)
         except (InputError, UnsupportedError) as reason:
             raise type(reason)(f"{path}: {reason}") from None
+
+    @classmethod
+    def of(
+        cls,
+        results: Any,
+        *,
+        outcome: str | None = None,
+        weights: str | None = None,
+        offset: str | None = None,
+        exposure: str | None = None,
+    ) -> "ModelTable":
+        """Return a fitted model of statsmodels or lifelines as a table, to be written for the command line.
+
+        Parameters
+        ----------
+        results : results of statsmodels, or CoxPHFitter of lifelines
+            Of GLM, OLS, WLS, Logit, Probit or Poisson, with a formula or without; or a Cox model.
+        outcome, weights, offset, exposure : str, optional
+            What the columns are called. Results of statsmodels know the outcome's name if they were given one, and of
+            the others the numbers alone.
+
+        Examples
+        --------
+        >>> import pandas as pd, seepage, statsmodels.formula.api as smf
+        >>> people = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "pain": [2.0, 5.0, 7.0, 7.0]})
+        >>> table = seepage.ModelTable.of(smf.ols("pain ~ dose", people).fit())
+        >>> table.outcome, list(table.coefficients)
+        ('pain', ['Intercept', 'dose'])
+        """
+        columns = {"outcome": outcome, "weights": weights, "offset": offset, "exposure": exposure}
+        return cls(**keys_of(results, columns))  # type: ignore[arg-type]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a TOML file, which `read` and the command line take; its owner alone can read it.
+
+        Parameters
+        ----------
+        path : path
+            Such as "model.toml". Coefficients without noise are as private as the rows.
+        """
+        write_file(path, text_of(self), private=True)
 
     def named(self) -> Iterator[tuple[str, str | None, float]]:
         """Yield each coefficient: its name, the level if it stands below its column, and the number."""

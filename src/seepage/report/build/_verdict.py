@@ -3,9 +3,11 @@
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from seepage._amounts import up_to_grid
 from seepage._errors import MinimizerError, PolicyError, UnansweredError
-from seepage._facts import given, personal
+from seepage._facts import Number, given, personal
 from seepage.leakage import Leakage
+from seepage.meaning import Target
 from seepage.report._document import Judgment, Silence, Verdict
 from seepage.report._edition import up
 
@@ -24,13 +26,24 @@ def verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
         return Verdict("withheld", asked, None, (), Silence("unanswered", str(reason)))
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
     told = leak.information.noise is not None
-    judgments = tuple(
-        # No factor is told where no noise is enough.
-        Judgment(target, target.is_met(factor), personal(up(factor)) if told and isfinite(factor) else None)
-        for target, factor in factors.items()
-    )
-    met = all(judgment.met for judgment in judgments)
-    return Verdict("met" if met else "missed", asked, asked, judgments, None)
+    judgments = tuple(_judged(target, factor, told) for target, factor in factors.items())
+    if all(judgment.met for judgment in judgments):
+        return Verdict("met", asked, asked, judgments, None)
+    return Verdict("missed", asked, asked, judgments, None, _enough(leak, max(factors.values())))
+
+
+def _judged(target: Target, factor: float, told: bool) -> Judgment:
+    met = target.is_met(factor)
+    # No factor is told where no noise is enough.
+    needed = personal(up(factor) if met else up_to_grid(factor)) if told and isfinite(factor) else None
+    return Judgment(target, met, needed)
+
+
+def _enough(leak: Leakage, factor: float) -> Number | None:
+    """Return the noise scale that meets every target, on the grid that noise is published on."""
+    noise = leak.information.noise
+    scale = None if noise is None else noise.scale if noise.shape is None else noise.shape.scale
+    return None if scale is None or not isfinite(factor) else personal(up_to_grid(scale * factor))
 
 
 def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
@@ -43,7 +56,7 @@ def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
             f"This release misses its policy ({len(missed)} of {len(policy.targets())} targets), so there is nothing "
             "to publish, not even a page that says so:",
             *(f"- {target.sentence()}" for target in missed),
-            'Report.of(leak, "internal") says by how much. Where the page itself is too much for a promise that the '
+            "The internal edition says by how much. Where the page itself is too much for a promise that the "
             "model keeps, one more step of the grid of noise scales is the way out.",
         ]
         raise PolicyError("\n".join(lines), max(missed.values()))

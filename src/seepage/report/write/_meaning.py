@@ -102,7 +102,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
         ("People", f"{document.people.value:,.0f}"),
         ("Private attributes", f"{len(document.attributes):,}"),
         ("Noise on the release", _noise(document.noise)),
-        ("Numbers are", document.assurance),
+        *([] if document.is_public and not document.numbers_told else [("Numbers are", document.assurance)]),
         ("Made", document.created.replace("T", " ").replace("Z", " UTC")),
         ("With", ", ".join(f"{name} {version}" for name, version in document.versions.items())),
         ("Schema of the JSON twin", SCHEMA),

@@ -68,7 +68,7 @@ def _article(document: Document, level: int) -> Html:
         ("What they take for granted", bullets(assumption_sentences(document))),
         ("Where this comes from", together(pages.terms(facts(document)), _left_out(document))),
     ]
-    about = f"{document.people.value:,.0f} people, {len(document.attributes):,} private attributes"
+    about = f"{document.people.value:,.0f} people, {pages.counted(len(document.attributes), 'private attribute')}"
     return pages.article(
         tag(
             "header",

@@ -4,7 +4,7 @@ from math import ceil
 
 from seepage.meaning import Target
 from seepage.pages import most, name, number, percent
-from seepage.report._document import Document, Judgment, Silence, Verdict
+from seepage.report._document import Document, Silence, Verdict
 
 
 def headline(verdict: Verdict) -> str:
@@ -26,7 +26,7 @@ def verdict_sentence(document: Document) -> str:
     if verdict.silence is not None:
         return silence_sentence(verdict.silence, document)
     both = " This is about the model and this page together." if document.is_public else ""
-    return f"{_outcome(verdict.judgments)}{both}"
+    return f"{_outcome(verdict)}{both}"
 
 
 def target_sentence(target: Target, document: Document) -> str:
@@ -44,12 +44,17 @@ def silence_sentence(silence: Silence, document: Document) -> str:
     }[silence.kind]
 
 
-def _outcome(judgments: tuple[Judgment, ...]) -> str:
+def _outcome(verdict: Verdict) -> str:
+    judgments = verdict.judgments
     count, missed = len(judgments), sum(not each.met for each in judgments)
     factor = max((each.factor.value for each in judgments if each.factor is not None), default=None)
     if missed:
         said = f"{missed} of {count} targets {'is' if missed == 1 else 'are'} missed."
-        return said if factor is None else f"{said} Noise {number(factor)} times as large would meet every target."
+        if verdict.enough is not None:
+            return f"{said} A noise scale of {number(verdict.enough.value)} meets all of them."
+        if factor is None or any(each.factor is None for each in judgments):
+            return said
+        return f"{said} Noise {number(factor)} times as large would meet every target."
     said = {1: "The target is met.", 2: "Both targets are met."}.get(count, f"All {count} targets are met.")
     if factor is None or factor >= 0.98:
         return said

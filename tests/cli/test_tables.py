@@ -1,0 +1,75 @@
+"""Models that are written as tables, from the command line alone: what goes in, and what comes out for R."""
+
+import json
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import seepage
+from cli.terminal import Terminal
+
+
+def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
+    folder = wards.folder
+    published = wards.run("seepage publish ill.toml wards.parquet -n 0.05 --without-policy --out ill-noisy.toml")
+    assert published.code == 0, published.text
+    text = (folder / "ill-noisy.toml").read_text()
+    assert "noise of scale 0.05" in text
+    found = seepage.ModelTable.read(folder / "ill-noisy.toml")
+    exact = seepage.ModelTable.read(folder / "ill.toml")
+    assert (found.family, found.link, found.outcome) == ("binomial", "logit", "ill")
+    assert list(found.coefficients) == ["(Intercept)", "age", "ward", "log(dose)"]
+    assert found.coefficients["ward"]["east"] == 0
+    flat = {"wardnorth": found.coefficients["ward"]["north"], "wardsouth": found.coefficients["ward"]["south"]}
+    flat |= {name: value for name, value in found.coefficients.items() if name != "ward"}
+    for name, value in flat.items():
+        assert 0 < abs(value - exact.coefficients[name]) < 6 * 0.05
+    # Nothing is in it but names, numbers with noise, and what kind of model it is.
+    assert set(tomllib.loads(text)) == {"family", "link", "outcome", "coefficients"}
+    assert "300" not in text
+    certified = wards.run("seepage certify ill-noisy.toml ill-noisy.certificate.json")
+    assert (certified.code, "byte for byte" in certified.text) == (0, True)
+    (folder / "edited.toml").write_text(text.replace('"age" = ', '"age" = 1'))
+    assert wards.run("seepage certify edited.toml ill-noisy.certificate.json").code == 3
+
+
+def test_a_model_of_scikit_learn_leaves_as_a_table_with_the_published_numbers(terminal: Terminal) -> None:
+    ask = "model.skops people.csv --target progression -n 2 --without-policy"
+    assert terminal.run(f"seepage publish {ask} --out ridge-noisy.toml").code == 0
+    found = seepage.ModelTable.read(terminal.folder / "ridge-noisy.toml")
+    said = json.loads((terminal.folder / "ridge-noisy.certificate.json").read_text())
+    assert [*list(found.coefficients)[1:], "intercept"] == said["published"]["parameters"]
+    # The certificate's hash of the parameters is one of exactly these numbers.
+    noisy = Ridge()
+    noisy.coef_ = np.array(list(found.coefficients.values())[1:])
+    noisy.intercept_ = found.coefficients["(Intercept)"]
+    from seepage.release._seal import seal_of
+
+    assert seal_of(noisy)["parameters"] == said["seal"]["parameters"]
+    assert (found.family, found.outcome) == ("gaussian", "progression")
+
+
+def test_what_a_table_cannot_hold_is_said_before_anything_is_drawn(terminal: Terminal) -> None:
+    people = pd.read_csv(terminal.folder / "people.csv")
+    people["third"] = np.digitize(people["progression"], [100, 200])
+    people.to_csv(terminal.folder / "thirds.csv", index=False)
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(people[["age", "bmi"]], people["third"])
+    skops.io.dump(model, terminal.folder / "thirds.skops")
+    ask = "thirds.skops thirds.csv --target third -n 2 --without-policy"
+    refused = terminal.run(f"seepage publish {ask} --out thirds.toml")
+    assert (refused.code, "several outcomes" in refused.text) == (2, True)
+    assert not (terminal.folder / "thirds.toml").exists()
+    assert not (terminal.folder / "thirds.toml.publishing").exists()
+
+
+@pytest.mark.parametrize("name", ["noisy.pkl", "noisy.csv", "noisy"])
+def test_another_ending_is_refused_by_name(terminal: Terminal, name: str) -> None:
+    answer = terminal.run(f"seepage publish model.skops people.csv -t progression -n 2 --without-policy --out {name}")
+    assert answer.code == 2
+    assert name in answer.text
+    assert "noisy.toml" in answer.text.replace("\n", "")
+    assert not (terminal.folder / name).exists()
