@@ -204,5 +204,5 @@ def test_terms_that_have_no_step_are_named(formula: str, said: str) -> None:
 
 def test_labels_come_with_the_results() -> None:
     results = smf.ols("dose ~ age", PEOPLE).fit()
-    with pytest.raises(seepage.InputError, match="leave y and sample_weight out"):
+    with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):
         seepage.publish(results, None, PEOPLE["dose"], noise_scale=0.1, accept=None)
