@@ -29,6 +29,8 @@ from seepage.linear.objective._minimizer import ActiveSet as ActiveSet
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
 from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
+from seepage.linear.objective._separation import Escape as Escape
+from seepage.linear.objective._separation import escape_of as escape_of
 from seepage.linear.objective._sums import Additive as Additive
 from seepage.linear.objective._sums import JointSums as JointSums
 from seepage.linear.objective._sums import NewtonSums as NewtonSums

@@ -1,7 +1,7 @@
 """A generalized linear model of any family and link, as an estimator of scikit-learn's kind."""
 # mypy: disable-error-code="misc"
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -13,6 +13,8 @@ from seepage._errors import InputError, MinimizerError
 from seepage._tables import Data, Table
 from seepage.linear.objective._generalized import CANONICAL, Generalized
 from seepage.linear.objective._losses import Logistic, Loss, Squared, Tweedie
+from seepage.linear.objective._separation import escape_of
+from seepage.linear.rows import Batch, Frame
 
 Array = NDArray[np.float64]
 
@@ -117,7 +119,10 @@ class GLM(BaseEstimator):
         penalty = np.full(design.shape[1], float(self.penalty))
         if self.fit_intercept:
             penalty[-1] = 0.0
-        theta = _minimized(general, design, labels, weights, penalty)
+        theta = _minimized(general, self.loss, design, labels, weights, penalty)
+        if theta is None:
+            called = [str(name) for name in names] if names is not None else [f"x{i}" for i in range(rows.shape[1])]
+            raise _nothing_found(general, Batch(rows, labels[:, None], weights, self.fit_intercept), penalty, called)
         self.coef_ = theta[: rows.shape[1]]
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
         self.n_features_in_ = rows.shape[1]
@@ -141,9 +146,11 @@ class GLM(BaseEstimator):
         return hasattr(self, "coef_")
 
 
-def _minimized(loss: Generalized, design: Array, y: Array, weights: Array, penalty: Array) -> Array:
-    """Return the minimizer by Newton's steps, from where the means are near the labels."""
-    theta = _start(loss, design, y, weights, penalty)
+def _minimized(
+    general: Generalized, loss: Loss, design: Array, y: Array, weights: Array, penalty: Array
+) -> Array | None:
+    """Return the minimizer by Newton's steps, from where the means are near the labels; None if none is found."""
+    theta = _start(general, design, y, weights, penalty)
 
     def value(at: Array) -> float:
         return float(weights @ loss.loss(design @ at, y) + 0.5 * penalty @ at**2)
@@ -156,17 +163,32 @@ def _minimized(loss: Generalized, design: Array, y: Array, weights: Array, penal
         step = _newton(design, bent, penalty, gradient)
         if step is None or float(step @ gradient) > 0:
             # Far from the minimizer the curvature may be negative: the expected one is not.
-            expected = weights * loss.curvature(m, loss.mean(m))
+            expected = weights * loss.curvature(m, general.mean(m))
             step = _newton(design, expected, penalty, gradient)
         if step is None:
-            break
+            return None
+        settled = np.abs(design @ step).max() <= _SETTLED * (1 + np.abs(m).max())
         while np.abs(step).max() > 1e-300 and not value(theta + step) <= here + 1e-9 * abs(here):
             step = 0.5 * step
         theta = theta + step
         here = value(theta)
-        if np.abs(design @ step).max() <= _SETTLED * (1 + np.abs(design @ theta).max()):
+        if settled:
             return theta
-    raise MinimizerError(
+    return None
+
+
+def _nothing_found(loss: Generalized, rows: Batch, penalty: Array, names: Sequence[str]) -> MinimizerError:
+    """Say why there is no minimizer, as far as that is known."""
+    escape = escape_of(
+        loss,
+        (penalty == 0)[:, None],
+        lambda of: of(rows),
+        Frame.around(rows) if rows.intercept else Frame(),
+        groups=[np.array([i]) for i in range(len(names))],
+    )
+    if escape is not None:
+        return escape.error([*names, "(intercept)"], "GLM")
+    return MinimizerError(
         f"No minimizer of the {loss.family} model with the {loss.link} link was found on this data: its columns may be "
         "collinear, or some combination of them tells all labels apart. Drop columns, or add a penalty."
     )

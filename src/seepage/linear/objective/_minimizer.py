@@ -86,6 +86,8 @@ class Minimizer:
     names: tuple[str, ...]
     """What the parameters of one output are called."""
     estimator: str
+    faded: bool
+    """Whether some rows hardly pull at it, as those do whose margins go to infinity."""
     active: ActiveSet | None = None
     """Which coefficients are not kept at zero, if a penalty keeps some there; the frame has their columns alone."""
 
@@ -279,7 +281,7 @@ def minimize(
     """
     objective = _Objective(problem, evaluate, frame, names)
     point = objective.at(objective.position)
-    check_sums(problem, point.sums)
+    check_sums(point.sums)
     gradient = point.gradient.copy()
     if frame.center is not None:
         gradient[:-1] += np.outer(frame.center, gradient[-1])
@@ -312,12 +314,13 @@ def minimize(
             scatter = 1.0
             if problem.loss.quadratic:
                 scatter = float(np.sqrt(point.sums.slope_squares / max(point.sums.slope_squares + size, 1e-300)))
-            return _found(objective, factor, departure.distance, scatter, steps, precision)
+            faded = bool(point.sums.faded)
+            return _found(objective, factor, departure.distance, scatter, steps, precision, faded=faded)
         previous = decrement
         moved = _descend(objective, point, step)
         if moved is None:
             break
-        check_sums(problem, moved.sums)
+        check_sums(moved.sums)
         axes = objective.frame.axes
         point, factor = objective.settle(moved)
         if objective.frame.axes is not axes:
@@ -349,6 +352,8 @@ def _found(
     scatter: float,
     steps: int,
     precision: type[np.float32] | type[np.float64],
+    *,
+    faded: bool,
 ) -> Minimizer:
     inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
     condition, size = 1.0 / max(factor.reciprocal_condition, 1e-300), len(objective.position)
@@ -377,6 +382,7 @@ def _found(
         units=objective.units,
         names=objective.names,
         estimator=objective.problem.estimator,
+        faded=faded,
     )
 
 
@@ -390,7 +396,7 @@ def _check_least_norm(objective: _Objective) -> None:
         raise objective.not_unique(objective.units * np.abs(null).max(axis=1))
 
 
-def check_sums(problem: Problem, sums: NewtonSums) -> None:
+def check_sums(sums: NewtonSums) -> None:
     """Refuse sums over rows from which no minimizer can be found."""
     if sums.weight <= 0:
         raise MinimizerError("All sample weights are zero: no row was used, so there is nothing to measure.")
@@ -398,12 +404,6 @@ def check_sums(problem: Problem, sums: NewtonSums) -> None:
         raise MinimizerError(
             "The sums over the rows overflow float64 at the model's parameters: the values of X, y or the coefficients "
             "are too large for this loss. Rescale the columns and fit again."
-        )
-    penalized = problem.penalty + problem.absolute
-    if sums.trailing == 0 and sums.count > 0 and not penalized[: problem.size - problem.intercept].any():
-        raise MinimizerError(
-            "The classes are perfectly separated by the model and there is no penalty, so the loss has no finite "
-            "minimizer: the coefficients are wherever the solver stopped. Fit with a penalty (for example C=1.0)."
         )
 
 
