@@ -306,7 +306,9 @@ def publish(
     if is_results(model) and not is_survival(model):
         if y is not None or sample_weight is not None:
             raise InputError("Results of statsmodels know their labels and weights: leave y and sample_weight out.")
-        model, X, y, sample_weight, _ = with_steps(taken_apart(model, X))
+        model, X, y, sample_weight, label = with_steps(taken_apart(model, X))
+        # What the outcome is called goes along with its values: policies name it, and the certificate does.
+        y = _named(y, X, label)
     table = None
     if isinstance(model, ModelTable):
         if y is not None or sample_weight is not None:
@@ -399,6 +401,13 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         seal={},
     )
     return Ready(raw, exact, noise, draft, leak, key)
+
+
+def _named(y: Listed, X: Data, label: str) -> Listed:
+    """Return labels that carry their name, in the order of the rows."""
+    import pandas as pd
+
+    return pd.Series(np.asarray(y), index=X.index if isinstance(X, pd.DataFrame) else None, name=label)
 
 
 def _check_grid(noise: GaussianNoise) -> None:
