@@ -121,6 +121,7 @@ def test_check_gives_its_reasons(terminal: Terminal, how: str) -> None:
     assert "MISSED Everyone's bmi" in answer.out
     assert "met    Everyone's age" in answer.out
     assert "A noise scale of 5 meets all of them." in answer.out
+    assert "About 442 people." in answer.out
 
 
 def test_publish_writes_a_noisy_model_a_certificate_and_a_key(terminal: Terminal) -> None:

@@ -183,7 +183,7 @@ def _check_junit(root: ElementTree.Element) -> None:
 @pytest.mark.parametrize("name", ["<b>&amp;", 'quo"te', "naïve Größe", "a\x00b\x1b[31m", "x" * 10_000, "]]>", "a\nb"])
 def test_any_name_of_a_column_survives(name: str) -> None:
     judged = Judged(Target("error_floor", name, given(5.0), given(1.0)), 1.3, 7)
-    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"))
+    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"), 10)
     log = json.loads(as_sarif(verdict))
     jsonschema.validate(log, SARIF)
     assert name in log["runs"][0]["results"][0]["message"]["text"]

@@ -2,6 +2,7 @@
 
 import re
 import time
+from contextlib import contextmanager
 
 import jedi
 import numpy as np
@@ -219,3 +220,38 @@ def test_without_refits_the_attribute_of_the_most_exposed_is_that_of_exact_refit
     assert [each.attribute for each in guessed] == [each.attribute for each in exact]
     assert {each.attribute for each in guessed} <= {"ward", "target"}
     assert all(each.floor is None and each.success_rate is None for each in guessed)
+
+
+def test_passes_that_take_over_two_seconds_together_say_so(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "_somebody_watches", lambda: True)
+    monkeypatch.setattr(_progress, "_SECONDS_BEFORE", 0.3)
+    with _progress.together():
+        with _progress.followed("one", 3):
+            time.sleep(0.2)
+        assert capsys.readouterr().err == ""
+        with _progress.followed("two", 3) as watch:
+            time.sleep(0.2)
+            watch(1)
+            assert "two, 1 of 3" in capsys.readouterr().err
+    with _progress.followed("three", 3):
+        time.sleep(0.2)
+    assert "three" not in capsys.readouterr().err
+
+
+def test_a_summary_tells_of_every_refit():
+    told = []
+
+    @contextmanager
+    def display(what, units):
+        done = []
+        yield done.append
+        told.append((what, units, sum(done)))
+
+    y = pd.Series(np.where(Y > 140, "high", "low"), name="course")
+    leak = seepage.measure(LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y), X, y, noise_scale=3.0)
+    with _progress.shown_on(display):
+        leak.summary()
+    called = "refitting with other values of"
+    assert [one for one in told if one[0].startswith(called)] == [
+        (f"{called} {name}", len(X), len(X)) for name in ("sex", "course")
+    ]

@@ -341,6 +341,23 @@ def test_steps_are_named_by_what_was_made_of_them(steps, fitted, public):
     assert (said.get("raw units"), said.get("preprocessing")) == (fitted, public)
 
 
+def test_constants_of_nearly_these_rows_are_refused_until_they_are_declared():
+    random = np.random.default_rng(4)
+    X = pd.DataFrame(random.gamma(2.0, 1.0, (3000, 3)), columns=["a", "b", "c"])
+    y = (random.random(3000) < 1 / (1 + np.exp(2 - X["a"]))).astype(int)
+    model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10)).fit(X, y)
+    kept = X.index != ((X - X.mean()) ** 2).sum(axis=1).idxmin()
+    # So few missing rows move the model by less than a solver would.
+    with pytest.raises(seepage.InputError, match=r"step standardscaler are nearly.*=\['standardscaler'\]"):
+        seepage.measure(model, X[kept], y[kept], noise_scale=0.1)
+    seepage.measure(model, X[kept], y[kept], noise_scale=0.1, public_preprocessing=["standardscaler"])
+    holed = X.mask(random.random(X.shape) < 0.2)
+    filled = make_pipeline(SimpleImputer(), LogisticRegression(tol=1e-10)).fit(holed, y)
+    seepage.measure(filled, holed, y, noise_scale=0.1)
+    with pytest.raises(seepage.InputError, match="step simpleimputer are nearly"):
+        seepage.measure(filled, holed[kept], y[kept], noise_scale=0.1)
+
+
 def test_what_other_scalers_do_after_and_before_is_counted():
     """Standardized, then divided by the largest: the noise of the folded model follows the first alone."""
     random = np.random.default_rng(9)

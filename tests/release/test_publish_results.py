@@ -206,3 +206,14 @@ def test_labels_come_with_the_results() -> None:
     results = smf.ols("dose ~ age", PEOPLE).fit()
     with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):
         seepage.publish(results, None, PEOPLE["dose"], noise_scale=0.1, accept=None)
+
+
+@pytest.mark.parametrize("formula", [True, False])
+def test_the_outcome_is_called_by_its_column(formula: bool) -> None:
+    people = PEOPLE.set_index(pd.Index([f"p{i}" for i in range(len(PEOPLE))]))
+    results = smf.logit("ill ~ age + dose", people) if formula else sm.Logit(people["ill"], people[["age", "dose"]])
+    fitted = results.fit(disp=0)
+    certificate = seepage.publish(fitted, noise_scale=5.0, accept={"success_rate": {"ill": 0.9}}).certificate
+    assert certificate.private["attributes"] == ["age", "dose", "ill"]
+    assert certificate.targets[0].startswith("Everyone's ill:")
+    assert list(seepage.measure(fitted, noise_scale=5.0).information.attribute_names) == ["age", "dose", "ill"]

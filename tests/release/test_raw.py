@@ -235,7 +235,7 @@ def test_missing_words_are_a_level_once_they_are_named():
 # What must not leave, and the way out.
 
 
-ELSEWHERE = StandardScaler().fit(X[NUMBERS].iloc[:-1])
+ELSEWHERE = StandardScaler().fit(1.1 * X[NUMBERS] + 1.0)
 REFUSED = {
     "the smallest and the largest": (MinMaxScaler(), NUMBERS, "single people.*public_preprocessing="),
     "the largest": (MaxAbsScaler(), NUMBERS, "single people.*public_preprocessing="),
@@ -270,8 +270,11 @@ def test_constants_of_other_rows_must_be_declared():
         _ready(model, X[NUMBERS], Y)
     found = _ready(model, X[NUMBERS], Y, public_preprocessing=["elsewhere"])
     assert found.draft.published["preprocessing"] == {"elsewhere (StandardScaler)": "public"}
-    filled = HOLED[NUMBERS].iloc[:-1]
-    imputer = SimpleImputer().fit(filled)
+    near = SimpleImputer().fit(HOLED[NUMBERS].iloc[:-1])
+    model = Pipeline([("imputer", near), ("ridge", Ridge().fit(near.transform(HOLED[NUMBERS]), Y))])
+    with pytest.raises(seepage.InputError, match="are nearly, and not exactly, those of these rows"):
+        _ready(model, HOLED[NUMBERS], Y)
+    imputer = SimpleImputer().fit(1.1 * HOLED[NUMBERS])
     model = Pipeline([("imputer", imputer), ("ridge", Ridge().fit(imputer.transform(HOLED[NUMBERS]), Y))])
     with pytest.raises(seepage.UnsupportedError, match=r"other constants than these"):
         _ready(model, HOLED[NUMBERS], Y)

@@ -38,12 +38,16 @@ def told_categories(information: Information, names: Iterable[str]) -> dict[str,
     names : iterable of str
         Categorical attributes.
     """
+    # Whoever has something to refit has its rows in memory already.
+    from seepage.engines.storage import together
+
     known = {}
-    for name in names:
-        try:
-            far = told_apart(information, name)
-        except (UnansweredError, MinimizerError):
-            continue
-        if not np.isnan(far).all():
-            known[name] = far
+    with together():
+        for name in names:
+            try:
+                far = told_apart(information, name)
+            except (UnansweredError, MinimizerError):
+                continue
+            if not np.isnan(far).all():
+                known[name] = far
     return known

@@ -81,7 +81,8 @@ def measure(
         StandardScaler, or SimpleImputer of means, whose constants are those of these rows was fitted on them: the model
         is measured as it is to be published, in the units of the columns and without those steps, and what its
         coefficients and the shape of their noise tell through their means and deviations is counted. All other steps,
-        and constants of other rows, are taken as public, and the assumptions name them.
+        and constants of other rows, are taken as public, and the assumptions name them; constants that are nearly those
+        of these rows are refused.
     ids : array-like of shape (n,) or str, optional
         Whose each row is. Rows with the same id are one person's, about whom the release says what it says about all
         their rows together. By default each row is a person, called by the pandas index if there is one. For files, the

@@ -343,7 +343,9 @@ def publish(
                 "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
             )
         parts = with_steps(taken_apart(model, X))
-        model, X, y, sample_weight, offset = parts.model, parts.rows, parts.labels, parts.weights, parts.offset
+        model, X, sample_weight, offset = parts.model, parts.rows, parts.weights, parts.offset
+        # What the outcome is called goes along with its values: policies name it, and the certificate does.
+        y = _named(parts.labels, X, parts.label)
     table = None
     if isinstance(model, ModelTable):
         if y is not None or sample_weight is not None or offset is not None:
@@ -445,6 +447,13 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         seal={},
     )
     return Ready(raw, exact, noise, draft, leak, key)
+
+
+def _named(y: Listed, X: Data, label: str) -> Listed:
+    """Return labels that carry their name, in the order of the rows."""
+    import pandas as pd
+
+    return pd.Series(np.asarray(y), index=X.index if isinstance(X, pd.DataFrame) else None, name=label)
 
 
 def _check_grid(noise: GaussianNoise) -> None:

@@ -82,7 +82,8 @@ class PolicyFile:
         factors = {target: up_to_grid(factor) for target, factor in missed.items()}
         judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
         enough = up_to_grid(noise_scale * max(missed.values())) if missed else noise_scale
-        return Verdict(tuple(judged), noise_scale, enough, model, self.path)
+        public = tuple(one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
+        return Verdict(tuple(judged), noise_scale, enough, model, self.path, leak.information.count, public)
 
     def _line_of(self, target: "Target") -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""

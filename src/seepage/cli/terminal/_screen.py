@@ -54,6 +54,8 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         console.print(item("met   " if target.met else "MISSED", target.reason, "green" if target.met else "red"))
     if not verdict.passed and verdict.told and isfinite(verdict.enough):
         console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
+    # A verdict is about the rows that were given, under what it takes for granted.
+    console.print(Text(printable(" ".join((f"About {verdict.people:,} people.", *verdict.public))), style="dim"))
 
 
 def item(mark: str, sentence: str, style: str = "") -> Table:

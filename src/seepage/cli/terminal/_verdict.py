@@ -50,6 +50,10 @@ class Verdict:
     """A noise scale that meets every target, rounded up unless this one does; infinite if there is none."""
     model: Path
     policy: Path
+    people: int
+    """Whom it is about."""
+    public: tuple[str, ...] = ()
+    """What it takes for granted of the steps before the model."""
 
     @property
     def told(self) -> bool:

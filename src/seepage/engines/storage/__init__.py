@@ -1,5 +1,7 @@
 """Files that are read and written a unit of work at a time, and how far that is: for whoever gives engines work."""
 
+from seepage.engines._watch import Watch as Watch
+from seepage.engines._watch import unwatched as unwatched
 from seepage.engines.storage._at_once import at_once as at_once
 from seepage.engines.storage._files import Files as Files
 from seepage.engines.storage._files import Paths as Paths
@@ -9,5 +11,6 @@ from seepage.engines.storage._paths import resolve as resolve
 from seepage.engines.storage._progress import Progress as Progress
 from seepage.engines.storage._progress import followed as followed
 from seepage.engines.storage._progress import shown_on as shown_on
+from seepage.engines.storage._progress import together as together
 from seepage.engines.storage._read import Store as Store
 from seepage.engines.storage._read import Unit as Unit

@@ -18,6 +18,7 @@ _SECONDS_BEFORE = 2.0
 Display = Callable[[str, int], AbstractContextManager[Watch]]
 """Is told what is done and in how many units, and shows it until it is left."""
 _display: ContextVar[Display | None] = ContextVar("seepage_display", default=None)
+_began: ContextVar[float | None] = ContextVar("seepage_began", default=None)
 
 
 @contextmanager
@@ -28,6 +29,17 @@ def shown_on(display: Display) -> Iterator[None]:
         yield
     finally:
         _display.reset(token)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Wait for several passes as for one: what they take together decides whether progress is shown."""
+    token = _began.set(time.monotonic()) if _began.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _began.reset(token)
 
 
 def followed(what: str, units: int) -> AbstractContextManager[Watch]:
@@ -42,6 +54,7 @@ def followed(what: str, units: int) -> AbstractContextManager[Watch]:
 def _after_a_while(what: str, units: int) -> Iterator[Watch]:
     """Print how far a pass is once it has taken two seconds, and nothing before."""
     start, done, last = time.monotonic(), 0, 0.0
+    began = _began.get() or start
     writing = Lock()
 
     def write(line: str) -> None:
@@ -50,19 +63,20 @@ def _after_a_while(what: str, units: int) -> Iterator[Watch]:
     def first() -> None:
         with writing:
             # Nothing is done yet after two seconds: of what is compiled at its first use, that is the usual reason.
-            write(f"seepage: {what}, {done} of {units}" + (" (compiled at its first use)" if not done else ""))
+            late = not done and time.monotonic() - start >= _SECONDS_BEFORE
+            write(f"seepage: {what}, {done} of {units}" + (" (compiled at its first use)" if late else ""))
 
     def watch(more: int) -> None:
         nonlocal done, last
         now = time.monotonic()
         with writing:
             done += more
-            if now - start >= _SECONDS_BEFORE and now - last >= _SECONDS_BETWEEN_LINES:
+            if now - began >= _SECONDS_BEFORE and now - last >= _SECONDS_BETWEEN_LINES:
                 last = now
                 left = (now - start) / max(done, 1) * (units - done)
                 write(f"seepage: {what}, {done} of {units}, {clock(left)} left")
 
-    timer = Timer(_SECONDS_BEFORE, first)
+    timer = Timer(max(began + _SECONDS_BEFORE - start, 0.0), first)
     timer.daemon = True
     timer.start()
     try:
@@ -70,7 +84,7 @@ def _after_a_while(what: str, units: int) -> Iterator[Watch]:
     finally:
         timer.cancel()
         timer.join()
-        if time.monotonic() - start >= _SECONDS_BEFORE:
+        if time.monotonic() - began >= _SECONDS_BEFORE:
             write("")
             print("\r", end="", file=sys.stderr, flush=True)
 

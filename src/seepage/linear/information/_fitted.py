@@ -9,11 +9,12 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnsupportedError
+from seepage._errors import InputError, MinimizerError, UnsupportedError
 from seepage._facts import Assumption, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
+from seepage.linear.information._endless import refuse_endless
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._preprocessing import Preprocessing, preprocessing_of
 from seepage.linear.information._shape import MovingShape, Shaping, noise_assumptions
@@ -298,8 +299,17 @@ class Fit(Generic[GivenRows]):
 
         # Rows that are given in single precision are what they are; what steps make of them is rounded to it.
         precision = np.float32 if self.preprocess is not None and is_single(self.table) else np.float64
-        found = minimize_absolute if self.problem.selects else minimize
-        return found(self.problem, evaluate, names, self._frame(), start_is_fit=start_is_fit, precision=precision)
+        walk = minimize_absolute if self.problem.selects else minimize
+        frame = self._frame()
+        try:
+            found = walk(self.problem, evaluate, names, frame, start_is_fit=start_is_fit, precision=precision)
+        except MinimizerError:
+            # Newton's steps can fail in many ways where there is nothing to find.
+            refuse_endless(self, frame, names, None, single=precision is not np.float64)
+            raise
+        if found.faded:
+            refuse_endless(self, frame, names, found, single=precision is not np.float64)
+        return found
 
     def _frame(self) -> Frame:
         """Return where to look at the rows from: any place among them will do, so the first few tell it."""

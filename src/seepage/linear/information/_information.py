@@ -220,15 +220,15 @@ class LinearInformation(ExactInformation, GatheredInformation):
         distance[~has] = np.nan
         stays = np.zeros_like(distance)
         spans = self.refit.spans
-        with followed(f"refitting with other values of {attribute}", len(values) * self.rows.count) as watch:
+        units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
+        with followed(f"refitting with other values of {attribute}", units) as watch:
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero((truth[span] != j) & has[span])
-                    means, shape = self.refit.compared(span, name, value, others)
+                    means, shape = self.refit.compared(span, name, value, others, watch)
                     distance[span.start + others, j] = means
                     if shape is not None:
                         stays[span.start + others, j] = shape
-                    watch(span.stop - span.start)
         absent = None if has.all() else ~has
         found = Distances(values, truth, distance, self.people.person, absent)
         if stays.any():

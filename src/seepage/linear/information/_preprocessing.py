@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 
 # Means and deviations of features that were made to be zero and one: further off they are of other rows.
 _SAME = 1e-6
+# Constants of other people of the same kind are about a standard error away, half of them more than 0.67 of one; those
+# of the same people and one in twenty others are within 0.15.
+_NEAR = 0.15
 # A direction of the parameters that a feature has so little of does without it.
 _NOTHING = 1e-9
 
@@ -206,6 +209,7 @@ def preprocessing_of(
     moments: Moments = fit.rows.total(AddingMoments(features, columns, origin))
     weighted = few.sample_weights is not None
     found = [_standing(claims[int(f)], moments, origin, i, weighted) for i, f in enumerate(features)]
+    _refuse_near(steps, [claims[int(f)] for f in features], found, moments, origin, weighted)
     if _ties(minimizer, features, found):
         # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
         return Preprocessing(public=_listed(fit, steps, ())), None
@@ -291,6 +295,43 @@ def _standing(claims: tuple[Claim, ...], moments: Moments, origin: Array, i: int
             ):
                 return _Standing(claim, by_weight, filled)
     return _Standing(filled=filled)
+
+
+def _refuse_near(
+    steps: dict[str, object],
+    claims: Sequence[tuple[Claim, ...]],
+    found: Sequence[_Standing],
+    moments: Moments,
+    origin: Array,
+    weighted: bool,
+) -> None:
+    """Refuse constants that are nearly those of these rows: they are of these people, and a few more or less."""
+    for by_weight in (False, True) if weighted else (False,):
+        gaps: dict[str, list[float]] = {}
+        for i, (each, standing) in enumerate(zip(claims, found, strict=True)):
+            for claim in each:
+                if claim.fills and claim.with_mean and standing.filled is None and moments.lacking[i]:
+                    has = moments.of(weighted=by_weight, everyone=False)
+                    gap = moments.lacking_total[i] / moments.lacking[i] - has.mean[i]
+                    spread = np.sqrt(max(has.variance[i], 0.0) / has.number[i])
+                    gaps.setdefault(claim.step, []).append(abs(gap) / max(spread, 1e-300))
+                if standing.scaler is None and (claim.centers or claim.scales):
+                    seen = moments.of(weighted=by_weight, everyone=claim.after_filling)
+                    variance = seen.variance[i] / claim.factor**2
+                    if claim.centers:
+                        mean = (seen.mean[i] + origin[i] - claim.shift) / claim.factor
+                        gaps.setdefault(claim.step, []).append(abs(mean) * np.sqrt(moments.count[i]))
+                    if claim.scales and variance > _SAME**2:
+                        gaps.setdefault(claim.step, []).append(abs(variance - 1) * np.sqrt(moments.count[i] / 2))
+        for path, each_gap in gaps.items():
+            if path in steps and np.median(each_gap) < _NEAR:
+                raise InputError(
+                    f"The constants of the step {_called(path, steps[path])} are nearly, and not exactly, those of "
+                    "these rows: it was fitted on these people and a few others, or a few of its people are missing "
+                    "here. Pass the rows that it was fitted on; or fit all steps and the model on these; or, if its "
+                    f"constants are of other people and known to everybody, say so: "
+                    f"public_preprocessing=[{path.rpartition('.')[2]!r}] (on the command line, --public-preprocessing)."
+                )
 
 
 def _settled(claims: tuple[Claim, ...], position: int, found: _Standing, lacking: bool) -> bool:

@@ -27,6 +27,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, softmax
 
+from seepage.engines.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
@@ -112,13 +113,13 @@ class Refit:
         return self._with_value(span, attribute, value, people)[0]
 
     def compared(
-        self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]
+        self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp], watch: Watch = unwatched
     ) -> tuple[Array, Array | None]:
         """Return how far apart what is published is then, in units of its noise, and the two shapes of the noise are.
 
-        There is but one shape where no scaler moves along, and None is returned.
+        There is but one shape where no scaler moves along, and None is returned. `watch` hears of each refit.
         """
-        moves, changed = self._with_value(span, attribute, value, people)
+        moves, changed = self._with_value(span, attribute, value, people, watch)
         return self.apart(moves, changed)
 
     def apart(self, moves: Array, changed: ChangedScales | None) -> tuple[Array, Array | None]:
@@ -129,16 +130,17 @@ class Refit:
         return changed.lengths(self.geometry.in_noise_units(moves), scales), changed.distances(scales)
 
     def _with_value(
-        self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp]
+        self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp], watch: Watch = unwatched
     ) -> tuple[Array, ChangedScales | None]:
         before, after = self._read(span), self.rows.altered(span, attribute, value)
         balanced = self.rows.rebalanced(span, value) if attribute is None else None
         if balanced is not None:
             before, after = _times(before, balanced.old), _times(after, balanced.new)
-            return self.moves(before.take(people), after.take(people), balanced.factors[people]), None
+            moves = self.moves(before.take(people), after.take(people), balanced.factors[people], watch=watch)
+            return moves, None
         before, after = before.take(people), after.take(people)
         changed = ChangedScales.of(self.geometry.scales, before, after)
-        return self.moves(before, after, changed=changed), changed
+        return self.moves(before, after, changed=changed, watch=watch), changed
 
     def without(self, span: slice) -> Array:
         """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
@@ -149,7 +151,12 @@ class Refit:
         return self.moves(_times(before, balanced.old), after, balanced.factors)
 
     def moves(
-        self, before: Batch, after: Batch, factors: Array | None = None, changed: ChangedScales | None = None
+        self,
+        before: Batch,
+        after: Batch,
+        factors: Array | None = None,
+        changed: ChangedScales | None = None,
+        watch: Watch = unwatched,
     ) -> Array:
         """Return by how much the minimizer moves when each row of `before` becomes that row of `after`.
 
@@ -161,6 +168,8 @@ class Refit:
             By what the weight of each class is multiplied in that dataset.
         changed : ChangedScales, optional
             How the scaler moves in it.
+        watch : callable, optional
+            Is told how many more are done.
 
         Returns
         -------
@@ -179,7 +188,10 @@ class Refit:
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._items, self.cubic
         chunks = [slice(start, start + _PEOPLE) for start in range(0, len(before), _PEOPLE)]
-        found = list(in_threads(part, chunks))
+        found = []
+        for moved in in_threads(part, chunks):
+            found.append(moved)
+            watch(len(moved))
         return np.concatenate(found) if found else np.empty((0, self.geometry.hessian_inverse.shape[0]))
 
     def distances(self, moves: Array) -> Array:

@@ -29,6 +29,8 @@ from seepage.linear.objective._minimizer import Minimizer as Minimizer
 from seepage.linear.objective._minimizer import held_still as held_still
 from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
+from seepage.linear.objective._separation import Escape as Escape
+from seepage.linear.objective._separation import escape_of as escape_of
 from seepage.linear.objective._signs import Smooth as Smooth
 from seepage.linear.objective._signs import settled_signs as settled_signs
 from seepage.linear.objective._sums import Additive as Additive

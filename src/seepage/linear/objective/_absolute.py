@@ -44,7 +44,7 @@ def minimize_absolute(
     def smooth(theta: Array) -> Smooth:
         nonlocal last
         last = evaluate(theta[:, None], frame)
-        check_sums(problem, last)
+        check_sums(last)
         return Smooth.of(last, penalty, theta)
 
     start = frame.position(problem.parameters)[:, 0]

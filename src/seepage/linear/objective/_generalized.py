@@ -193,6 +193,15 @@ class Generalized(Loss):
             inside &= found.rest > 0
         return np.asarray(inside)
 
+    def side(self, y: Array) -> Array:
+        # A label at an end of what the mean can be is never reached: the slope -(y - mu) h keeps its sign.
+        if self.link == "power":
+            # On either side of zero such a link goes its own way.
+            return np.zeros_like(y)
+        low = self.family != "gaussian" or self.link not in ("identity", "logc")
+        high = self.family == "binomial" or self.link in ("logit", "probit", "cauchit", "cloglog", "loglog", "logc")
+        return np.asarray((-1.0 if self.link == "logc" else 1.0) * (1.0 * (high & (y >= 1.0)) - (low & (y <= 0.0))))
+
     def loss(self, m: Array, y: Array) -> Array:
         found = self._mean(m)
         mean = found.mean

@@ -1,7 +1,7 @@
 """A generalized linear model of any family and link, as an estimator of scikit-learn's kind."""
 # mypy: disable-error-code="misc"
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,7 +14,8 @@ from seepage._errors import InputError, MinimizerError
 from seepage._tables import Column, Data, Table
 from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._generalized import CANONICAL, Generalized
-from seepage.linear.objective._losses import Logistic, Softmax, Squared, Tweedie, VectorLoss
+from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared, Tweedie, VectorLoss
+from seepage.linear.objective._separation import escape_of
 from seepage.linear.objective._signs import Smooth, settled_signs
 from seepage.linear.objective._sums import newton_sums
 from seepage.linear.rows import Batch, Frame
@@ -177,7 +178,16 @@ class GLM(BaseEstimator):
             each[-1] = 0.0
         penalty, absolute = float(self.penalty) * each, float(self.absolute) * each
         given = _Rows(design, labels, weights, added)
-        theta = _with_kinks(general, given, penalty, absolute) if self.absolute else _minimized(general, given, penalty)
+        if self.absolute:
+            theta = _with_kinks(general, given, penalty, absolute)
+        else:
+            found = _minimized(general, self.loss if isinstance(self.loss, Loss) else general, given, penalty)
+            if found is None:
+                called = [str(name) for name in names] if names is not None else [f"x{i}" for i in range(rows.shape[1])]
+                raise _nothing_found(
+                    general, Batch(rows, labels[:, None], weights, self.fit_intercept), penalty, called
+                )
+            theta = found
         if self._fits_alpha:
             theta, self.parameter_ = _with_alpha(Dispersed(_POWERS[self.family]), given, penalty, theta)
         self.coef_ = theta[: rows.shape[1]]
@@ -238,9 +248,9 @@ class _Rows(NamedTuple):
         return np.asarray(self.design @ theta + self.offset)
 
 
-def _minimized(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
-    """Return the minimizer by Newton's steps, from where the means are near the labels."""
-    theta = _start(loss, rows, penalty)
+def _minimized(general: Generalized, loss: Loss, rows: _Rows, penalty: Array) -> Array | None:
+    """Return the minimizer by Newton's steps, from where the means are near the labels; None if none is found."""
+    theta = _start(general, rows, penalty)
     design, y, weights, _ = rows
 
     def value(at: Array) -> float:
@@ -254,17 +264,32 @@ def _minimized(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
         step = _newton(design, bent, penalty, gradient)
         if step is None or float(step @ gradient) > 0:
             # Far from the minimizer the curvature may be negative: the expected one is not.
-            expected = weights * loss.curvature(m, loss.mean(m))
+            expected = weights * loss.curvature(m, general.mean(m))
             step = _newton(design, expected, penalty, gradient)
         if step is None:
-            break
+            return None
+        settled = np.abs(design @ step).max() <= _SETTLED * (1 + np.abs(m).max())
         while np.abs(step).max() > 1e-300 and not value(theta + step) <= here + 1e-9 * abs(here):
             step = 0.5 * step
         theta = theta + step
         here = value(theta)
-        if np.abs(design @ step).max() <= _SETTLED * (1 + np.abs(design @ theta).max()):
+        if settled:
             return theta
-    raise MinimizerError(
+    return None
+
+
+def _nothing_found(loss: Generalized, rows: Batch, penalty: Array, names: Sequence[str]) -> MinimizerError:
+    """Say why there is no minimizer, as far as that is known."""
+    escape = escape_of(
+        loss,
+        (penalty == 0)[:, None],
+        lambda of: of(rows),
+        Frame.around(rows) if rows.intercept else Frame(),
+        groups=[np.array([i]) for i in range(len(names))],
+    )
+    if escape is not None:
+        return escape.error([*names, "(intercept)"], "GLM")
+    return MinimizerError(
         f"No minimizer of the {loss.family} model with the {loss.link} link was found on this data: its columns may be "
         "collinear, or some combination of them tells all labels apart. Drop columns, or add a penalty."
     )
@@ -345,8 +370,6 @@ def _of_classes(rows: Batch) -> Array:
     theta = np.zeros((rows.width, loss.outputs))
     here = newton_sums(rows, loss, theta, Frame())
     for _ in range(_MOST_STEPS):
-        if not here.trailing:
-            break
         try:
             flat = np.asarray(np.linalg.solve(here.hessian, here.gradient.T.ravel()), dtype=np.float64)
         except np.linalg.LinAlgError:

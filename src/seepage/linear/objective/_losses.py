@@ -62,8 +62,12 @@ class VectorLoss(ABC):
     def label_bend(self, margins: Array, labels: Array) -> Array:
         """Return how each label slope moves with its own margin (d3 loss / d m2 d y), shape (n, outputs)."""
 
-    def lead(self, margins: Array, labels: Array) -> Array | None:
-        """Return by how much each row's label is ahead of any other, where a lead of all rows means no minimizer."""
+    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
+        """Return which ways each row's margins can go such that its loss falls all the way, if that is known.
+
+        A movement u of the margins is one if  cone u >= 0,  and  = 0  where that is held: shapes (n, sides, outputs)
+        and (n, sides).
+        """
         return None
 
 
@@ -95,6 +99,14 @@ class Loss(VectorLoss):
     @abstractmethod
     def label_third(self, m: Array, y: Array) -> Array:
         """Return d3 loss / d m^2 d y."""
+
+    def side(self, y: Array) -> Array | None:
+        """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither."""
+        return None
+
+    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
+        side = self.side(labels[:, 0])
+        return None if side is None else (np.where(side == 0, 1.0, side)[:, None, None], (side == 0)[:, None])
 
     def value(self, margins: Array, labels: Array) -> Array:
         return self.loss(margins[:, 0], labels[:, 0])
@@ -165,8 +177,8 @@ class Logistic(Loss):
     def label_third(self, m: Array, y: Array) -> Array:
         return np.zeros_like(m)
 
-    def lead(self, margins: Array, labels: Array) -> Array:
-        return np.asarray(((2.0 * labels - 1.0) * margins).min(axis=1))
+    def side(self, y: Array) -> Array:
+        return np.asarray((y >= 1.0) * 1.0 - (y <= 0.0))
 
 
 def _shares(m: Array) -> tuple[Array, Array]:
@@ -204,6 +216,9 @@ class Tweedie(Loss):
 
     def label_third(self, m: Array, y: Array) -> Array:
         return -(1 - self.power) * np.exp((1 - self.power) * m)
+
+    def side(self, y: Array) -> Array:
+        return np.where(y <= 0.0, -1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -282,10 +297,11 @@ class Softmax(VectorLoss):
     def label_bend(self, margins: Array, labels: Array) -> Array:
         return np.zeros_like(margins)
 
-    def lead(self, margins: Array, labels: Array) -> Array:
-        found = np.empty(len(margins))
-        _leads(margins @ self.basis.T, self._own(labels), found)
-        return found
+    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
+        own = self._own(labels)
+        others = np.array([[c for c in range(self.classes) if c != k] for k in range(self.classes)])
+        cone = self.basis[own][:, None, :] - self.basis[others[own]]
+        return cone, np.zeros(cone.shape[:2], dtype=bool)
 
     def _own(self, labels: Array) -> NDArray[np.intp]:
         """Return the class that each label stands for."""
@@ -303,17 +319,6 @@ def _nearest(values, found):  # type: ignore[no-untyped-def]
             if values[row, c] > values[row, first]:
                 first = c
         found[row] = first
-
-
-@numba.njit(cache=True, nogil=True)
-def _leads(margins, own, found):  # type: ignore[no-untyped-def]
-    """Fill `found` with how far each row's own class is ahead of the next."""
-    for row in range(margins.shape[0]):
-        best = -np.inf
-        for c in range(margins.shape[1]):
-            if c != own[row]:
-                best = max(best, margins[row, c])
-        found[row] = margins[row, own[row]] - best
 
 
 @numba.njit(cache=True, nogil=True)
@@ -384,8 +389,9 @@ class Separate(VectorLoss):
     def quadratic(self) -> bool:  # type: ignore[override]
         return self.each.quadratic
 
-    def lead(self, margins: Array, labels: Array) -> Array | None:
-        return self.each.lead(margins, labels)
+    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
+        side = self.each.side(labels)
+        return None if side is None else (np.where(side == 0, 1.0, side)[:, :, None] * np.eye(self.outputs), side == 0)
 
     def value(self, margins: Array, labels: Array) -> Array:
         return np.asarray(self.each.loss(margins, labels).sum(axis=1))

@@ -86,6 +86,8 @@ class Minimizer:
     names: tuple[str, ...]
     """What the parameters of one output are called."""
     estimator: str
+    faded: bool
+    """Whether some rows hardly pull at it, as those do whose margins go to infinity."""
     free: NDArray[np.bool_] | None = None
     """Which parameters are fitted, shape (p, outputs), if not all; the inverse is zero at the others."""
     beside: tuple[str, ...] = ()
@@ -290,7 +292,7 @@ def minimize(
     """
     objective = _Objective(problem, evaluate, frame, names)
     point = objective.at(objective.position)
-    check_sums(problem, point.sums)
+    check_sums(point.sums)
     gradient = point.gradient.copy()
     if frame.center is not None:
         gradient[:-1] += np.outer(frame.center, gradient[-1])
@@ -323,12 +325,13 @@ def minimize(
             scatter = 1.0
             if problem.loss.quadratic:
                 scatter = float(np.sqrt(point.sums.slope_squares / max(point.sums.slope_squares + size, 1e-300)))
-            return _found(objective, factor, departure.distance, scatter, steps, precision)
+            faded = bool(point.sums.faded)
+            return _found(objective, factor, departure.distance, scatter, steps, precision, faded=faded)
         previous = decrement
         moved = _descend(objective, point, step)
         if moved is None:
             break
-        check_sums(problem, moved.sums)
+        check_sums(moved.sums)
         axes = objective.frame.axes
         point, factor = objective.settle(moved)
         if objective.frame.axes is not axes:
@@ -368,6 +371,8 @@ def _found(
     scatter: float,
     steps: int,
     precision: type[np.float32] | type[np.float64],
+    *,
+    faded: bool,
 ) -> Minimizer:
     inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
     free = objective.problem.free
@@ -401,6 +406,7 @@ def _found(
         estimator=objective.problem.estimator,
         free=free,
         beside=objective.problem.beside,
+        faded=faded,
     )
 
 
@@ -414,7 +420,7 @@ def _check_least_norm(objective: _Objective) -> None:
         raise objective.not_unique(objective.units * np.abs(null).max(axis=1))
 
 
-def check_sums(problem: Problem, sums: NewtonSums) -> None:
+def check_sums(sums: NewtonSums) -> None:
     """Refuse sums over rows from which no minimizer can be found."""
     if sums.weight <= 0:
         raise MinimizerError("All sample weights are zero: no row was used, so there is nothing to measure.")
@@ -422,12 +428,6 @@ def check_sums(problem: Problem, sums: NewtonSums) -> None:
         raise MinimizerError(
             "The sums over the rows overflow float64 at the model's parameters: the values of X, y or the coefficients "
             "are too large for this loss. Rescale the columns and fit again."
-        )
-    penalized = problem.penalty + problem.absolute
-    if sums.trailing == 0 and sums.count > 0 and not penalized[: problem.size - problem.intercept].any():
-        raise MinimizerError(
-            "The classes are perfectly separated by the model and there is no penalty, so the loss has no finite "
-            "minimizer: the coefficients are wherever the solver stopped. Fit with a penalty (for example C=1.0)."
         )
 
 

@@ -15,6 +15,8 @@ from seepage.linear.rows import Batch, Frame
 
 # Up to this many columns, sums of several outputs are added in one pass over the rows.
 _NARROW = 24
+# A slope so small, next to one of the weight alone, is of a margin that may be on its way to infinity.
+_FADED = 1e-3
 Sums = TypeVar("Sums", "NewtonSums", "JointSums")
 Other = TypeVar("Other")
 
@@ -56,8 +58,8 @@ class NewtonSums(Additive):
     curvature: float
     weight: float
     count: int
-    trailing: int
-    """Rows whose label is not ahead; none means that the classes are separated."""
+    faded: int
+    """Rows that hardly pull at any parameter: without any, there is a minimizer (eq. 4.7)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +97,6 @@ def _newton_sums(batch: Batch, loss: VectorLoss, position: Array) -> NewtonSums:
     slope, curvature, _ = derivatives(batch, loss, margins)
     values = loss.value(margins, batch.labels)
     weight = batch.weights
-    lead = loss.lead(margins, batch.labels)
-    ahead = np.zeros(len(batch), dtype=bool) if lead is None else lead > 0
-    if weight is not None:
-        ahead |= weight == 0
     return NewtonSums(
         value=float(values.sum() if weight is None else np.dot(weight[weight > 0], values[weight > 0])),
         gradient=batch.total(slope),
@@ -107,7 +105,10 @@ def _newton_sums(batch: Batch, loss: VectorLoss, position: Array) -> NewtonSums:
         curvature=float(np.abs(np.einsum("ncc->n", curvature)).sum()),
         weight=float(len(batch) if weight is None else weight.sum()),
         count=len(batch),
-        trailing=int((~ahead).sum()),
+        # Of several outputs, one that fades may be any combination.
+        faded=int((np.abs(slope[:, 0]) <= (_FADED if weight is None else _FADED * weight)).sum())
+        if loss.outputs == 1
+        else len(batch),
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from seepage._errors import InputError
 from seepage._tables import Data, Listed, Table
 from seepage.linear.rows import checked_weights
-from seepage.linear.survival._minimum import minimized
+from seepage.linear.survival._monotone import minimum_of
 from seepage.linear.survival._outcomes import Outcomes
 from seepage.linear.survival._risk import Cohort, RiskSets
 
@@ -81,7 +81,7 @@ class Cox(BaseEstimator):
         risk = RiskSets.of(outcomes.time, outcomes.event, outcomes.stratum, efron=self.counts_by_efron)
         cohort = Cohort.of(risk, rows, weights, rows.mean(axis=0))
         start, factors = np.zeros(rows.shape[1]), self.factors(rows)
-        found = minimized(cohort, start, factors, called, estimator="Cox", start_is_fit=False)
+        found = minimum_of(cohort, start, factors, called, estimator="Cox", start_is_fit=False)
         self.coef_ = found.beta
         self.n_features_in_ = rows.shape[1]
         if names is not None:

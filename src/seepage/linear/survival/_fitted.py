@@ -23,7 +23,8 @@ from seepage.linear.rows import InMemory, Labels, Reading, batch_rows, check_raw
 from seepage.linear.survival._cox import Cox
 from seepage.linear.survival._followed import followed
 from seepage.linear.survival._horizons import Horizons, SurvivalAt
-from seepage.linear.survival._minimum import Minimum, minimized
+from seepage.linear.survival._minimum import Minimum
+from seepage.linear.survival._monotone import minimum_of
 from seepage.linear.survival._outcomes import Outcomes
 from seepage.linear.survival._risk import Cohort, RiskSets
 
@@ -157,7 +158,7 @@ class SurvivalFit:
         """The exact minimizer near the model; a model that was not fitted on these rows is refused."""
         given = np.ravel(np.asarray(self.estimator.coef_, dtype=np.float64))
         penalty = self.estimator.factors(self.features)
-        return minimized(self.cohort, given, penalty, self.names, estimator="Cox", start_is_fit=True)
+        return minimum_of(self.cohort, given, penalty, self.names, estimator="Cox", start_is_fit=True)
 
     @cached_property
     def stretch(self) -> Array | None:

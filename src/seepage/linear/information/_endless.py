@@ -1,0 +1,89 @@
+"""Refusing a model whose coefficients grow without end: what solvers then return is where they stopped."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.columns import Affine
+from seepage.linear.objective import Minimizer, Problem, escape_of
+from seepage.linear.rows import Frame, Rows
+
+# A linear program over more parameters than these is solved only where a minimizer seems to have been found.
+_MOST_PARAMETERS = 1000
+# Looking for one column that is enough takes a few passes for each.
+_MOST_COLUMNS = 30
+
+
+class Minimized(Protocol):
+    """A model with the rows that it was fitted on."""
+
+    @property
+    def problem(self) -> Problem:
+        """What was minimized."""
+        ...
+
+    @property
+    def affine(self) -> Affine:
+        """What the steps do to the raw columns."""
+        ...
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+        ...
+
+
+def refuse_endless(
+    fit: Minimized, frame: Frame, names: tuple[str, ...], found: Minimizer | None, *, single: bool
+) -> None:
+    """Refuse a model without a minimizer, by the columns that are to blame (eq. 4.7).
+
+    Parameters
+    ----------
+    frame : Frame
+        A center to look at the rows from.
+    names : tuple of str
+        What the parameters of one output are called.
+    found : Minimizer or None
+        What Newton's steps took for one, if they did.
+    single : bool
+        Whether features were computed in single precision.
+    """
+    problem = fit.problem
+    free = (problem.penalty == 0) & (problem.absolute == 0)
+    if found is None and free.sum() > _MOST_PARAMETERS:
+        return
+    groups = _groups(fit.affine)
+    escape = escape_of(
+        problem.loss,
+        free,
+        fit.rows.total,
+        frame,
+        turned=None if found is None else (found.frame, found.inverse),
+        groups=groups if len(groups) <= _MOST_COLUMNS else (),
+        single=single,
+    )
+    if escape is not None:
+        classes = problem.labels.classes
+        raise escape.error(
+            names,
+            problem.estimator,
+            levels=_levels(fit.affine),
+            classes=None if classes is None else np.asarray(classes).tolist(),
+        )
+
+
+def _groups(affine: Affine) -> list[NDArray[np.intp]]:
+    """Return the features that each raw column is in."""
+    reach = affine.reach().tocoo()
+    columns = np.array([affine.coordinates[int(i)].column for i in reach.coords[1]], dtype=np.intp)
+    return [np.unique(reach.coords[0][columns == column]) for column in np.unique(columns)]
+
+
+def _levels(affine: Affine) -> set[int]:
+    """Return the features that are one level of one column each."""
+    reach = affine.reach().tocoo()
+    several = np.bincount(reach.coords[0], minlength=affine.features) > 1
+    found = zip(reach.coords[0].tolist(), reach.coords[1].tolist(), strict=True)
+    return {f for f, i in found if affine.coordinates[i].level is not None and not several[f]}

@@ -1,0 +1,356 @@
+"""Whether some parameters may grow without end, so that a loss has no minimizer.
+
+The loss of a row may only ever fall while its margins move one way: that of a label 1 while the log odds rise, that of
+a count of 0 while the rate falls. If a direction d of the parameters moves no row's margins otherwise, and some row's
+at all, the objective falls along d from wherever one stands: its gradient is zero nowhere (eq. 4.7). Where there is no
+such direction a convex loss has a minimizer, however far away. To find one is a linear program,
+
+    maximize  sum_i c_i (x_i d)     such that  c_i (x_i d) >= 0  for rows with a way c_i to fall,
+                                               x_i d = 0         for all others,     |d| <= 1,
+
+which is solved over a few rows; those that its answer moves the wrong way are added, until there are none of them, or
+nothing but d = 0 is left.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from seepage._errors import MinimizerError
+from seepage._tables import Array
+from seepage.linear.objective._losses import VectorLoss
+from seepage.linear.objective._sums import Additive, Nothing
+from seepage.linear.rows import Batch, Frame
+
+# Movements of rows next to the sizes of what they are sums of: below this they are rounding.
+_NOTHING = 1e-9
+_NOTHING_SINGLE = 1e-5
+# A sum over rows, next to the sum of its sizes.
+_ROUNDING = 1e-12
+# A curvature, next to one: where none is below it no row is on its way to infinity.
+_FADED = 1e-3
+# How many numbers of rows the program is given at a time, and how often.
+_NUMBERS, _FEWEST, _MOST_ROUNDS = 200_000, 256, 100
+# An answer of the program that is not at its bounds is what its tolerance leaves of zero.
+_AT_BOUNDS = 0.5
+# The parts of a direction, next to its largest, that are worth a name.
+_PART, _MOST_NAMES = 0.01, 6
+_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Escape:
+    """A direction along which the objective falls forever."""
+
+    direction: Array
+    """Of the parameters, shape (p, outputs), in units of the size of each column."""
+    feature: int | None = None
+    """The one feature that is enough, of a model with one output, if one is and is never negative."""
+    label: int = 0
+    """What everybody has who has that feature: 0, or 1 for the other end of what means can be."""
+
+    def error(
+        self,
+        names: Sequence[str],
+        estimator: str,
+        *,
+        levels: Collection[int] = (),
+        classes: Sequence[object] | None = None,
+    ) -> MinimizerError:
+        """Return the error that names the columns that are to blame.
+
+        Parameters
+        ----------
+        names : sequence of str
+            What the parameters of one output are called.
+        estimator : str
+            What the model is called.
+        levels : collection of int
+            The features that tell who has a level of a category.
+        classes : sequence, optional
+            What stands for 0 and 1.
+        """
+        if self.feature is not None:
+            name = names[self.feature]
+            who = f"everybody with {name}" if self.feature in levels else f"everybody whose {name!r} is above zero"
+            label = self.label if classes is None else classes[self.label]
+            said = f"{label:g}" if isinstance(label, int | float) and not isinstance(label, bool) else repr(label)
+            return MinimizerError(
+                f"This {estimator} has no minimizer: {who} has the label {said}, so that its coefficient grows without "
+                "limit. Merge the level with another, drop the column, or fit with a penalty."
+            )
+        size = np.abs(self.direction).max(axis=1)
+        guilty = [names[i] for i in np.argsort(-size, kind="stable") if size[i] > _PART * size.max()]
+        guilty = [name for name in guilty if name != "(intercept)"] or guilty
+        listed = ", ".join(map(repr, guilty[:_MOST_NAMES])) + (", ..." if len(guilty) > _MOST_NAMES else "")
+        tells = f"{listed} alone tells" if len(guilty) == 1 else f"some combination of {listed} tells"
+        return MinimizerError(
+            f"This {estimator} has no minimizer: {tells} the labels of some people without an error, so that "
+            "coefficients grow without limit. Merge rare levels, drop columns, or fit with a penalty."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen(Additive):
+    """What is known of all rows."""
+
+    squares: Array
+    """Of each column, shape (p,)."""
+    pull: Array
+    """The sum over rows of x c^T, shape (p, outputs)."""
+    sizes: Array
+    """The sum of its absolute values."""
+    gram: Array
+    """X^T W X in another frame, with the weights of rows."""
+    count: int
+    against: Array
+    """How many rows' margins each feature alone moves the wrong way, upward and downward, shape (2, features)."""
+    signs: Array
+    """How many values of each feature are positive and negative, shape (2, features)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Looking:
+    """Adds up what the program's objective needs; holds no rows, so that it can travel."""
+
+    loss: VectorLoss
+    frame: Frame
+    turned: Frame | None
+
+    def __call__(self, batch: Batch) -> _Seen:
+        given = _weighing(batch)
+        rows = self.frame.rows(given)
+        cone, held = _cone(self.loss, rows.labels)
+        way = np.where(held[:, :, None], 0.0, cone).sum(axis=1)
+        sized = _sizes(rows)
+        gram = np.zeros((0, 0))
+        if self.turned is not None:
+            gram = sum((part.gram(_weights(part)) for part in self.turned.parts(given)), start=np.zeros(()))
+        width = int(given.features.shape[1])
+        against, signs = np.zeros((2, width)), np.zeros((2, width))
+        if self.loss.outputs == 1:
+            positive, below = given.features > 0, given.features < 0
+            # A row without a way to fall is moved wrongly either way.
+            up, down = (np.where(held[:, 0], 0.0, sign * cone[:, 0, 0]) for sign in (1.0, -1.0))
+            against = np.array([positive.T @ (way <= 0) + below.T @ (-way <= 0) for way in (up, down)], dtype=float)
+            signs = np.array([np.ravel(positive.sum(axis=0)), np.ravel(below.sum(axis=0))], dtype=float)
+        return _Seen(
+            squares=np.asarray(sized.gram(np.ones(len(rows))).diagonal()).copy(),
+            pull=rows.total(way),
+            sizes=sized.total(np.abs(way)),
+            gram=gram,
+            count=len(rows),
+            against=against,
+            signs=signs,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Rows that a direction moves the wrong way: what the program must hold at or above zero, and at zero."""
+
+    cuts: Array
+    """Shape (cuts, p, outputs)."""
+    held: NDArray[np.bool_]
+    amounts: Array
+    """By how much, as shares of the size of each."""
+    most: int
+    gain: float
+    """The furthest that any row is moved the right way, as a share."""
+
+    def __add__(self, other: "Self | Nothing") -> "_Cuts":
+        if isinstance(other, Nothing):
+            return self
+        amounts = np.concatenate([self.amounts, other.amounts])
+        kept = _chosen(amounts, self.most)
+        cuts, held = np.concatenate([self.cuts, other.cuts])[kept], np.concatenate([self.held, other.held])[kept]
+        return _Cuts(cuts, held, amounts[kept], self.most, max(self.gain, other.gain))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cutting:
+    """Finds the rows that a direction moves the wrong way; holds no rows."""
+
+    loss: VectorLoss
+    frame: Frame
+    direction: Array
+    nothing: float
+    most: int
+
+    def __call__(self, batch: Batch) -> _Cuts:
+        rows = self.frame.rows(_weighing(batch))
+        cone, held = _cone(self.loss, rows.labels)
+        along = np.einsum("nko,no->nk", cone, rows.project(self.direction))
+        size = np.einsum("nko,no->nk", np.abs(cone), _sizes(rows).project(np.abs(self.direction)))
+        share = along / np.maximum(size, 1e-300)
+        wrong = np.where(held, np.abs(share), -share)
+        row, side = np.nonzero(wrong > self.nothing)
+        kept = _chosen(wrong[row, side], self.most)
+        row, side = row[kept], side[kept]
+        features = rows.take(row).augmented()
+        cuts = features[:, :, None] * cone[row, side][:, None, :]
+        gain = float(np.where(held, 0.0, share).max(initial=0.0))
+        return _Cuts(cuts, held[row, side], wrong[row, side], self.most, gain)
+
+
+def escape_of(
+    loss: VectorLoss,
+    free: NDArray[np.bool_],
+    passes: Callable[[Callable[[Batch], object]], object],
+    frame: Frame,
+    *,
+    turned: tuple[Frame, Array] | None = None,
+    groups: Sequence[NDArray[np.intp]] = (),
+    single: bool = False,
+) -> Escape | None:
+    """Return a direction along which the objective falls forever, or None if there is none.
+
+    Parameters
+    ----------
+    loss : VectorLoss
+        Of each row.
+    free : ndarray of bool, shape (p, outputs)
+        Which parameters have no penalty.
+    passes : callable
+        Adds a function of batches up over all rows.
+    frame : Frame
+        A center to look at the rows from, without axes.
+    turned : (Frame, ndarray), optional
+        The frame in which a minimizer seems to have been found, and the inverse of the Hessian there: if that is not
+        nearly flat in any direction, nothing more is looked at.
+    groups : sequence of arrays of int
+        Features that belong together: if some parameters of one group alone are enough, only they are returned.
+    single : bool, default=False
+        Whether features were computed in single precision.
+    """
+    if not free.any() or loss.falling(np.zeros((0, loss.outputs))) is None:
+        return None
+    seen = passes(_Looking(loss, frame, None if turned is None else turned[0]))
+    assert isinstance(seen, _Seen)
+    if not seen.count or (turned is not None and not _flat(turned[1], seen)):
+        return None
+    search = _Search(loss, frame, passes, seen, _NOTHING_SINGLE if single else _NOTHING)
+    found = search.over(free)
+    if found is None:
+        return None
+    for feature in np.flatnonzero((seen.signs[0] > 0) & (seen.signs[1] == 0) & free[: seen.signs.shape[1], 0]).tolist():
+        for way, against in zip((1.0, -1.0), seen.against[:, feature], strict=True):
+            if not against:
+                unit = np.zeros_like(found)
+                unit[feature] = way
+                ends, _ = _cone(loss, np.array([[0.0], [1.0]]))
+                return Escape(unit, feature, int(np.flatnonzero(ends[:, 0, 0] == way)[0]))
+    for group in groups:
+        own = np.zeros_like(free)
+        own[group] = True
+        # The intercept, if there is one, sets where a column's values part.
+        own[seen.against.shape[1] :] = True
+        fewer = search.over(free & own)
+        if fewer is not None:
+            return Escape(fewer)
+    return Escape(found)
+
+
+class _Search:
+    """The program, over the rows that were ever moved the wrong way."""
+
+    def __init__(
+        self,
+        loss: VectorLoss,
+        frame: Frame,
+        passes: Callable[[Callable[[Batch], object]], object],
+        seen: _Seen,
+        nothing: float,
+    ) -> None:
+        self.loss, self.frame, self.passes, self.seen, self.nothing = loss, frame, passes, seen, nothing
+        self.scale = np.sqrt(np.maximum(seen.squares / seen.count, 0.0))
+        self.cuts = np.empty((0, *seen.pull.shape))
+        self.held = np.empty(0, dtype=bool)
+
+    def over(self, free: NDArray[np.bool_]) -> Array | None:
+        """Return an escape of some parameters alone, in units of the sizes of their columns."""
+        free = free & (self.scale > 0)[:, None]
+        for _ in range(_MOST_ROUNDS):
+            answer = self._answer(free)
+            if answer is None:
+                return None
+            direction = answer / np.where(self.scale > 0, self.scale, 1.0)[:, None]
+            most = max(_NUMBERS // direction.size, _FEWEST)
+            found = self.passes(_Cutting(self.loss, self.frame, direction, self.nothing, most))
+            assert isinstance(found, _Cuts)
+            if not len(found.amounts):
+                return answer if found.gain > self.nothing else None
+            self.cuts, self.held = np.concatenate([self.cuts, found.cuts]), np.concatenate([self.held, found.held])
+        return None
+
+    def _answer(self, free: NDArray[np.bool_]) -> Array | None:
+        """Return the program's answer over the rows so far; None if that is zero."""
+        if not free.any():
+            return None
+        aim = (self.seen.pull / np.where(self.scale > 0, self.scale, 1.0)[:, None])[free]
+        sizes = (self.seen.sizes / np.where(self.scale > 0, self.scale, 1.0)[:, None])[free]
+        cuts = (self.cuts / np.where(self.scale > 0, self.scale, 1.0)[None, :, None])[:, free]
+        largest = np.abs(cuts).max(axis=1, initial=0.0)
+        # A row that has nothing of these parameters says nothing of them.
+        told = largest > 0
+        cuts, held = cuts[told] / largest[told, None], self.held[told]
+        unit = max(float(np.abs(aim).max()), 1e-300)
+        found = linprog(
+            -aim / unit,
+            A_ub=-cuts[~held] if (~held).any() else None,
+            b_ub=np.zeros(int((~held).sum())) if (~held).any() else None,
+            A_eq=cuts[held] if held.any() else None,
+            b_eq=np.zeros(int(held.sum())) if held.any() else None,
+            bounds=(-1.0, 1.0),
+            method="highs",
+            options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
+        )
+        if found.status != 0 or np.abs(found.x).max() < _AT_BOUNDS:
+            return None
+        if float(aim @ found.x) <= _ROUNDING * float(sizes @ np.abs(found.x)):
+            return None
+        answer = np.zeros(free.shape)
+        answer[free] = found.x
+        return answer
+
+
+def _flat(inverse: Array, seen: _Seen) -> bool:
+    """Return whether the Hessian is nearly zero in a direction in which the rows are not: max H^-1 X^T W X."""
+    q = len(seen.gram)
+    outputs = len(inverse) // q
+    product = np.einsum("cidj,jk->cidk", inverse.reshape(outputs, q, outputs, q), seen.gram).reshape(inverse.shape)
+    return bool(np.abs(np.linalg.eigvals(product)).max() * _FADED >= 1.0)
+
+
+def _weighing(batch: Batch) -> Batch:
+    """Return the rows that weigh something."""
+    return batch if batch.weights is None else batch.take(batch.weights > 0)
+
+
+def _cone(loss: VectorLoss, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
+    found = loss.falling(labels)
+    assert found is not None
+    return found
+
+
+def _weights(batch: Batch) -> Array:
+    return np.ones(len(batch)) if batch.weights is None else batch.weights
+
+
+def _sizes(batch: Batch) -> Batch:
+    return Batch(abs(batch.features), batch.labels, None, batch.intercept)
+
+
+def _chosen(amounts: Array, most: int) -> NDArray[np.intp]:
+    """Return some of many: half of them the largest, and half from everywhere."""
+    if len(amounts) <= most:
+        return np.arange(len(amounts))
+    order = np.argsort(-amounts, kind="stable")
+    rest = order[most // 2 :]
+    return np.asarray(
+        np.concatenate([order[: most // 2], rest[np.linspace(0, len(rest) - 1, most - most // 2).astype(int)]])
+    )
