@@ -1,5 +1,7 @@
 """Results of statsmodels with more than coefficients and labels, against their stationarity, differentiated."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -547,3 +549,47 @@ def test_a_penalty_that_cannot_be_told_is_not_guessed():
         seepage.measure(each, noise_scale=NOISE)
     with pytest.raises(seepage.UnsupportedError, match="A MNLogit of fit_regularized"):
         seepage.measure(sm.MNLogit(KIND, PLAIN).fit_regularized(alpha=1.0, disp=0), noise_scale=NOISE)
+
+
+@pytest.mark.parametrize("kind", ["nb2", "nb1", "geometric"])
+def test_a_level_without_counts_has_no_minimizer_though_alpha_is_fitted(kind):
+    random = np.random.default_rng(3)
+    people = pd.DataFrame({"a": random.normal(size=90), "g": random.choice(["u", "v", "w"], 90)})
+    people["y"] = random.poisson(np.exp(0.5 + 0.3 * people["a"]) * random.gamma(2, 0.5, 90)).astype(float)
+    people.loc[people["g"] == "w", "y"] = 0.0
+    model = smf.negativebinomial("y ~ a + g", people, loglike_method=kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = np.array(model.fit(disp=0, maxiter=500).params)
+        start[2] = -25.0
+        results = model.fit(disp=0, start_params=start, method="newton", maxiter=3)
+    with pytest.raises(seepage.MinimizerError, match="has no minimizer"):
+        seepage.measure(results, noise_scale=0.1)
+
+
+def test_classes_of_a_formula_keep_their_names():
+    random = np.random.default_rng(5)
+    people = pd.DataFrame({"a": random.normal(size=90), "y": random.integers(1, 4, 90)})
+    leak = seepage.measure(smf.mnlogit("y ~ a", people).fit(disp=0), noise_scale=0.05)
+    assert set(leak.success_rate("y")["value"]) == {1, 2, 3}
+
+
+def test_a_ridge_that_is_weighed_by_an_estimated_scale_is_refused():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(80, 3)), columns=list("abc"))
+    y = 2 + X["a"] - 0.7 * X["b"] + 0.4 * X["c"] + 2 * random.normal(size=80)
+    model, at = sm.GLM(y, sm.add_constant(X)), None
+    for _ in range(5):
+        results = model.fit_regularized(alpha=0.08, L1_wt=0.0, opt_method="Newton-CG", start_params=at)
+        at = np.asarray(results.params)
+    with pytest.raises(seepage.UnsupportedError, match="weighs its penalty by the scale"):
+        seepage.measure(results, noise_scale=0.1)
+
+
+def test_tables_hold_no_penalty_no_alpha_and_no_classes():
+    random = np.random.default_rng(5)
+    people = pd.DataFrame({"a": random.normal(size=90), "b": random.normal(size=90), "y": random.integers(0, 3, 90)})
+    ridge = smf.ols("y ~ a + b", people).fit_regularized(alpha=0.002, L1_wt=0.0)
+    for results in (ridge, smf.mnlogit("y ~ a", people).fit(disp=0)):
+        with pytest.raises(seepage.UnsupportedError, match="A table holds neither"):
+            seepage.ModelTable.of(results)

@@ -50,8 +50,8 @@ RIDGE = LogisticRegression(C=1 / (0.05 * N), tol=1e-10).fit(SCALER.transform(DUM
 
 
 def said(language: str, number: int) -> list[str]:
-    """Return the lines without numbers that a block of the page writes."""
-    code = [text for name, text in blocks(PAGE) if name == language][number]
+    """Return the lines without numbers that a block of the page writes; what only reads is no such block."""
+    code = [text for name, text in blocks(PAGE) if name == language and "parseTOML" not in text][number]
     if language == "r":
         return re.findall(r"'([^'%]+)'", code)
     return [*re.findall(r"`\"([^`]+?\")\"'", code), "[coefficients]"]

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 import statsmodels.formula.api as smf
 from cli.terminal import Terminal
 from lifelines import CoxPHFitter
 from lifelines.datasets import load_rossi
+from sklearn.linear_model import Ridge
 
 import seepage
 
@@ -130,6 +132,7 @@ def test_what_cannot_be_is_refused_on_one_screen(terminal: Terminal, case: str) 
 
 
 def test_the_target_of_other_models_is_asked_for(terminal: Terminal) -> None:
+    skops.io.dump(Ridge().fit([[1.0], [2.0]], [1.0, 2.0]), terminal.folder / "model.skops")
     answer = terminal.run("seepage measure model.skops people.csv -n 1")
     assert answer.code == 2
     assert "--target COLUMN" in answer.err

@@ -52,6 +52,8 @@ def refuse_endless(
     """
     problem = fit.problem
     free = (problem.penalty == 0) & (problem.absolute == 0)
+    if problem.free is not None:
+        free = free & problem.free
     if found is None and free.sum() > _MOST_PARAMETERS:
         return
     groups = _groups(fit.affine)

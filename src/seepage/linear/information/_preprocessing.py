@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 # Means and deviations of features that were made to be zero and one: further off they are of other rows.
 _SAME = 1e-6
 # Constants of other people of the same kind are about a standard error away, half of them more than 0.67 of one; those
-# of the same people and one in twenty others are within 0.15.
-_NEAR = 0.15
+# of n people and e others are about sqrt(e / n) of one away: a few in a thousand are noticed.
+_NEAR = 0.08
 # A direction of the parameters that a feature has so little of does without it.
 _NOTHING = 1e-9
 
@@ -321,7 +321,8 @@ def _refuse_near(
                     if claim.centers:
                         mean = (seen.mean[i] + origin[i] - claim.shift) / claim.factor
                         gaps.setdefault(claim.step, []).append(abs(mean) * np.sqrt(moments.count[i]))
-                    if claim.scales and variance > _SAME**2:
+                    elif variance > _SAME**2:
+                        # Beside means it says little more, and of two values that are equally frequent nothing.
                         gaps.setdefault(claim.step, []).append(abs(variance - 1) * np.sqrt(moments.count[i] / 2))
         for path, each_gap in gaps.items():
             if path in steps and np.median(each_gap) < _NEAR:

@@ -64,6 +64,13 @@ class Dispersed(VectorLoss):
             label_slope = np.column_stack([mean_y * mean + s_y * q * s, s_y * fall])
         return Derivatives(slope, curvature, label_slope[:, :, None])
 
+    def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
+        # Zeros ask for ever smaller means, whatever alpha is; of a margin that is the same for all rows nothing more is
+        # asked than that it stays.
+        zero = labels[:, 0] == 0
+        cone = np.tile(np.diag([-1.0, 1.0]), (len(labels), 1, 1))
+        return cone, np.column_stack([~zero, np.ones(len(labels), dtype=bool)])
+
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         raise _beyond_second()
 

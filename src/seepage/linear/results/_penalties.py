@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 _LEFT = 1e-5
 # A slope that is this share of what it is the sum of is rounding: there was no penalty.
 _NOTHING = 1e-9
+# Families whose scale is estimated: their ridge is weighed by it.
+_SCALED = ("Gaussian", "Gamma", "InverseGaussian", "Tweedie")
 _WAY_OUT = (
     "Or fit seepage.GLM with penalty=, absolute= and penalize_intercept=, or a model of scikit-learn, which know their "
     "penalty, and measure that."
@@ -66,7 +68,14 @@ def penalty_of(results: Any, slopes: Slopes) -> Penalty:
     settings = getattr(results, "mle_settings", None) or {}
     if "alpha" in settings:
         return _kept(np.asarray(settings["alpha"], dtype=np.float64), slopes)
-    return _read_back(slopes)
+    found = _read_back(slopes)
+    family = type(getattr(results.model, "family", None)).__name__
+    if found.squares and not found.absolute and family in _SCALED:
+        raise UnsupportedError(
+            f"fit_regularized of a GLM of the {family} family with L1_wt=0 weighs its penalty by the scale that it "
+            f"estimates from the same rows, which is no penalty that is known. {_WAY_OUT}"
+        )
+    return found
 
 
 def _kept(alpha: Array, slopes: Slopes) -> Penalty:

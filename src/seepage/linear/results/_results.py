@@ -169,6 +169,11 @@ def _labels(fitted: Any) -> Column:
     if type(fitted).__name__ != "MNLogit":
         return np.asarray(fitted.endog, dtype=np.float64)
     codes, given = np.asarray(fitted.endog), np.asarray(fitted.data.orig_endog)
+    if given.ndim == 2 and given.shape[1] == 1:
+        # As formulas have them, in which whole numbers are floats.
+        given = given[:, 0]
+        if given.dtype.kind == "f" and (given == np.rint(given)).all():
+            given = given.astype(np.int64)
     if given.ndim == 1 and len(given) == len(codes) and all(isinstance(each, str) for each in given):
         given = given.astype(str)
     plain = given.ndim == 1 and len(given) == len(codes) and given.dtype.kind in "biufU"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seepage._errors import InputError, UnsupportedError
-from seepage.linear.results import is_results, taken_apart
+from seepage.linear.results import is_regularized, is_results, taken_apart
 from seepage.linear.survival import is_survival
 
 # What results keep of the weights that they were given.
@@ -39,6 +39,12 @@ def keys_of(results: Any, columns: Mapping[str, str | None]) -> dict[str, object
 
 def _of_statsmodels(results: Any, columns: Mapping[str, str | None]) -> dict[str, object]:
     fitted = results.model
+    if is_regularized(results) or type(fitted).__name__ in ("MNLogit", "NegativeBinomial"):
+        raise UnsupportedError(
+            f"A table holds neither several classes, nor an alpha that was fitted, nor the penalty of fit_regularized, "
+            f"and so no {type(results).__name__} of {type(fitted).__name__}. Measure it in Python: "
+            "seepage.measure(results, noise_scale=...)"
+        )
     parts = taken_apart(results)
     glm = parts.model[-1] if hasattr(parts.model, "steps") else parts.model
     found: dict[str, object] = {"family": glm.family, "link": glm.link, "parameter": float(glm.parameter)}

@@ -97,12 +97,14 @@ def _share(share: float) -> str:
 def facts(document: Document) -> list[tuple[str, str]]:
     """Return where the report comes from."""
     decided = [] if document.decision is None else [("Decided", document.decision.whole())]
+    # A verdict from estimates is one of estimates, also where no number is told.
+    told = not document.is_public or document.numbers_told or document.assurance != "exact"
     return [
         *decided,
         ("People", f"{document.people.value:,.0f}"),
         ("Private attributes", f"{len(document.attributes):,}"),
         ("Noise on the release", _noise(document.noise)),
-        *([] if document.is_public and not document.numbers_told else [("Numbers are", document.assurance)]),
+        *([("Numbers are", document.assurance)] if told else []),
         ("Made", document.created.replace("T", " ").replace("Z", " UTC")),
         ("With", ", ".join(f"{name} {version}" for name, version in document.versions.items())),
         ("Schema of the JSON twin", SCHEMA),
