@@ -396,3 +396,19 @@ def test_means_without_an_intercept_are_stated_to_be_public():
     X, y = _rows(random), random.normal(size=ROWS)
     leak = seepage.measure(make_pipeline(StandardScaler(), Ridge(fit_intercept=False)).fit(X, y), X, y, noise_scale=0.5)
     assert any("no intercept that would carry noise" in sentence for sentence in leak.assumptions)
+
+
+def test_a_scaler_of_single_precision_rows_is_counted_and_one_of_fewer_rows_refused():
+    """Steps round the mean that they take off: that is no sign of other people."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.normal(50, 10, 500), "year": random.integers(2010, 2020, 500)})
+    y = X["age"] / 10 + 0.3 * (X["year"] - 2015) + random.normal(size=500)
+    single = X.astype(np.float32)
+    double = seepage.measure(make_pipeline(StandardScaler(), Ridge()).fit(X, y), X, y, noise_scale=1.0)
+    leak = seepage.measure(make_pipeline(StandardScaler(), Ridge()).fit(single, y), single, y, noise_scale=1.0)
+    # The year is seen to about a ten thousandth of its deviation.
+    np.testing.assert_allclose(leak.examples["eta"], double.examples["eta"], rtol=1e-3)
+    others = StandardScaler().fit(single[2:])
+    model = make_pipeline(others, Ridge().fit(others.transform(single), y))
+    with pytest.raises(seepage.InputError, match="nearly, and not exactly"):
+        seepage.measure(model, single, y, noise_scale=1.0)

@@ -208,7 +208,11 @@ def preprocessing_of(
     origin = np.asarray(some.mean(axis=0)).ravel() if isinstance(some, np.ndarray) else np.zeros(len(features))
     moments: Moments = fit.rows.total(AddingMoments(features, columns, origin))
     weighted = few.sample_weights is not None
-    found = [_standing(claims[int(f)], moments, origin, i, weighted) for i, f in enumerate(features)]
+    rounding = _rounding(some) * np.nan_to_num(np.abs(fit.affine.offset[features]))
+    found = [
+        _standing(claims[int(f)], moments, origin, i, weighted, rounding=float(rounding[i]))
+        for i, f in enumerate(features)
+    ]
     _refuse_near(steps, [claims[int(f)] for f in features], found, moments, origin, weighted)
     if _ties(minimizer, features, found):
         # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
@@ -272,7 +276,17 @@ def columns_of(affine: Affine, features: NDArray[np.intp]) -> tuple[tuple[int, .
     return tuple(found)
 
 
-def _standing(claims: tuple[Claim, ...], moments: Moments, origin: Array, i: int, weighted: bool) -> _Standing:
+def _rounding(features: object) -> float:
+    """Return how far a feature may be from what its step meant, next to the constant that was taken off."""
+    if not isinstance(features, np.ndarray) or (features != features.astype(np.float32)).any():
+        return 0.0
+    # Steps compute in the precision of the rows: the mean that is taken off is rounded to it, and so is what is left.
+    return float(np.finfo(np.float32).eps)
+
+
+def _standing(
+    claims: tuple[Claim, ...], moments: Moments, origin: Array, i: int, weighted: bool, *, rounding: float
+) -> _Standing:
     """Return the last scaler that was fitted on these rows, and the imputer that was."""
     filled = None
     lacking = moments.lacking[i]
@@ -288,10 +302,11 @@ def _standing(claims: tuple[Claim, ...], moments: Moments, origin: Array, i: int
             seen = moments.of(weighted=by_weight, everyone=claim.after_filling)
             mean = (seen.mean[i] + origin[i] - claim.shift) / claim.factor
             variance = seen.variance[i] / claim.factor**2
+            same = _SAME + rounding / claim.factor
             # A column of one value has nothing to divide by, and is left as it is.
             constant = variance <= _SAME**2
-            if (not claim.centers or abs(mean) <= _SAME) and (
-                not claim.scales or abs(variance - 1) <= _SAME or (claim.centers and constant)
+            if (not claim.centers or abs(mean) <= same) and (
+                not claim.scales or abs(variance - 1) <= same or (claim.centers and constant)
             ):
                 return _Standing(claim, by_weight, filled)
     return _Standing(filled=filled)
