@@ -1,6 +1,7 @@
 """A measurement on a screen of 80 columns."""
 
 from math import isfinite, isnan
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.padding import Padding
@@ -9,14 +10,16 @@ from rich.text import Text
 
 from seepage.cli.terminal._console import printable, shortened
 from seepage.cli.terminal._verdict import Verdict
-from seepage.leakage import Summary
+
+if TYPE_CHECKING:
+    from seepage.leakage import Summary
 
 _MOST_ROWS = 12
 _NAMES = 26
 _CELL = 13
 
 
-def show_summary(console: Console, summary: Summary, verdict: Verdict | None, *, grouped_by: str | None) -> None:
+def show_summary(console: Console, summary: "Summary", verdict: Verdict | None, *, grouped_by: str | None) -> None:
     """Print a measurement: the verdict first, then what it rests on."""
     console.print(Text(summary.heading, style="bold"))
     if verdict is not None:
@@ -73,14 +76,14 @@ def _titled(console: Console, title: str, table: Table) -> None:
     console.print(table)
 
 
-def _examples(summary: Summary) -> Table:
+def _examples(summary: "Summary") -> Table:
     table = _table("", "median", "95th pct", "largest")
     for one in summary.examples:
         table.add_row(Text(shortened(one.name, _NAMES)), "", *(f"{value:.4g}" for value in one.values))
     return table
 
 
-def _floors(summary: Summary) -> Table:
+def _floors(summary: "Summary") -> Table:
     table = _table("blind guess", "median", "5th pct", "smallest")
     for one in summary.floors[:_MOST_ROWS]:
         blind = "unknown" if isnan(one.blind) else f"± {one.blind:.4g}"
@@ -88,14 +91,14 @@ def _floors(summary: Summary) -> Table:
     return table
 
 
-def _rates(summary: Summary) -> Table:
+def _rates(summary: "Summary") -> Table:
     table = _table("blind guess", "median", "95th pct", "largest")
     for one in summary.rates[:_MOST_ROWS]:
         table.add_row(Text(shortened(one.name, _NAMES)), f"{one.blind:.0%}", *one.percents())
     return table
 
 
-def _groups(summary: Summary) -> Table:
+def _groups(summary: "Summary") -> Table:
     table = _table("people", "mean eta", "from", "to")
     for row in summary.groups[:_MOST_ROWS]:
         numbers = (f"{row.count:,}", f"{row.mean:.4g}", f"{row.low:.4g}", f"{row.high:.4g}")
@@ -105,7 +108,7 @@ def _groups(summary: Summary) -> Table:
     return table
 
 
-def _most_exposed(summary: Summary) -> Table:
+def _most_exposed(summary: "Summary") -> Table:
     median = summary.examples[0].median
     known = any(who.through is not None for who in summary.most_exposed)
     table = _table("eta", "x median", *(["through"] if known else []))

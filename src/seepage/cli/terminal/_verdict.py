@@ -3,9 +3,12 @@
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seepage._version import __version__
-from seepage.meaning import Target
+
+if TYPE_CHECKING:
+    from seepage.meaning import Target
 
 SCHEMA = "urn:seepage:check:1"
 
@@ -14,7 +17,7 @@ SCHEMA = "urn:seepage:check:1"
 class Judged:
     """One target of a policy, and whether a release meets it."""
 
-    target: Target
+    target: "Target"
     factor: float | None
     """By how much the noise must grow, rounded up, infinitely if no noise is enough; None when the target is met."""
     line: int
