@@ -252,3 +252,45 @@ def test_refused_is_exactly_what_one_linear_program_separates(seed, n, k, poisso
             seepage.measure(model, X, y, noise_scale=0.1)
     else:
         seepage.measure(model, X, y, noise_scale=0.1)
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+@pytest.mark.parametrize("seed", [1, 2, 6, 9])
+def test_a_value_with_which_there_is_no_minimizer_is_missing(seed, poisson):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"age": rng.normal(50 * (seed % 2), 1, 40), "geno": rng.choice(list("abc"), 40, p=[0.5, 0.4, 0.1])}
+    )
+    y = (X["age"] - X["age"].mean() + rng.normal(0, 0.2, 40) > 0).astype(int).rename("label")
+    model = make_pipeline(
+        steps(),
+        PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000)
+        if poisson
+        else LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12),
+    ).fit(X, y)
+
+    def sides(labels):
+        return np.where(labels == 0, -1.0, 0.0) if poisson else np.where(labels == 1, 1.0, -1.0)
+
+    def design(frame):
+        return np.column_stack([np.ones(40), coded(frame)])
+
+    if separated(design(X), sides(y)):
+        return
+    leak = seepage.measure(model, X, y, noise_scale=0.1)
+    for attribute in ["geno"] if poisson else ["geno", "label"]:
+        found = leak.success_rate(attribute)
+        for person, other, distance in zip(found.index, found["other"], found["distance"], strict=True):
+            labels, frame = y.copy(), X.copy()
+            if attribute == "label":
+                labels.iloc[person] = other
+            else:
+                frame.loc[person, attribute] = other
+            changed = design(frame)
+            # A level that nobody has left says nothing of its coefficient.
+            if np.linalg.matrix_rank(changed) < changed.shape[1] or separated(changed, sides(labels)):
+                assert np.isnan(distance)
+            elif np.isnan(distance):
+                # So far away that no double says where: curvatures there are below rounding.
+                again = model.fit(frame, labels)
+                assert np.abs(again[:-1].transform(frame) @ again[-1].coef_.ravel() + again[-1].intercept_).max() > 30

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.special import expit, softmax
 
 from seepage.engines.storage import Watch, unwatched
@@ -61,6 +61,10 @@ _MOST_PASSES = 40
 # A pass that leaves more than this share of the last step behind is not worth another one.
 _SLOW = 0.8
 _MOST_STEPS = 60
+# A curvature, next to that before the refit, of parameters that are on their way to infinity: there is no minimizer.
+_FADED = 1e-8
+# The curvature of one record, likewise: it may be on its way, which a closer look will tell.
+_FLAT = 1e-3
 # One over what a record's leverage leaves, beyond which its absence leaves nothing but rounding.
 _SINGULAR = 1e10
 # People at a time: what is known of them stays in the cache of the core that refits them.
@@ -403,6 +407,13 @@ class _Side(NamedTuple):
         moved = _slopes(loss, (self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
         return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
 
+    def flattened(self, moves: Array, loss: VectorLoss) -> NDArray[np.bool_]:
+        """Return whose loss has next to no curvature left after a move."""
+        margins = self.margins + np.einsum("na,nca->nc", self.records, moves)
+        after = loss.derivatives(margins, self.labels).curvature * self.weights[:, None, None]
+        now, then = (np.abs(np.einsum("ncc->nc", each)) for each in (after, self.curvature))
+        return np.asarray((now < _FLAT * then).any(axis=1))
+
 
 class _Penalties(NamedTuple):
     """The penalties that many changes of a record bring along, on single parameters."""
@@ -491,10 +502,17 @@ class _Change:
         if self.factors is None and self.refit.geometry.loss.quadratic:
             return first
         moved, unsettled = self._settle(first)
+        unsettled = np.union1d(unsettled, np.flatnonzero(self._far(moved)))
         for person in unsettled:
             # With kinks nearby, who does not settle is refitted with them.
             moved[person] = self._newton(int(person)) if self.refit.active is None else np.nan
         return moved
+
+    def _far(self, moves: Array) -> NDArray[np.bool_]:
+        """Return whose exchanged records end where the loss is flat: there a gradient is zero with and without end."""
+        shaped = moves.reshape(len(moves), self.before.slope.shape[1], -1)
+        loss = self.refit.geometry.loss
+        return self.before.flattened(shaped, loss) | self.after.flattened(shaped, loss)
 
     def past_kinks(self, moves: Array, active: ActiveSet) -> Array:
         """Return the moves of a model whose penalty has kinks: those that came past one are refitted with it.
@@ -655,7 +673,7 @@ class _Change:
             penalty = self.penalties.of_person(person, penalty)
         lost = np.full(start.size, np.nan)
         move = np.zeros_like(start)
-        sums, metric = refit.sums(start, before, after, factors), None
+        sums, first = refit.sums(start, before, after, factors), None
         for _ in range(_MOST_STEPS):
             theta = start + move
             pulled, hessian = held_still(
@@ -664,7 +682,7 @@ class _Change:
                 refit.geometry.minimizer.free,
             )
             gradient = pulled.T.ravel()
-            metric = np.abs(hessian.diagonal()) if metric is None else metric
+            first = hessian if first is None else first
             scale = 1 / np.sqrt(hessian.diagonal())
             try:
                 step = -scale * cho_solve(cho_factor(hessian * scale[:, None] * scale, lower=True), scale * gradient)
@@ -681,10 +699,21 @@ class _Change:
                 return lost
             move = move + shaped
             # In a metric that stays: toward infinity the curvature fades, and with it any other measure of a step.
+            metric = np.abs(first.diagonal())
             length, reach, whole = (np.sqrt(metric @ each.T.ravel() ** 2) for each in (shaped, move, start))
             if length <= _SETTLED * reach + _ROUNDING * whole:
-                return np.asarray(move.T.ravel())
+                return lost if _faded(hessian, first) else np.asarray(move.T.ravel())
         return lost
+
+
+def _faded(hessian: Array, first: Array) -> bool:
+    """Return whether a Hessian is next to nothing, in some direction, beside an earlier one."""
+    scale = 1 / np.sqrt(np.abs(first.diagonal()))
+    now, then = (matrix * scale[:, None] * scale for matrix in (hessian, first))
+    try:
+        return bool(eigh(now, then, eigvals_only=True, subset_by_index=[0, 0])[0] < _FADED)
+    except LinAlgError:
+        return True
 
 
 def _times(batch: Batch, factors: Array) -> Batch:
