@@ -90,9 +90,13 @@ class Table:
             return self.native[rows]
         return nw.from_native(self.native, eager_only=True)[rows.tolist()].to_native()
 
-    def rows_with(self, start: int, stop: int, name: str, value: Any) -> Any:
-        """Return a range of rows with one column set to a value."""
-        part, at = self.rows(start, stop), self.names.index(name)
+    def taken(self, rows: slice | NDArray[np.intp]) -> Any:
+        """Return a range of rows, or some by their places, in the same library."""
+        return self.rows(rows.start, rows.stop) if isinstance(rows, slice) else self.picked(rows)
+
+    def rows_with(self, rows: slice | NDArray[np.intp], name: str, value: Any) -> Any:
+        """Return some rows with one column set to a value."""
+        part, at = self.taken(rows), self.names.index(name)
         if not self.is_frame:
             changed = part.toarray() if sparse.issparse(part) else np.array(part)
             if changed.dtype != object:

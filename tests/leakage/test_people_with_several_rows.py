@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 
@@ -41,22 +42,148 @@ def test_a_person_is_the_joint_release_about_their_rows(kind, public, seed):
     named = list(dict.fromkeys(who.tolist()))
     assert people.examples.index.tolist() == named
     assert people.information.count == len(named) < N
+    # Numbers are different in every row; labels of people who have one class only may be one label: see below.
+    one_class = {person for person in named if len(np.unique(labels[who == person])) == 1 < (who == person).sum()}
+    assert bool(one_class) == (kind in ("logistic", "three classes"))
     for person in named:
         mine = who == person
         # The library's other way to the same number: one sum of information, not a row of Jacobians.
-        assert people.examples["eta"][person] == pytest.approx(rows.joint(mine), rel=1e-9)
+        eta, expected = people.examples["eta"][person], rows.joint(mine)
+        assert eta == pytest.approx(expected, rel=1e-9) or (person in one_class and eta > expected and not public)
         for name in people.information.attribute_names:
             if np.isnan(rows.attributes[name][mine]).all():
                 assert np.isnan(people.attributes[name][person])
-            else:
+            elif name != "label" or person not in one_class:
                 expected = rows.joint(mine, attribute=name)
                 assert people.attributes[name][person] == pytest.approx(expected, rel=1e-9)
+            else:
+                assert people.attributes[name][person] >= rows.joint(mine, attribute=name) * (1 - 1e-9)
     counts = np.broadcast_to(rows.information.private_values, N)
     trace = np.bincount(who, np.nan_to_num(rows.examples["dfil"]) ** 2 * counts)[named]
-    np.testing.assert_allclose(people.examples["dfil"], np.sqrt(trace / np.bincount(who, counts)[named]), rtol=1e-9)
-    assert people.joint() == pytest.approx(rows.joint())
+    apart = np.array([person not in one_class for person in named])
+    expected = np.sqrt(trace / np.bincount(who, counts)[named])
+    np.testing.assert_allclose(people.examples["dfil"][apart], expected[apart], rtol=1e-9)
     some = np.array(named) % 2 == 0
-    assert people.joint(some) == pytest.approx(rows.joint(who % 2 == 0))
+    if public or not one_class:
+        assert people.joint() == pytest.approx(rows.joint())
+        assert people.joint(some) == pytest.approx(rows.joint(who % 2 == 0))
+
+
+CLONED = {
+    "ridge": Ridge(alpha=2.0, solver="svd"),
+    "logistic": LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12),
+    "three classes": LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12, max_iter=1000),
+    "counts": PoissonRegressor(alpha=0.1, solver="newton-cholesky", tol=1e-12),
+}
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("kind", CLONED)
+def test_somebody_whose_rows_are_all_the_same_is_one_row_that_weighs_as_much(kind, scaled):
+    random = np.random.default_rng(7)
+    X = pd.DataFrame(
+        {
+            "age": random.normal(size=N),
+            "dose": random.normal(size=N),
+            "smoker": random.integers(0, 2, N),
+            "site": random.choice(list("xyz"), N),
+        }
+    )
+    margin = X["age"] + X["smoker"] + random.normal(size=N)
+    y = {
+        "logistic": (margin > 0).astype(int),
+        "three classes": np.digitize(margin, [-0.5, 1]),
+        "counts": random.poisson(np.exp(0.3 * margin)),
+    }.get(kind, margin.to_numpy())
+    times = random.integers(1, 4, N)
+    who = np.repeat(np.arange(N), times)
+    again, labels = X.loc[who].reset_index(drop=True), np.asarray(y)[who]
+    last = CLONED[kind].__class__.__name__.lower()
+    if scaled:
+        X, again = X.drop(columns="site"), again.drop(columns="site")
+        model = make_pipeline(StandardScaler(), CLONED[kind])
+        weights = {"standardscaler__sample_weight": times, f"{last}__sample_weight": times}
+    else:
+        model = make_pipeline(
+            make_column_transformer((OneHotEncoder(), ["site"]), remainder="passthrough"), CLONED[kind]
+        )
+        weights = {f"{last}__sample_weight": times}
+    cloned = seepage.measure(model.fit(again, labels), again, labels, noise_scale=0.3, ids=who)
+    weighted = seepage.measure(model.fit(X, y, **weights), X, y, noise_scale=0.3, sample_weight=times)
+    for column in ("eta", "dfil"):
+        np.testing.assert_allclose(cloned.examples[column], weighted.examples[column], rtol=1e-6)
+    for name in cloned.information.attribute_names:
+        np.testing.assert_allclose(cloned.attributes[name], weighted.attributes[name], rtol=1e-6, err_msg=name)
+        assert cloned.joint(attribute=name) == pytest.approx(weighted.joint(attribute=name), rel=1e-6)
+    half = np.arange(N) % 2 == 0
+    assert cloned.joint() == pytest.approx(weighted.joint(), rel=1e-6)
+    assert cloned.joint(half) == pytest.approx(weighted.joint(half), rel=1e-6)
+    for name in sorted(cloned.information.categorical):
+        found, expected = (leak.information.distances(name, None).farthest() for leak in (cloned, weighted))
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12, err_msg=name)
+
+
+def test_a_cox_model_of_clones_is_one_with_weights():
+    random = np.random.default_rng(8)
+    X = pd.DataFrame({"age": random.normal(size=N), "dose": random.normal(size=N), "smoker": random.integers(0, 2, N)})
+    y = np.rec.fromarrays([random.random(N) < 0.7, random.exponential(np.exp(-X["age"]))], names="event,time")
+    times = random.integers(1, 4, N)
+    who = np.repeat(np.arange(N), times)
+    again, outcomes = X.loc[who].reset_index(drop=True), y[who]
+    cloned = seepage.measure(
+        seepage.Cox(ties="breslow").fit(again, outcomes), again, outcomes, noise_scale=0.3, ids=who
+    )
+    weighted = seepage.measure(
+        seepage.Cox(ties="breslow").fit(X, y, sample_weight=times), X, y, noise_scale=0.3, sample_weight=times
+    )
+    for column in ("eta", "dfil"):
+        np.testing.assert_allclose(cloned.examples[column], weighted.examples[column], rtol=1e-6)
+    for name in X.columns:
+        np.testing.assert_allclose(cloned.attributes[name], weighted.attributes[name], rtol=1e-6)
+        assert cloned.joint(attribute=name) == pytest.approx(weighted.joint(attribute=name), rel=1e-6)
+    assert cloned.joint() == pytest.approx(weighted.joint(), rel=1e-6)
+    for name, values in (("smoker", None), ("event", None), ("time", [0.1, 1.0])):
+        found, expected = (leak.information.distances(name, values).farthest() for leak in (cloned, weighted))
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_one_value_in_several_rows_is_learned_from_all_of_them(public):
+    random = np.random.default_rng(9)
+    who = random.integers(0, 20, N)
+    X = pd.DataFrame({"born": random.normal(size=20)[who], "dose": random.normal(size=N)})
+    y = (X["born"] + X["dose"] + random.logistic(size=N) > 0).astype(int).to_numpy()
+    model = LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12)
+
+    def published(born):
+        fitted = model.fit(X.assign(born=born), y)
+        return np.append(fitted.coef_, fitted.intercept_)
+
+    leak = seepage.measure(model.fit(X, y), X, y, noise_scale=0.3, ids=who, public_label=public)
+    apart = seepage.measure(model, X, y, noise_scale=0.3, public_label=public)
+    for person in leak.attributes.index:
+        step = 1e-4 * (who == person)
+        slope = np.linalg.norm(published(X["born"] + step) - published(X["born"] - step)) / 2e-4 / 0.3
+        one_by_one = apart.joint(who == person, attribute="born")
+        assert leak.attributes["born"][person] == pytest.approx(max(slope, one_by_one), rel=1e-6)
+    assert (leak.attributes["born"] > 1.2 * apart.attributes["born"].groupby(who).max()[leak.attributes.index]).any()
+
+
+def test_a_value_that_stands_in_several_rows_is_refused_before_a_lasso():
+    X, y, who = _visits(6)
+    X["born"] = np.arange(25.0)[who]
+    model = Lasso(alpha=0.05, tol=1e-14, max_iter=100_000).fit(X, y)
+    with pytest.raises(seepage.UnsupportedError, match="The born of some people is the same"):
+        seepage.measure(model, X, y, noise_scale=0.3, ids=who)
+    seepage.measure(model, X, y, noise_scale=0.3, ids=who, attributes=["a", "b"])
+
+
+def test_balanced_classes_do_not_follow_several_labels_of_one_person():
+    X, y, who = _visits(7)
+    model = LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, y > 0)
+    leak = seepage.measure(model, X, y > 0, noise_scale=0.3, ids=who)
+    with pytest.raises(seepage.UnansweredError, match="Balanced class weights"):
+        leak.success_rate("label")
 
 
 def test_frames_groups_and_rates_speak_of_people():

@@ -23,6 +23,8 @@ from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
 from seepage.linear.information._one_margin import OneMargin as OneMargin
 from seepage.linear.information._owners import Owners as Owners
+from seepage.linear.information._owners import Several as Several
+from seepage.linear.information._owners import largest as largest
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
 from seepage.linear.information._passes import Kept as Kept

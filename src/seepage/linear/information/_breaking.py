@@ -18,6 +18,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._errors import UnsupportedError
 from seepage._facts import Assumption, personal, public
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._information import LinearInformation
@@ -253,6 +254,13 @@ def _distances(information: LinearInformation) -> dict[str, Array]:
         found[~information.has(name), i] = np.nan
     owners = information.owners
     if owners is not None:
+        for i, name in enumerate(information.attribute_names):
+            if name in names and information.repeats[:, i].any():
+                raise UnsupportedError(
+                    f"The {name} of some people is the same in several of their rows, and how far such a value can go "
+                    "before a coefficient of an L1 penalty comes or leaves is not computed. Give one row a person, fit "
+                    f"with a ridge penalty, or leave {name!r} out of `attributes`."
+                )
         every, found = found, np.full((information.count, len(names)), np.nan)
         np.fmin.at(found, owners.person, every)
     return dict(zip(names, found.T, strict=True))

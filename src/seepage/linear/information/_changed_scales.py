@@ -31,13 +31,20 @@ class ChangedScales:
     """By how much the mean moves, in old deviations, shape (n, r)."""
 
     @classmethod
-    def of(cls, scales: Scales | None, before: Batch, after: Batch) -> "ChangedScales | None":
-        """Return what moves when each row of `before` becomes that row of `after`; None where nothing does."""
+    def of(
+        cls, scales: Scales | None, before: Batch, after: Batch, *, together: bool = False
+    ) -> "ChangedScales | None":
+        """Return what moves when each row of `before` becomes that row of `after`; None where nothing does.
+
+        Each row changes in data of its own, or all of them `together` in the same.
+        """
         touched = np.empty(0, dtype=np.intp) if scales is None else np.flatnonzero(scales.share)
         if scales is None or not len(touched) or not len(before):
             return None
         old, new = (scales.standardized(batch, touched) for batch in (before, after))
         changed = old != new
+        if together:
+            changed = np.broadcast_to(changed.any(axis=0), changed.shape)
         most = int(changed.sum(axis=1).max())
         if not most:
             return None
@@ -45,8 +52,10 @@ class ChangedScales:
         features = touched[at]
         old, new = np.take_along_axis(old, at, axis=1), np.take_along_axis(new, at, axis=1)
         share = scales.share[features] * np.take_along_axis(scales.weights(before, touched), at, axis=1)
-        moved = share * (new - old)
-        variance = 1.0 + share * (new**2 - old**2) - moved**2
+        moved, grown = share * (new - old), share * (new**2 - old**2)
+        if together:
+            features, moved, grown = features[:1], moved.sum(axis=0, keepdims=True), grown.sum(axis=0, keepdims=True)
+        variance = 1.0 + grown - moved**2
         stretch = np.where(scales.deviates[features], np.sqrt(np.maximum(variance, 1e-300)), 1.0)
         shrunk = 1.0 / stretch - 1.0
         mean = np.where(scales.centered[features], scales.factor[features] * moved, 0.0)

@@ -16,9 +16,8 @@ from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
-from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._known import KnownValues
-from seepage.linear.information._owners import Owners
+from seepage.linear.information._owners import Owners, Several, largest
 from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.objective import JointSums
@@ -97,7 +96,9 @@ class LinearInformation(ExactInformation, GatheredInformation):
         found = {"eta": np.empty(self.rows.count), "dfil": np.empty(self.rows.count)}
         for at, (eta, dfil) in self.rows.each(self.known.examples):
             found["eta"][at], found["dfil"][at] = eta, dfil
-        return found if self.owners is None else self.owners.examples(found, self.known, self.rows)
+        if self.owners is None:
+            return found
+        return self._several(None).examples(found, lambda rows: self.known.counts(self.rows.picked(rows)))
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -109,7 +110,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         for at, part in self.rows.each(self.known.attributes):
             for i, column in enumerate(found.values()):
                 column[at] = part[:, i]
-        return found if self.owners is None else self.owners.attributes(found, self.known, self.rows)
+        return found if self.owners is None else self._several(None).attributes(found)
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
@@ -132,12 +133,15 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return self._at(np.inf)
 
     def joint(self, who: Who, attribute: str | None) -> float:
-        mask = self.people.mask(who, self.count)
-        if self.owners is not None:
-            mask = self.owners.rows(mask)
+        people = self.people.mask(who, self.count)
+        mask = people if self.owners is None else self.owners.rows(people)
         geometry = self.geometry_of(attribute)
+        if self.owners is not None and self._several(attribute).repeats.any():
+            gram = self._gram_of_known(attribute, mask)
+            more = self._several(attribute).more(people, len(gram))
+            return max(largest(gram), largest(gram + more))
         if self.rows.missing or geometry.stays or geometry.curves is not None:
-            return self._joint_of_known(geometry, attribute, mask)
+            return largest(self._gram_of_known(attribute, mask))
         joining = geometry.joining
 
         def part(at: slice) -> JointSums:
@@ -146,19 +150,44 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
         return joining.eta(reduce(add, in_threads(part, self.rows.spans(summed=True), "adding up")))
 
-    def _joint_of_known(self, geometry: Geometry, attribute: str | None, mask: NDArray[np.bool_] | None) -> float:
-        """Return the joint eta of values that not everybody has, or that move a scaler."""
-        columns = self.columns
+    @cached_property
+    def repeats(self) -> NDArray[np.intp]:
+        """How many more rows of each person say the same value of each attribute again, shape (people, attributes)."""
+        assert self.owners is not None
+        return np.column_stack(
+            [self.owners.repeats(self._column(name), self.has(name)) for name in self.attribute_names]
+        )
+
+    def _several(self, attribute: str | None) -> Several:
+        """Return what is known of people with several rows, of all values or of one attribute alone."""
+        assert self.owners is not None
+        geometry, known = self.geometry_of(attribute), self._known_of(attribute)
+        blocks, repeats = [*geometry.blocks], self.repeats
+        if not geometry.public_label:
+            blocks.append(np.arange(geometry.reading.shape[1], geometry.values))
         if attribute is not None:
-            columns = () if self.is_label(attribute) else (self.columns[self.attribute_names.index(attribute)],)
-        known = KnownValues(geometry, columns)
+            repeats = repeats[:, [self.attribute_names.index(attribute)]]
+
+        def jacobians(rows: NDArray[np.intp]) -> Array:
+            return np.concatenate(list(known.jacobians(self.rows.picked(rows))))
+
+        return Several(self.owners, tuple(blocks), repeats, jacobians)
+
+    def _known_of(self, attribute: str | None) -> KnownValues:
+        if attribute is None:
+            return self.known
+        columns = () if self.is_label(attribute) else (self.columns[self.attribute_names.index(attribute)],)
+        return KnownValues(self.geometry_of(attribute), columns)
+
+    def _gram_of_known(self, attribute: str | None, mask: NDArray[np.bool_] | None) -> Array:
+        """Return the sum of J J^T over rows whose values not everybody has, or move a scaler, or are several's."""
+        known = self._known_of(attribute)
 
         def part(at: slice) -> Array:
             batch = self.rows.read(at)
             return known.joint_gram(batch if mask is None else batch.take(mask[at]))
 
-        total = reduce(add, in_threads(part, self.rows.spans(), "adding up"))
-        return float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
+        return np.asarray(reduce(add, in_threads(part, self.rows.spans(), "adding up")))
 
     def _column(self, attribute: str) -> Column:
         return self.rows.column(None if self.is_label(attribute) else attribute)
@@ -218,17 +247,26 @@ class LinearInformation(ExactInformation, GatheredInformation):
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
+        # What a person's rows repeat changes in all of them at once.
+        alone = np.ones(self.rows.count, dtype=bool)
+        if self.owners is not None:
+            repeated = self.repeats[:, self.attribute_names.index(attribute)] > 0
+            alone = ~repeated[self.owners.person]
         stays = np.zeros_like(distance)
         spans = self.refit.spans
         units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
         with followed(f"refitting with other values of {attribute}", units) as watch:
             for j, value in enumerate(values):
                 for span in spans:
-                    others = np.flatnonzero((truth[span] != j) & has[span])
+                    others = np.flatnonzero((truth[span] != j) & has[span] & alone[span])
                     means, shape = self.refit.compared(span, name, value, others, watch)
                     distance[span.start + others, j] = means
                     if shape is not None:
                         stays[span.start + others, j] = shape
+                for rows in [] if self.owners is None or alone.all() else self.owners.each(~alone & has):
+                    if truth[rows[0]] != j:
+                        distance[rows, j], stays[rows, j] = self.refit.together(rows, name, value)
+                        watch(len(rows))
         absent = None if has.all() else ~has
         found = Distances(values, truth, distance, self.people.person, absent)
         if stays.any():

@@ -1,17 +1,22 @@
-"""People with several rows: what is known of a person is known of all their rows together."""
+"""People with several rows: what is known of a person is known of all their rows together.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+A value that is the same in all rows of a person may be one value, like a year of birth, or several that happen to
+agree. Whoever learns of one value learns from all its rows: its column of the Jacobian is the sum of theirs. It is
+counted both ways, and the larger number is reported.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.information._known import KnownValues
-from seepage.linear.rows import InMemory
+from seepage._tables import Column
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 # Rows whose Jacobians are in memory at a time.
 _ROWS = 2**12
@@ -30,7 +35,7 @@ class Owners:
         """The first row of each person."""
         return np.unique(self.person, return_index=True)[1]
 
-    def rows(self, people: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    def rows(self, people: Mask | None) -> Mask | None:
         """Return which rows belong to some people."""
         return None if people is None else people[self.person]
 
@@ -47,37 +52,108 @@ class Owners:
             yield people[at:stop], order[ends[at] : ends[stop]], ends[at : stop + 1] - ends[at]
             at = stop
 
-    def examples(self, each: dict[str, Array], known: KnownValues, rows: InMemory) -> dict[str, Array]:
-        """Return eta and dfil of each person, from those of each row."""
-        found = {name: values[self.first] for name, values in each.items()}
-        for people, owned, bounds in self.several():
-            batch = rows.picked(owned)
-            moved = np.concatenate(list(known.jacobians(batch)))
-            counts = known.counts(batch)
+    def each(self, rows: Mask) -> list[NDArray[np.intp]]:
+        """Return which of some rows belong to each person."""
+        places = np.flatnonzero(rows)
+        order = places[np.argsort(self.person[places], kind="stable")]
+        return np.split(order, np.flatnonzero(np.diff(self.person[order])) + 1)
+
+    def repeats(self, column: Column, has: Mask) -> NDArray[np.intp]:
+        """Return how many more rows of each person say the same value again; 0 where they say different ones.
+
+        Parameters
+        ----------
+        column : ndarray of shape (rows,) or (rows, numbers)
+        has : ndarray of bool, shape (rows,)
+            Which rows have a value at all.
+        """
+        known = np.flatnonzero(has)
+        person, values = self.person[known], column[known]
+        someone, first = np.unique(person, return_index=True)
+        said = np.zeros(self.count, dtype=np.intp)
+        said[someone] = first
+        differ = np.asarray(values != values[said[person]], dtype=bool).reshape(len(values), -1).any(axis=1)
+        alike = np.bincount(person, differ, minlength=self.count) == 0
+        return np.where(alike, np.maximum(np.bincount(person, minlength=self.count) - 1, 0), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """What is known of people with several rows."""
+
+    owners: Owners
+    blocks: tuple[NDArray[np.intp], ...]
+    """The private values that each attribute is."""
+    repeats: NDArray[np.intp]
+    """How many more rows of each person say the same value of each attribute again, shape (people, attributes)."""
+    jacobians: Callable[[NDArray[np.intp]], Array]
+    """Of some rows, in units of the noise, shape (rows, published, values)."""
+
+    def examples(
+        self, each: Mapping[str, Array], counts: Callable[[NDArray[np.intp]], NDArray[np.int64]]
+    ) -> dict[str, Array]:
+        """Return eta and dfil of each person, from those of each row and how many private values rows have."""
+        found = {name: values[self.owners.first] for name, values in each.items()}
+        for people, owned, bounds in self.owners.several():
+            moved, held = self.jacobians(owned), counts(owned)
             for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
-                together, values = moved[start:stop], counts[start:stop].sum()
+                own, values, repeats = moved[start:stop], held[start:stop].sum(), self.repeats[person]
                 # Squares of all columns of all rows; their largest singular value (eq. 2.11).
-                found["eta"][person] = _top(together) if values else np.nan
-                found["dfil"][person] = np.sqrt((together**2).sum() / values) if values else np.nan
+                found["eta"][person] = self._eta(own, repeats) if values else np.nan
+                squares = (own**2).sum() / values if values else np.nan
+                if repeats.any():
+                    fewer = values - sum(more * max(len(b), 1) for more, b in zip(repeats, self.blocks, strict=True))
+                    squares = max(squares, (self._as_one(own, repeats) ** 2).sum() / fewer)
+                found["dfil"][person] = np.sqrt(squares)
         return found
 
-    def attributes(self, each: dict[str, Array], known: KnownValues, rows: InMemory) -> dict[str, Array]:
+    def attributes(self, each: Mapping[str, Array]) -> dict[str, Array]:
         """Return eta of each attribute of each person, from those of each row."""
-        found = {name: values[self.first] for name, values in each.items()}
-        blocks = [*known.geometry.blocks]
-        if not known.geometry.public_label:
-            blocks.append(np.arange(known.geometry.reading.shape[1], known.geometry.values))
-        for people, owned, bounds in self.several():
-            moved = np.concatenate(list(known.jacobians(rows.picked(owned))))
+        found = {name: values[self.owners.first] for name, values in each.items()}
+        for people, owned, bounds in self.owners.several():
+            moved = self.jacobians(owned)
             for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
-                for (name, values), block in zip(found.items(), blocks, strict=True):
+                for i, (name, values) in enumerate(found.items()):
                     # Whoever lacks a value in one row may have it in another.
                     lacking = np.isnan(each[name][owned[start:stop]]).all()
-                    values[person] = np.nan if lacking else _top(moved[start:stop, :, block])
+                    alone = replace(self, blocks=self.blocks[i : i + 1])
+                    repeats = self.repeats[person, i : i + 1]
+                    values[person] = np.nan if lacking else alone._eta(moved[start:stop], repeats)
         return found
 
+    def more(self, who: Mask | None, size: int) -> Array:
+        """Return what sum(J J^T) over the rows of some people gains once repeated values count as one."""
+        total = np.zeros((size, size))
+        for people, owned, bounds in self.owners.several():
+            moved = self.jacobians(owned)
+            for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
+                if self.repeats[person].any() and (who is None or who[person]):
+                    every, one = self._apart(moved[start:stop]), self._as_one(moved[start:stop], self.repeats[person])
+                    total += one @ one.T - every @ every.T
+        return total
 
-def _top(moved: Array) -> float:
-    """Return the largest singular value of the Jacobians of some rows side by side."""
-    flat = moved.transpose(1, 0, 2).reshape(moved.shape[1], -1)
-    return float(np.linalg.norm(flat, 2)) if flat.size else 0.0
+    def _eta(self, moved: Array, repeats: NDArray[np.intp]) -> float:
+        apart = _top(self._apart(moved))
+        return max(apart, _top(self._as_one(moved, repeats))) if repeats.any() else apart
+
+    def _apart(self, moved: Array) -> Array:
+        """Return the Jacobian of all values of all rows, shape (published, values)."""
+        return self._as_one(moved, np.zeros(len(self.blocks), dtype=np.intp))
+
+    def _as_one(self, moved: Array, repeats: NDArray[np.intp]) -> Array:
+        """Return the same with one column for what all rows repeat, which is the sum of theirs."""
+        parts = [moved[:, :, block] for block in self.blocks]
+        columns = [
+            part.sum(axis=0) if more else part.transpose(1, 0, 2).reshape(part.shape[1], -1)
+            for part, more in zip(parts, repeats, strict=True)
+        ]
+        return np.concatenate([np.empty((moved.shape[1], 0)), *columns], axis=1)
+
+
+def largest(gram: Array) -> float:
+    """Return the square root of the largest eigenvalue of a sum of squares."""
+    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
+
+
+def _top(matrix: Array) -> float:
+    return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0

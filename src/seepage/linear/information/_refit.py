@@ -27,6 +27,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.special import expit, softmax
 
+from seepage._errors import UnansweredError
 from seepage.engines.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
@@ -145,6 +146,38 @@ class Refit:
         before, after = before.take(people), after.take(people)
         changed = ChangedScales.of(self.geometry.scales, before, after)
         return self.moves(before, after, changed=changed, watch=watch), changed
+
+    def together(self, rows: NDArray[np.intp], attribute: str | None, value: Any) -> tuple[float, float]:
+        """Return the same two distances when an attribute takes a value in several rows at once; no shape is 0.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The places of the rows of one person.
+        attribute : str or None
+            The attribute; None is the label.
+        value : object
+            The value that it takes in all of them.
+        """
+        if attribute is None and self.rows.reading.balance is not None:
+            raise UnansweredError(
+                "Balanced class weights move with every label, and refits that follow several labels of one person at "
+                "once are not made. Fit with given class weights, or with one row a person."
+            )
+        before, after = self.rows.picked(rows), self.rows.altered(rows, attribute, value)
+        changed = ChangedScales.of(self.geometry.scales, before, after, together=True)
+        penalty, active = self.penalty, self.active
+        if changed is not None:
+            penalty = _Penalties.of(changed, self).of_person(0, penalty)
+        exchange = _Exchange(self, before, after, None, penalty)
+        with np.errstate(all="ignore"):
+            if active is None:
+                move = exchange.newton()
+            else:
+                bound = active.absolute if changed is None else changed.absolute(0, active.absolute)
+                move = exchange.with_kinks(active, bound)
+        means, shapes = self.apart(move[None], changed)
+        return float(means[0]), 0.0 if shapes is None else float(shapes[0])
 
     def without(self, span: slice) -> Array:
         """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
@@ -505,7 +538,7 @@ class _Change:
         unsettled = np.union1d(unsettled, np.flatnonzero(self._far(moved)))
         for person in unsettled:
             # With kinks nearby, who does not settle is refitted with them.
-            moved[person] = self._newton(int(person)) if self.refit.active is None else np.nan
+            moved[person] = self._of_person(int(person)).newton() if self.refit.active is None else np.nan
         return moved
 
     def _far(self, moves: Array) -> NDArray[np.bool_]:
@@ -530,7 +563,7 @@ class _Change:
         # What reaches no active column moves nothing, to the last digit.
         moves[~past & self._unseen(active)] = 0.0
         for person in np.flatnonzero(past):
-            moves[person] = self._with_kinks(int(person), active, bound[person])
+            moves[person] = self._of_person(int(person)).with_kinks(active, bound[person])
         return moves
 
     def _unseen(self, active: ActiveSet) -> NDArray[np.bool_]:
@@ -554,29 +587,14 @@ class _Change:
             found += (sign * slope)[:, None] * side.records
         return np.asarray(found)
 
-    def _with_kinks(self, person: int, active: ActiveSet, absolute: Array) -> Array:
-        """Refit for one person, with whatever coefficients come to zero or leave it; NaN where that fails."""
-        refit, at = self.refit, slice(person, person + 1)
-        before, after = (batch.take(at) for batch in self.batches)
-        factors = None if self.factors is None else self.factors[person]
-        start, penalty = refit.geometry.parameters[:, 0], refit.penalty
+    def _of_person(self, person: int) -> "_Exchange":
+        """Return one person's change by itself."""
+        penalty = self.refit.penalty
         if self.penalties is not None:
             penalty = self.penalties.of_person(person, penalty)
-        quadratic = refit.geometry.loss.quadratic and factors is None
-        if quadratic:
-            old, new = (newton_sums(batch, refit.geometry.loss, start[:, None], Frame()) for batch in (before, after))
-            more = (penalty - refit.penalty)[:, 0]
-            slope = active.gradient + (new.gradient - old.gradient)[:, 0] + more * start
-            bend = active.hessian + new.hessian - old.hessian + np.diag(more)
-
-        def smooth(theta: Array) -> Smooth:
-            if quadratic:
-                step = theta - start
-                return Smooth(float(step @ slope + 0.5 * step @ bend @ step), slope + bend @ step, bend)
-            return Smooth.of(refit.sums(theta[:, None], before, after, factors), penalty[:, 0], theta)
-
-        found = settled_signs(smooth, absolute, start, quadratic=quadratic)
-        return np.full(len(start), np.nan) if found is None else found - start
+        before, after = (batch.take(slice(person, person + 1)) for batch in self.batches)
+        factors = None if self.factors is None else self.factors[person]
+        return _Exchange(self.refit, before, after, factors, penalty)
 
     def _next(self, beyond: Array | None, before: Array, after: Array) -> Array:
         """Return -(H + V E V^T)^-1 (R + V f + V e), where R is of the unchanged rows and f that of the exchanged ones.
@@ -663,14 +681,43 @@ class _Change:
         # Far away a square says nothing.
         return np.where((lengths(here - first) < 0.1 * lengths(first))[:, None], here, first)
 
-    def _newton(self, person: int) -> Array:
-        """Refit for one person by damped Newton steps; NaN where they find no minimizer."""
-        refit, at = self.refit, slice(person, person + 1)
-        before, after = (batch.take(at) for batch in self.batches)
-        factors = None if self.factors is None else self.factors[person]
-        start, penalty = refit.geometry.parameters, refit.penalty
-        if self.penalties is not None:
-            penalty = self.penalties.of_person(person, penalty)
+
+@dataclass(frozen=True, eq=False)
+class _Exchange:
+    """Some rows that are exchanged for others in one set of data, which is refitted by itself."""
+
+    refit: Refit
+    before: Batch
+    after: Batch
+    factors: Array | None
+    """Of class weights."""
+    penalty: Array
+    """All of that data, shape (p, outputs)."""
+
+    def with_kinks(self, active: ActiveSet, absolute: Array) -> Array:
+        """Refit with whatever coefficients come to zero or leave it; NaN where that fails."""
+        refit, before, after, factors, penalty = self.refit, self.before, self.after, self.factors, self.penalty
+        start = refit.geometry.parameters[:, 0]
+        quadratic = refit.geometry.loss.quadratic and factors is None
+        if quadratic:
+            old, new = (newton_sums(batch, refit.geometry.loss, start[:, None], Frame()) for batch in (before, after))
+            more = (penalty - refit.penalty)[:, 0]
+            slope = active.gradient + (new.gradient - old.gradient)[:, 0] + more * start
+            bend = active.hessian + new.hessian - old.hessian + np.diag(more)
+
+        def smooth(theta: Array) -> Smooth:
+            if quadratic:
+                step = theta - start
+                return Smooth(float(step @ slope + 0.5 * step @ bend @ step), slope + bend @ step, bend)
+            return Smooth.of(refit.sums(theta[:, None], before, after, factors), penalty[:, 0], theta)
+
+        found = settled_signs(smooth, absolute, start, quadratic=quadratic)
+        return np.full(len(start), np.nan) if found is None else found - start
+
+    def newton(self) -> Array:
+        """Refit by damped Newton steps; NaN where they find no minimizer."""
+        refit, before, after, factors, penalty = self.refit, self.before, self.after, self.factors, self.penalty
+        start = refit.geometry.parameters
         lost = np.full(start.size, np.nan)
         move = np.zeros_like(start)
         sums, first = refit.sums(start, before, after, factors), None

@@ -323,14 +323,13 @@ class InMemory:
         batch = self.reading.batch(self.table.picked(rows), self.labels[rows], *self._given(rows))
         return replace(batch, missing={column: mask[rows] for column, mask in self.missing.items()})
 
-    def altered(self, span: slice, attribute: str | None, value: object) -> Batch:
-        """Return the rows of one span with one attribute (None: the label) set to a value."""
+    def altered(self, rows: slice | NDArray[np.intp], attribute: str | None, value: object) -> Batch:
+        """Return the rows of one span, or some by their places, with one attribute (None: the label) set to a value."""
+        labels = self.labels[rows]
         if attribute is None:
             # The record comes with the weight of its new class; balanced weights move besides: see `rebalanced`.
-            labels = np.full(span.stop - span.start, value)
-            return self.reading.batch(self.table.rows(span.start, span.stop), labels, *self._given(span))
-        table = self.table.rows_with(span.start, span.stop, attribute, value)
-        return self.reading.batch(table, self.labels[span], *self._given(span))
+            return self.reading.batch(self.table.taken(rows), np.full(len(labels), value), *self._given(rows))
+        return self.reading.batch(self.table.rows_with(rows, attribute, value), labels, *self._given(rows))
 
     def _given(self, rows: NDArray[np.intp] | slice) -> tuple[Array | None, Array | None]:
         """Return what some rows weigh, and what is added to their margins."""

@@ -208,7 +208,7 @@ def _horizons(at: SurvivalAt, reading: Reading, table: Table) -> Horizons:
         raise InputError(f"The reference row {what}. It needs one value for each of {list(table.names)}.")
     row = table.rows(0, 1)
     for name, value in at.reference.items():
-        row = Table(row, table.names).rows_with(0, 1, name, value)
+        row = Table(row, table.names).rows_with(slice(0, 1), name, value)
     features = np.asarray(reading.features(row), dtype=np.float64).ravel()
     if not np.isfinite(features).all():
         raise InputError(f"The reference row {at.reference!r} is not made of numbers that the model can take.")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Assurance, Kind, Variance, Who
-from seepage.linear.information import Owners, noise_assumptions, warn_unanswered
+from seepage.linear.information import Owners, Several, largest, noise_assumptions, warn_unanswered
 from seepage.linear.rows import in_threads
 from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._noise import made, whitening
@@ -81,11 +80,7 @@ class SurvivalInformation(GatheredInformation):
                 found["eta"][at], found["dfil"][at] = np.sqrt(top), np.sqrt(trace / values)
         if self.owners is None:
             return found
-        whole = {name: each[self.owners.first] for name, each in found.items()}
-        for person, moved in self._several(self.response):
-            whole["eta"][person] = _top(moved)
-            whole["dfil"][person] = np.sqrt((moved**2).sum() / (values * len(moved)))
-        return whole
+        return self._several(self.response, slice(None)).examples(found, lambda rows: np.full(len(rows), values))
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -98,40 +93,51 @@ class SurvivalInformation(GatheredInformation):
                 found[name][at] = np.sqrt(squares[:, i])
         if self.owners is None:
             return found
-        whole = {name: each[self.owners.first] for name, each in found.items()}
-        for person, moved in self._several(self.response):
-            for name, block in zip(self._covariates, self.response.blocks, strict=True):
-                whole[name][person] = _top(moved[:, block])
-        return whole
+        covariates = {name: found[name] for name in self._covariates}
+        outcomes = {name: found[name][self.owners.first] for name in self._outcomes}
+        return {**self._several(self.response, slice(None)).attributes(covariates), **outcomes}
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
-    def _several(self, response: Response) -> Any:
-        """Yield each person with several rows, and the Jacobians of these, transposed."""
+    @cached_property
+    def repeats(self) -> NDArray[np.intp]:
+        """How many more rows of each person say the same value of each covariate again."""
         assert self.owners is not None
-        for people, owned, bounds in self.owners.several():
-            moved = response.jacobians(self._part.take(owned))
-            for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
-                yield person, moved[start:stop]
+        every, owners = np.ones(self.fit.rows.count, dtype=bool), self.owners
+        found = [owners.repeats(self._column(name), every) for name in self._covariates]
+        return np.column_stack(found) if found else np.zeros((self.count, 0), dtype=np.intp)
+
+    def _several(self, response: Response, attributes: slice) -> Several:
+        """Return what is known of people with several rows."""
+        assert self.owners is not None
+        return Several(
+            self.owners,
+            tuple(response.blocks),
+            self.repeats[:, attributes],
+            lambda rows: response.jacobians(self._part.take(rows)).transpose(0, 2, 1),
+        )
 
     def column_at(self, kind: Kind, name: str, factor: float) -> Array:
         found = self.examples() if kind == "examples" else self.attributes()
         return np.asarray(found[name] / factor)
 
     def joint(self, who: Who, attribute: str | None) -> float:
-        mask = self.people.mask(who, self.count)
-        if self.owners is not None:
-            mask = self.owners.rows(mask)
-        response = self.response
+        people = self.people.mask(who, self.count)
+        mask = people if self.owners is None else self.owners.rows(people)
+        response, attributes = self.response, slice(None)
         if attribute is not None:
             if attribute not in self._covariates:
                 raise UnansweredError(
                     f"{attribute!r} enters a Cox model through the order of events alone and has no derivative: joint "
                     "information about it is not defined. Ask success_rate, which refits the model."
                 )
-            response = response.of([self._covariates.index(attribute)])
-        return float(np.sqrt(response.joint(self._part if mask is None else self._part.take(mask))))
+            at = self._covariates.index(attribute)
+            response, attributes = response.of([at]), slice(at, at + 1)
+        gram = response.gram(self._part if mask is None else self._part.take(mask))
+        if self.owners is None:
+            return largest(gram)
+        return max(largest(gram), largest(gram + self._several(response, attributes).more(people, len(gram))))
 
     @cached_property
     def _variances(self) -> dict[str, Variance]:
@@ -184,31 +190,34 @@ class SurvivalInformation(GatheredInformation):
         distance = np.zeros((self.fit.rows.count, len(values)))
         with followed(f"refitting with other values of {attribute}", len(values) * self.fit.rows.count) as watch:
             for j, value in enumerate(values):
-                others = np.flatnonzero(truth != j)
-                moves = self._moves(attribute, value, others)
-                distance[others, j] = np.linalg.norm(self.response.in_noise_units(moves), axis=1)
-                watch(self.fit.rows.count)
+                move = self._mover(attribute, value)
+                for rows in self._changing(attribute):
+                    if truth[rows[0]] != j:
+                        distance[rows, j] = np.linalg.norm(self.response.in_noise_units(move(rows)[None]))
+                    watch(len(rows))
         found = Distances(values, truth, distance, self.people.person)
         warn_unanswered(found, attribute, self.count)
         return found
 
-    def _moves(self, attribute: str, value: Any, people: NDArray[np.intp]) -> Array:
-        """Return how what is published moves when each of some rows has another value, shape (n, published)."""
-        found = np.zeros((len(people), len(self.fit.published)))
-        if attribute not in self._covariates:
-            is_status = attribute == self._outcomes[0]
-            if is_status and value not in (0, 1):
-                raise InputError(f"{attribute!r} is 0 or 1, not {value!r}.")
-            for i, row in enumerate(people):
-                found[i] = self.refit.flipped(int(row)) if is_status else self.refit.with_time(int(row), float(value))
-            return found
-        at = 0
-        for span in self.fit.rows.spans():
-            altered = self.fit.rows.altered(span, attribute, value).dense()
-            for row in people[(people >= span.start) & (people < span.stop)]:
-                found[at] = self.refit.with_features(int(row), altered[row - span.start])
-                at += 1
-        return found
+    def _changing(self, attribute: str) -> list[NDArray[np.intp]]:
+        """Return the rows in which a value changes at once: one, or all that a person repeats it in."""
+        every = np.arange(self.fit.rows.count)
+        if self.owners is None:
+            return [*every[:, None]]
+        repeated = self.owners.repeats(self._column(attribute), np.ones(len(every), dtype=bool)) > 0
+        alone = ~repeated[self.owners.person]
+        return [*every[alone][:, None], *([] if alone.all() else self.owners.each(~alone))]
+
+    def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], Array]:
+        """Return what tells how what is published moves when some rows have another value."""
+        if attribute in self._covariates:
+            altered = self.fit.rows.altered(slice(0, self.fit.rows.count), attribute, value).dense()
+            return lambda rows: self.refit.with_features(rows, altered[rows])
+        if attribute != self._outcomes[0]:
+            return lambda rows: self.refit.with_time(rows, float(value))
+        if value not in (0, 1):
+            raise InputError(f"{attribute!r} is 0 or 1, not {value!r}.")
+        return self.refit.flipped
 
     @cached_property
     def refit(self) -> SurvivalRefit:
@@ -232,9 +241,3 @@ class SurvivalInformation(GatheredInformation):
             "Differential privacy is not translated for Cox models: one record is in the risk set of every event "
             "before its own, and can move the coefficients without a bound that is known."
         )
-
-
-def _top(moved: Array) -> float:
-    """Return the largest singular value of the Jacobians of some rows side by side."""
-    flat = moved.reshape(-1, moved.shape[2])
-    return float(np.linalg.norm(flat, 2)) if flat.size else 0.0

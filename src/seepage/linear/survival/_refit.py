@@ -1,4 +1,4 @@
-"""The exact minimizer with one person's record changed: nothing is linearized.
+"""The exact minimizer with one person's records changed: nothing is linearized.
 
 The Hessian of the unchanged rows serves all refits: one record hardly bends it, so steps with it shrink fast. Where
 they do not, Newton's own are taken.
@@ -28,7 +28,7 @@ _SLOW = 0.7
 
 @dataclass(frozen=True, eq=False)
 class SurvivalRefit:
-    """Refits of a Cox model, each with one record changed."""
+    """Refits of a Cox model, each with one person's records changed."""
 
     fit: SurvivalFit
 
@@ -40,26 +40,26 @@ class SurvivalRefit:
         found[order] = np.arange(len(order))
         return found
 
-    def with_features(self, row: int, features: Array) -> Array:
-        """Return how what is published moves when a row has other features; NaN where there is no minimizer."""
+    def with_features(self, rows: NDArray[np.intp], features: Array) -> Array:
+        """Return how what is published moves when some rows have other features; NaN where there is no minimizer."""
         fit = self.fit
-        cohort = fit.cohort.with_row(int(self._places[row]), features - fit.origin)
+        cohort = fit.cohort.with_rows(self._places[rows], features - fit.origin)
         penalty = fit.minimum.penalty
         if fit.stretch is not None:
             changed = fit.features.copy()
-            changed[row] = features
+            changed[rows] = features
             penalty = fit.estimator.factors(changed)
         return self._moved(cohort, penalty)
 
-    def flipped(self, row: int) -> Array:
-        """Return how what is published moves when a row has the other status."""
-        return self._moved(replace(self.fit.cohort, risk=self.fit.risk.flipped(row)), self.fit.minimum.penalty)
+    def flipped(self, rows: NDArray[np.intp]) -> Array:
+        """Return how what is published moves when some rows have the other status."""
+        return self._moved(replace(self.fit.cohort, risk=self.fit.risk.flipped(rows)), self.fit.minimum.penalty)
 
-    def with_time(self, row: int, time: float) -> Array:
-        """Return how what is published moves when a row has another time."""
+    def with_time(self, rows: NDArray[np.intp], time: float) -> Array:
+        """Return how what is published moves when some rows have another time."""
         fit, outcomes = self.fit, self.fit.outcomes
         times = outcomes.time.copy()
-        times[row] = time
+        times[rows] = time
         changed: Outcomes = replace(outcomes, time=times)
         risk = RiskSets.of(changed.time, changed.event, changed.stratum, efron=fit.risk.efron)
         return self._moved(Cohort.of(risk, fit.features, fit.rows.weights, fit.origin), fit.minimum.penalty)

@@ -179,8 +179,8 @@ class Response:
                 found[:, j] += (self.beta[f] * slopes[:, entry])[:, None] * pulled
         return found
 
-    def joint(self, part: Part) -> float:
-        """Return the largest eigenvalue of what the release tells about all these rows together."""
+    def gram(self, part: Part) -> Array:
+        """Return the sum of J J^T over these rows, whose eigenvalues are what the release tells about all of them."""
         total = np.zeros((len(self.moves), len(self.moves)))
         if self._is_plain(part):
             # Sum_i (A T + v tau^T)(A T + v tau^T)^T, seen through G.
@@ -192,7 +192,7 @@ class Response:
             for _, moved in self._parts(part):
                 flat = moved.reshape(-1, len(total))
                 total += flat.T @ flat
-        return max(float(np.linalg.eigvalsh(total)[-1]), 0.0)
+        return total
 
     def _parts(self, part: Part) -> Iterator[tuple[slice, Array]]:
         step = max(_MOST_NUMBERS // max(len(self.moves) * self.values, 1), 16)

@@ -53,10 +53,10 @@ class RiskSets:
         starts = np.flatnonzero(begins)
         return cls(order, np.append(starts, len(order)), other[starts], ordered[starts], event[order], efron)
 
-    def flipped(self, row: int) -> "RiskSets":
-        """Return the same with the other status of one row."""
+    def flipped(self, rows: NDArray[np.intp]) -> "RiskSets":
+        """Return the same with the other status of some rows."""
         event = self.event.copy()
-        event[self.order == row] ^= True
+        event[np.isin(self.order, rows)] ^= True
         return replace(self, event=event)
 
     @cached_property
@@ -98,10 +98,10 @@ class Cohort:
         each = np.ones(len(features)) if weights is None else weights[risk.order]
         return cls(risk, np.ascontiguousarray(features[risk.order] - origin), each)
 
-    def with_row(self, place: int, features: Array) -> "Cohort":
-        """Return the same with other features, less the origin, at one place of the order."""
+    def with_rows(self, places: NDArray[np.intp], features: Array) -> "Cohort":
+        """Return the same with other features, less the origin, at some places of the order."""
         changed = self.features.copy()
-        changed[place] = features
+        changed[places] = features
         return replace(self, features=changed)
 
     def _shares(self, beta: Array) -> tuple[Array, Array]:
