@@ -1,3 +1,4 @@
+import multiprocessing
 import os
 import sys
 from pathlib import Path
@@ -6,6 +7,8 @@ import pytest
 
 from seepage.datasets import get_data_home
 from seepage.datasets._catalog import missing
+from seepage.engines._local import start_server
+from seepage.linear.information import WARM
 
 # Tests import their shared helpers by name.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -16,6 +19,14 @@ _LEFT_OUT = pytest.StashKey[list[str]]()
 def _may_be_left_out() -> bool:
     """Whether nobody said where the data sets are, and this is no CI: there, nothing is ever left out."""
     return not os.environ.get("SEEPAGE_DATA") and not os.environ.get("CI")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_workers() -> None:
+    """Let the first server that workers are forked from load what most of them need, whichever test comes first."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        multiprocessing.get_context("forkserver").set_forkserver_preload([WARM])
+        start_server()
 
 
 @pytest.fixture(scope="session")

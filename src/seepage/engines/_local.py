@@ -29,7 +29,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start_server() -> None:
+def start_server() -> None:
     """Start the process that workers are forked from, deaf to Ctrl-C: it is the parent who acts on that."""
     # Starting the server starts the tracker, which would lift the mask: so it comes first.
     resource_tracker.ensure_running()
@@ -76,7 +76,7 @@ class Local(Engine):
         context = multiprocessing.get_context("forkserver") if _FORKS else multiprocessing.get_context("spawn")
         if _FORKS:
             context.set_forkserver_preload([getattr(function, "preload", None) or __name__])
-            _start_server()
+            start_server()
         work = packed(Guarded(function))
         crew = _Crew(lambda: Worker.start(context, work), units, deque(range(len(units))))
         lost, moved = 0, time.monotonic()
