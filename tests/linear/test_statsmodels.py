@@ -230,3 +230,21 @@ def test_what_cannot_be_measured_names_the_nearest_that_can():
             seepage.measure(results, noise_scale=NOISE)
     with pytest.raises(seepage.InputError, match="know their labels"):
         seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), PLAIN, TABLE["cost"], noise_scale=NOISE)
+
+
+@pytest.mark.parametrize("kind", ["GLM", "Logit", "Poisson"])
+def test_a_constrained_fit_is_refused_though_the_constraint_is_nearly_true(kind):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"a": random.normal(size=400), "b": random.normal(size=400)})
+    y = random.poisson(np.exp(0.3 * X["a"] + 0.3 * X["b"])) if kind == "Poisson" else random.integers(0, 2, 400)
+    model = {
+        "GLM": lambda: sm.GLM(y, sm.add_constant(X), family=sm.families.Binomial()),
+        "Logit": lambda: sm.Logit(y, sm.add_constant(X)),
+        "Poisson": lambda: sm.Poisson(y, sm.add_constant(X)),
+    }[kind]()
+    free = model.fit(**({} if kind == "GLM" else {"disp": 0}))
+    seepage.measure(free, noise_scale=0.1)
+    constrained = model.fit_constrained(f"a - b = {free.params['a'] - free.params['b']:.12f}")
+    np.testing.assert_allclose(constrained.params, free.params, rtol=1e-5)
+    with pytest.raises(seepage.UnsupportedError, match="fitted by fit_constrained"):
+        seepage.measure(constrained, noise_scale=0.1)

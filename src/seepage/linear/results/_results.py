@@ -132,6 +132,12 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
 def _kind(results: Any, fitted: Any) -> GLM:
     """Return a model of the same family and link, not fitted; refuse others by name."""
     name = type(fitted).__name__
+    if getattr(results, "k_constr", 0):
+        raise UnsupportedError(
+            f"This {name} was fitted by fit_constrained, and is not the minimizer over all its coefficients. Put the "
+            "constraint into the columns (one column of a + b where the coefficients of a and b are equal, an offset "
+            "where one is given), and fit without it."
+        )
     if is_regularized(results) and name not in ("OLS", "WLS", "GLM", *_DISCRETE):
         raise UnsupportedError(
             f"A {name} of fit_regularized cannot be measured exactly. Those that can: OLS, WLS, GLM, Logit, Probit and "
