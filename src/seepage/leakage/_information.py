@@ -34,7 +34,7 @@ class Distances:
     person: NDArray[np.intp] | None = None
     """Whose each record is, if some people have several."""
     absent: NDArray[np.bool_] | None = None
-    """Which records have no value of the attribute."""
+    """Which records have no value of the attribute, or that of another record of the same person again."""
     stays: Array | None = None
     """The part of each distance that no noise makes shorter, at a right angle to the rest, if there is one."""
 

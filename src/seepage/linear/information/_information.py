@@ -240,33 +240,39 @@ class LinearInformation(ExactInformation, GatheredInformation):
         """What was refitted already: nothing is, twice."""
         return {}
 
+    def _in_several_rows(self, attribute: str) -> list[NDArray[np.intp]]:
+        """Return the rows of each person in which a value is repeated: it changes in all of them at once."""
+        if self.owners is None:
+            return []
+        repeated = self.repeats[:, self.attribute_names.index(attribute)] > 0
+        return self.owners.each(repeated[self.owners.person] & self.has(attribute))
+
     def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
+        together, has = self._in_several_rows(attribute), self.has(attribute).copy()
+        alone = has.copy()
+        for rows in together:
+            # The first of them stands for all.
+            alone[rows], has[rows[1:]] = False, False
         matches = column[:, None] == comparable(values, column)
-        has = self.has(attribute)
         truth = np.where(matches.any(axis=1) & has, matches.argmax(axis=1), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
-        # What a person's rows repeat changes in all of them at once.
-        alone = np.ones(self.rows.count, dtype=bool)
-        if self.owners is not None:
-            repeated = self.repeats[:, self.attribute_names.index(attribute)] > 0
-            alone = ~repeated[self.owners.person]
         stays = np.zeros_like(distance)
         spans = self.refit.spans
         units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
         with followed(f"refitting with other values of {attribute}", units) as watch:
             for j, value in enumerate(values):
                 for span in spans:
-                    others = np.flatnonzero((truth[span] != j) & has[span] & alone[span])
+                    others = np.flatnonzero((truth[span] != j) & alone[span])
                     means, shape = self.refit.compared(span, name, value, others, watch)
                     distance[span.start + others, j] = means
                     if shape is not None:
                         stays[span.start + others, j] = shape
-                for rows in [] if self.owners is None or alone.all() else self.owners.each(~alone & has):
+                for rows in together:
                     if truth[rows[0]] != j:
-                        distance[rows, j], stays[rows, j] = self.refit.together(rows, name, value)
-                        watch(len(rows))
+                        distance[rows[0], j], stays[rows[0], j] = self.refit.together(rows, name, value)
+                        watch(1)
         absent = None if has.all() else ~has
         found = Distances(values, truth, distance, self.people.person, absent)
         if stays.any():

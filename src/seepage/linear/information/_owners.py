@@ -55,6 +55,8 @@ class Owners:
     def each(self, rows: Mask) -> list[NDArray[np.intp]]:
         """Return which of some rows belong to each person."""
         places = np.flatnonzero(rows)
+        if not len(places):
+            return []
         order = places[np.argsort(self.person[places], kind="stable")]
         return np.split(order, np.flatnonzero(np.diff(self.person[order])) + 1)
 

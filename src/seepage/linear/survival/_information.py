@@ -185,17 +185,22 @@ class SurvivalInformation(GatheredInformation):
         return {}
 
     def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
+        changing = self._changing(attribute)
+        # The first of several rows in which a value is repeated stands for all.
+        first = np.array([rows[0] for rows in changing], dtype=np.intp)
+        absent = np.ones(self.fit.rows.count, dtype=bool)
+        absent[first] = False
         matches = column[:, None] == comparable(values, column)
-        truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
-        distance = np.zeros((self.fit.rows.count, len(values)))
-        with followed(f"refitting with other values of {attribute}", len(values) * self.fit.rows.count) as watch:
+        truth = np.where(matches.any(axis=1) & ~absent, matches.argmax(axis=1), -1)
+        distance = np.where(absent[:, None], np.nan, np.zeros((len(absent), len(values))))
+        with followed(f"refitting with other values of {attribute}", len(values) * len(changing)) as watch:
             for j, value in enumerate(values):
                 move = self._mover(attribute, value)
-                for rows in self._changing(attribute):
+                for rows in changing:
                     if truth[rows[0]] != j:
-                        distance[rows, j] = np.linalg.norm(self.response.in_noise_units(move(rows)[None]))
-                    watch(len(rows))
-        found = Distances(values, truth, distance, self.people.person)
+                        distance[rows[0], j] = np.linalg.norm(self.response.in_noise_units(move(rows)[None]))
+                    watch(1)
+        found = Distances(values, truth, distance, self.people.person, absent if absent.any() else None)
         warn_unanswered(found, attribute, self.count)
         return found
 
@@ -205,8 +210,8 @@ class SurvivalInformation(GatheredInformation):
         if self.owners is None:
             return [*every[:, None]]
         repeated = self.owners.repeats(self._column(attribute), np.ones(len(every), dtype=bool)) > 0
-        alone = ~repeated[self.owners.person]
-        return [*every[alone][:, None], *([] if alone.all() else self.owners.each(~alone))]
+        again = repeated[self.owners.person]
+        return [*every[~again][:, None], *self.owners.each(again)]
 
     def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], Array]:
         """Return what tells how what is published moves when some rows have another value."""
