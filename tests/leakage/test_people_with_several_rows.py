@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -167,15 +167,6 @@ def test_one_value_in_several_rows_is_learned_from_all_of_them(public):
         one_by_one = apart.joint(who == person, attribute="born")
         assert leak.attributes["born"][person] == pytest.approx(max(slope, one_by_one), rel=1e-6)
     assert (leak.attributes["born"] > 1.2 * apart.attributes["born"].groupby(who).max()[leak.attributes.index]).any()
-
-
-def test_a_value_that_stands_in_several_rows_is_refused_before_a_lasso():
-    X, y, who = _visits(6)
-    X["born"] = np.arange(25.0)[who]
-    model = Lasso(alpha=0.05, tol=1e-14, max_iter=100_000).fit(X, y)
-    with pytest.raises(seepage.UnsupportedError, match="The born of some people is the same"):
-        seepage.measure(model, X, y, noise_scale=0.3, ids=who)
-    seepage.measure(model, X, y, noise_scale=0.3, ids=who, attributes=["a", "b"])
 
 
 def test_balanced_classes_do_not_follow_several_labels_of_one_person():

@@ -111,7 +111,8 @@ class Leakage:
         A model with an L1 penalty moves smoothly with a value until one of its coefficients comes to zero, or leaves
         it. Eta and floors are exact up to there. Where the distance is less than the floor they are local: a guess that
         errs by as much as the floor says is past the point up to which that was known. Distances are to first order, in
-        the unit of each attribute that is a number, and to whichever side is nearer.
+        the unit of each attribute that is a number, and to whichever side is nearer; missing for a value that stands in
+        several rows of a person.
 
         Examples
         --------

@@ -18,7 +18,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import UnsupportedError
 from seepage._facts import Assumption, personal, public
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._information import LinearInformation
@@ -238,7 +237,7 @@ def with_kinks(information: LinearInformation) -> LinearInformation:
 def _distances(information: LinearInformation) -> dict[str, Array]:
     """Return the distance to the nearest kink of each person, along each attribute that is a number.
 
-    Of somebody with several rows it is the nearest of theirs.
+    Of somebody with several rows it is the nearest of theirs, and unknown for a value that they repeat.
     """
     names = [
         name
@@ -254,15 +253,10 @@ def _distances(information: LinearInformation) -> dict[str, Array]:
         found[~information.has(name), i] = np.nan
     owners = information.owners
     if owners is not None:
-        for i, name in enumerate(information.attribute_names):
-            if name in names and information.repeats[:, i].any():
-                raise UnsupportedError(
-                    f"The {name} of some people is the same in several of their rows, and how far such a value can go "
-                    "before a coefficient of an L1 penalty comes or leaves is not computed. Give one row a person, fit "
-                    f"with a ridge penalty, or leave {name!r} out of `attributes`."
-                )
         every, found = found, np.full((information.count, len(names)), np.nan)
         np.fmin.at(found, owners.person, every)
+        # How far a value can go that moves in several rows at once is not computed.
+        found[information.repeats[:, [information.attribute_names.index(name) for name in names]] > 0] = np.nan
     return dict(zip(names, found.T, strict=True))
 
 
@@ -292,7 +286,7 @@ def _assumptions(information: LinearInformation) -> tuple[Assumption, ...]:
     assert information.breaking is not None
     for name, reach in information.breaking.items():
         with np.errstate(divide="ignore", invalid="ignore"):
-            local |= reach * eta[name] < 1
+            local |= (reach * eta[name] < 1) | (np.isnan(reach) & ~np.isnan(eta[name]))
     found = [
         Assumption(
             "active set",
