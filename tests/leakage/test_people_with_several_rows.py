@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -70,6 +70,8 @@ def test_a_person_is_the_joint_release_about_their_rows(kind, public, seed):
 
 
 CLONED = {
+    # Behind indicators of all levels, which leave a direction undecided.
+    "least squares": LinearRegression(),
     "ridge": Ridge(alpha=2.0, solver="svd"),
     "logistic": LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12),
     "three classes": LogisticRegression(C=0.5, solver="newton-cholesky", tol=1e-12, max_iter=1000),

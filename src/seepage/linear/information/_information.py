@@ -20,6 +20,7 @@ from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners, Several, largest
 from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._refit import Refit, warn_unanswered
+from seepage.linear.information._together import refitted_together
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
 
@@ -269,10 +270,9 @@ class LinearInformation(ExactInformation, GatheredInformation):
                     distance[span.start + others, j] = means
                     if shape is not None:
                         stays[span.start + others, j] = shape
-                for rows in together:
-                    if truth[rows[0]] != j:
-                        distance[rows[0], j], stays[rows[0], j] = self.refit.together(rows, name, value)
-                        watch(1)
+                several = [rows for rows in together if truth[rows[0]] != j]
+                first = np.array([rows[0] for rows in several], dtype=np.intp)
+                distance[first, j], stays[first, j] = refitted_together(self.refit, several, name, value, watch)
         absent = None if has.all() else ~has
         found = Distances(values, truth, distance, self.people.person, absent)
         if stays.any():

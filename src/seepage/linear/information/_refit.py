@@ -27,7 +27,6 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.special import expit, softmax
 
-from seepage._errors import UnansweredError
 from seepage.engines.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
@@ -147,38 +146,6 @@ class Refit:
         changed = ChangedScales.of(self.geometry.scales, before, after)
         return self.moves(before, after, changed=changed, watch=watch), changed
 
-    def together(self, rows: NDArray[np.intp], attribute: str | None, value: Any) -> tuple[float, float]:
-        """Return the same two distances when an attribute takes a value in several rows at once; no shape is 0.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            The places of the rows of one person.
-        attribute : str or None
-            The attribute; None is the label.
-        value : object
-            The value that it takes in all of them.
-        """
-        if attribute is None and self.rows.reading.balance is not None:
-            raise UnansweredError(
-                "Balanced class weights move with every label, and refits that follow several labels of one person at "
-                "once are not made. Fit with given class weights, or with one row a person."
-            )
-        before, after = self.rows.picked(rows), self.rows.altered(rows, attribute, value)
-        changed = ChangedScales.of(self.geometry.scales, before, after, together=True)
-        penalty, active = self.penalty, self.active
-        if changed is not None:
-            penalty = _Penalties.of(changed, self).of_person(0, penalty)
-        exchange = _Exchange(self, before, after, None, penalty)
-        with np.errstate(all="ignore"):
-            if active is None:
-                move = exchange.newton()
-            else:
-                bound = active.absolute if changed is None else changed.absolute(0, active.absolute)
-                move = exchange.with_kinks(active, bound)
-        means, shapes = self.apart(move[None], changed)
-        return float(means[0]), 0.0 if shapes is None else float(shapes[0])
-
     def without(self, span: slice) -> Array:
         """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
         before, balanced = self._read(span), self.rows.rebalanced(span, None)
@@ -216,7 +183,7 @@ class Refit:
 
         def part(at: slice) -> Array:
             weights = None if factors is None else factors[at]
-            penalties = None if changed is None else _Penalties.of(changed.take(at), self)
+            penalties = None if changed is None else Penalties.of(changed.take(at), self)
             change = _Change.of(before.take(at), after.take(at), weights, penalties, self)
             with np.errstate(all="ignore"):
                 found = change.found()
@@ -253,7 +220,7 @@ class Refit:
         def part(known: "_Known", margins: Array) -> Array:
             if known.batch.offset is not None:
                 margins[:, :, 0] += known.batch.offset[:, None]
-            return known.weighted(_slopes(self.geometry.loss, margins, known.batch.labels))
+            return known.weighted(slopes_of(self.geometry.loss, margins, known.batch.labels))
 
         m, outputs, p = theta.shape
         total = self._total(part, theta, in_threads)
@@ -272,7 +239,7 @@ class Refit:
         loss = self.geometry.loss
 
         def part(known: "_Known", margins: Array) -> Array:
-            moved = known.weighted(_slopes(loss, known.margins[:, None, :] + margins, known.batch.labels))
+            moved = known.weighted(slopes_of(loss, known.margins[:, None, :] + margins, known.batch.labels))
             if factors is not None:
                 moved *= factors.T[known.classes][:, :, None]
             linear = (
@@ -413,7 +380,7 @@ class _Known:
         return expit(m), expit(-m), np.ones(len(m)) if weights is None else weights
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     """The records that are taken out of many datasets, or those that come in, each with what the loss says of it."""
 
     records: Array
@@ -425,19 +392,19 @@ class _Side(NamedTuple):
     curvature: Array
 
     @classmethod
-    def of(cls, batch: Batch, geometry: Geometry) -> "_Side":
+    def of(cls, batch: Batch, geometry: Geometry) -> "Side":
         margins = batch.margins(geometry.parameters)
         slope, curvature, _ = derivatives(batch, geometry.loss, margins)
         weights = np.ones(len(batch)) if batch.weights is None else batch.weights
         return cls(batch.augmented(), batch.labels, weights, margins, slope, curvature)
 
-    def take(self, people: NDArray[np.bool_]) -> "_Side":
-        return _Side(*(each[people] for each in self))
+    def take(self, people: NDArray[np.bool_]) -> "Side":
+        return Side(*(each[people] for each in self))
 
     def beyond(self, moves: Array, loss: VectorLoss) -> Array:
         """Return what these records' slopes have beyond their linear part, shape (n, outputs)."""
         change = np.einsum("na,nca->nc", self.records, moves)
-        moved = _slopes(loss, (self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
+        moved = slopes_of(loss, (self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
         return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
 
     def flattened(self, moves: Array, loss: VectorLoss) -> NDArray[np.bool_]:
@@ -448,7 +415,7 @@ class _Side(NamedTuple):
         return np.asarray((now < _FLAT * then).any(axis=1))
 
 
-class _Penalties(NamedTuple):
+class Penalties(NamedTuple):
     """The penalties that many changes of a record bring along, on single parameters."""
 
     places: NDArray[np.intp]
@@ -461,7 +428,7 @@ class _Penalties(NamedTuple):
     """The scalers that bring them."""
 
     @classmethod
-    def of(cls, changed: ChangedScales, refit: Refit) -> "_Penalties":
+    def of(cls, changed: ChangedScales, refit: Refit) -> "Penalties":
         theta = refit.geometry.parameters
         p, outputs = theta.shape
         places = (changed.features[:, :, None] + p * np.arange(outputs)).reshape(len(changed.features), -1)
@@ -471,8 +438,8 @@ class _Penalties(NamedTuple):
             slope += (refit.active.absolute * refit.active.signs)[changed.features] * (changed.stretch - 1.0)
         return cls(places, more, slope, changed)
 
-    def take(self, people: NDArray[np.bool_]) -> "_Penalties":
-        return _Penalties(self.places[people], self.more[people], self.slope[people], self.changed.take(people))
+    def take(self, people: NDArray[np.bool_]) -> "Penalties":
+        return Penalties(self.places[people], self.more[people], self.slope[people], self.changed.take(people))
 
     def seen(self, vectors: Array) -> Array:
         """Return the entries of vectors, shape (n, outputs * p, k), at these places."""
@@ -492,10 +459,10 @@ class _Change:
     refit: Refit
     batches: tuple[Batch, Batch]
     """Of all people that were asked for."""
-    before: _Side
-    after: _Side
+    before: Side
+    after: Side
     factors: Array | None
-    penalties: "_Penalties | None"
+    penalties: "Penalties | None"
     """On features whose scaler moves along."""
     lifted: Array
     """H^-1 V, shape (n, directions, outputs * p): two an output, and the features whose penalty changes."""
@@ -504,11 +471,11 @@ class _Change:
 
     @classmethod
     def of(
-        cls, before: Batch, after: Batch, factors: Array | None, penalties: "_Penalties | None", refit: Refit
+        cls, before: Batch, after: Batch, factors: Array | None, penalties: "Penalties | None", refit: Refit
     ) -> "_Change":
         geometry = refit.geometry
         n, outputs, p = len(before), geometry.outputs, geometry.parameters.shape[0]
-        sides = _Side.of(before, geometry), _Side.of(after, geometry)
+        sides = Side.of(before, geometry), Side.of(after, geometry)
         blocks = geometry.hessian_inverse.reshape(outputs, p, outputs * p)
         batches = before, after
         lifted = np.stack([batch.project(block) for batch in batches for block in blocks], axis=1)
@@ -583,18 +550,18 @@ class _Change:
             found += refit.beyond(shaped, self.factors)
         for side, sign in ((self.before, -1.0), (self.after, 1.0)):
             margins = side.margins + np.einsum("na,nca->nc", side.records, shaped)
-            slope = _slopes(loss, margins[:, None, :], side.labels)[:, 0, 0] * side.weights
+            slope = slopes_of(loss, margins[:, None, :], side.labels)[:, 0, 0] * side.weights
             found += (sign * slope)[:, None] * side.records
         return np.asarray(found)
 
-    def _of_person(self, person: int) -> "_Exchange":
+    def _of_person(self, person: int) -> "Exchange":
         """Return one person's change by itself."""
         penalty = self.refit.penalty
         if self.penalties is not None:
             penalty = self.penalties.of_person(person, penalty)
         before, after = (batch.take(slice(person, person + 1)) for batch in self.batches)
         factors = None if self.factors is None else self.factors[person]
-        return _Exchange(self.refit, before, after, factors, penalty)
+        return Exchange(self.refit, before, after, factors, penalty)
 
     def _next(self, beyond: Array | None, before: Array, after: Array) -> Array:
         """Return -(H + V E V^T)^-1 (R + V f + V e), where R is of the unchanged rows and f that of the exchanged ones.
@@ -683,7 +650,7 @@ class _Change:
 
 
 @dataclass(frozen=True, eq=False)
-class _Exchange:
+class Exchange:
     """Some rows that are exchanged for others in one set of data, which is refitted by itself."""
 
     refit: Refit
@@ -768,7 +735,7 @@ def _times(batch: Batch, factors: Array) -> Batch:
     return replace(batch, weights=batch.weights * factors)
 
 
-def _weighted(sides: tuple[_Side, _Side], penalties: _Penalties | None, vectors: Array) -> Array:
+def _weighted(sides: tuple[Side, Side], penalties: Penalties | None, vectors: Array) -> Array:
     """Return E times vectors, shape (n, directions, k); E = diag(-curvature before, curvature after, penalties)."""
     before, after = sides
     outputs = before.slope.shape[1]
@@ -787,19 +754,19 @@ def _inverses(matrices: Array) -> Array:
     try:
         found = np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        found = np.array([_inverse(matrix) for matrix in matrices])
+        found = np.array([inverse(matrix) for matrix in matrices])
     singular = ~(np.abs(found).max(axis=(1, 2)) < _SINGULAR)
     return np.where(singular[:, None, None], np.nan, found)
 
 
-def _inverse(matrix: Array) -> Array:
+def inverse(matrix: Array) -> Array:
     try:
         return np.asarray(np.linalg.inv(matrix))
     except np.linalg.LinAlgError:
         return np.full_like(matrix, np.nan)
 
 
-def _slopes(loss: VectorLoss, margins: Array, labels: Array) -> Array:
+def slopes_of(loss: VectorLoss, margins: Array, labels: Array) -> Array:
     """Return the slope of each row at each of many margins, shape (n, m, outputs)."""
     if isinstance(loss, Loss):
         return loss.slope(margins[:, :, 0], labels)[:, :, None]
