@@ -238,3 +238,92 @@ def test_a_pandas_series_is_aligned_by_its_index_or_refused(seed):
             leak.joint(stranger)
         with pytest.raises(seepage.InputError, match=r"index is not that of the people.*to_numpy"):
             leak.by_group(stranger)
+
+
+def _ridge(who, values, seed, **given):
+    """Measure a ridge regression on values that people repeat, a dose that is new in every row, and what came of it."""
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame({name: column[who] for name, column in values.items()})
+    X["dose"] = random.normal(size=len(who))
+    y = X.sum(axis=1) + random.normal(size=len(who))
+    return seepage.measure(Ridge(solver="svd").fit(X, y), X, y, noise_scale=0.3, ids=who, public_label=True, **given)
+
+
+def test_each_repeated_value_is_counted_whichever_way_tells_more():
+    found = mixed = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        who = np.repeat(np.arange(20), 2)
+        X = pd.DataFrame(
+            {"a": random.normal(size=20)[who], "b": random.normal(size=20)[who], "c": random.normal(size=40)}
+        )
+        y = X.sum(axis=1) + random.normal(size=40)
+        model = Ridge(solver="svd").fit(X, y)
+        leak = seepage.measure(model, X, y, noise_scale=0.3, ids=who, public_label=True)
+        design = np.column_stack([X, np.ones(40)])
+        hessian = design.T @ design + np.diag([1.0, 1.0, 1.0, 0.0])
+        theta = np.append(model.coef_, model.intercept_)
+        for person in range(20):
+            rows = [2 * person, 2 * person + 1]
+            # d theta / d x_j = H^-1 (e_j r - x theta_j), for the residual r.
+            residual = y[rows] - design[rows] @ theta
+            each = [
+                np.linalg.solve(hessian, np.eye(4)[:, :3] * r - np.outer(design[i], theta[:3])) / 0.3
+                for i, r in zip(rows, residual, strict=True)
+            ]
+            ways = {}
+            for ones in ([], [0], [1], [0, 1]):
+                apart = [j for j in range(3) if j not in ones]
+                ways[len(ones) % 2, *ones] = np.linalg.norm(
+                    np.hstack([each[0][:, apart], each[1][:, apart], (each[0] + each[1])[:, ones]]), 2
+                )
+            best = max(ways, key=lambda key: ways[key])
+            mixed += best[0]
+            found += np.isclose(leak.examples["eta"][person], ways[best], rtol=1e-9)
+    assert found == 800
+    assert mixed > 0
+
+
+def test_releases_compose_by_person_and_not_by_row():
+    sex = {"sex": np.random.default_rng(0).integers(0, 2, 30)}
+    first = _ridge(np.array([0, 0, *range(1, 30)]), sex, 1)
+    for rows in (np.array([*range(29), 29, 29]), np.repeat(np.arange(30), 2), np.arange(30)):
+        second = _ridge(rows, sex, 2)
+        both = seepage.compose([first, second]).success_rate("sex")
+        expected = np.hypot(first.success_rate("sex")["distance"], second.success_rate("sex")["distance"])
+        np.testing.assert_allclose(both["distance"], expected, rtol=1e-12)
+        assert both.index.tolist() == list(range(30))
+    visits = np.repeat(np.arange(15), 2)
+    X = pd.DataFrame({"fever": np.tile([0, 1], 15), "dose": np.random.default_rng(3).normal(size=30)})
+    y = X.sum(axis=1)
+    new = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=0.3, ids=visits, public_label=True)
+    with pytest.raises(seepage.UnansweredError, match="different values of 'fever'"):
+        seepage.compose([new, new]).success_rate("fever")
+
+
+def test_one_value_is_one_value_in_compositions_and_in_a_ledger(tmp_path):
+    who, born = np.repeat(np.arange(20), 3), np.random.default_rng(0).normal(size=20)
+
+    def one(who, seed):
+        X = pd.DataFrame({"born": born[who]})
+        y = X["born"] + np.random.default_rng(seed).normal(size=len(who))
+        return seepage.measure(Ridge(solver="svd").fit(X, y), X, y, noise_scale=0.3, ids=who, public_label=True)
+
+    three, single = one(who, 1), one(np.arange(20), 2)
+    both = seepage.compose([three, single]).examples
+    np.testing.assert_allclose(both["dfil"], both["eta"], rtol=1e-12)
+    ledger = seepage.Ledger.create(tmp_path / "ledger", key=b"k" * 32, eta=100.0, store="sqlite")
+    ledger.post(three, title="thrice")
+    np.testing.assert_allclose(ledger.balance(range(20))["trace"], three.examples["eta"] ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0, 10.0])
+def test_behind_a_scaler_more_noise_is_measured_anew(factor):
+    X, y, who = _visits(8)
+    X["born"] = np.arange(25.0)[who]
+    model = make_pipeline(StandardScaler(), Ridge(solver="svd")).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.3, ids=who)
+    louder = seepage.measure(model, X, y, noise_scale=0.3 * factor, ids=who)
+    for name in louder.information.attribute_names:
+        found = leak.information.column_at("attributes", name, factor)
+        np.testing.assert_allclose(found, louder.attributes[name], rtol=1e-9, err_msg=name)

@@ -45,6 +45,24 @@ class Distances:
         moved = np.maximum(self.distance**2 - self.stays**2, 0.0)
         return replace(self, distance=np.sqrt(moved / factor**2 + self.stays**2))
 
+    def of_people(self) -> "Distances | None":
+        """Return the same with one record for each person; None if somebody has several that count."""
+        if self.person is None:
+            return self
+        counted = np.flatnonzero(np.ones(len(self.truth), dtype=bool) if self.absent is None else ~self.absent)
+        people, count = self.person[counted], int(self.person.max()) + 1
+        if len(np.unique(people)) < len(people):
+            return None
+        absent = np.ones(count, dtype=bool)
+        absent[people] = False
+        truth, distance = np.full(count, -1, dtype=np.intp), np.full((count, len(self.values)), np.nan)
+        truth[people], distance[people] = self.truth[counted], self.distance[counted]
+        stays = None
+        if self.stays is not None:
+            stays = np.zeros_like(distance)
+            stays[people] = self.stays[counted]
+        return Distances(self.values, truth, distance, None, absent if absent.any() else None, stays)
+
     @property
     def unanswered(self) -> NDArray[np.bool_]:
         """Who has a value for which no refit could be found: neither nearest nor farthest is known of them."""

@@ -5,7 +5,7 @@ the largest eigenvalue only  max_k eta_k^2  <=  eta^2  <=  sum_k eta_k^2  is kno
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import get_args
 
@@ -146,11 +146,26 @@ class ComposedInformation(GatheredInformation):
     def distances(self, attribute: str, values: Sequence[object] | None) -> Distances:
         # The releases together are one Gaussian vector, so lengths add like those of orthogonal vectors.
         first = self.parts[0].distances(attribute, values)
-        each = [first, *(part.distances(attribute, first.values) for part in self.parts[1:])]
+        found = [first, *(part.distances(attribute, first.values) for part in self.parts[1:])]
+        each = [one for one in (one.of_people() for one in found) if one is not None]
+        if len(each) < len(found):
+            raise UnansweredError(
+                f"Rows of one person have different values of {attribute!r}, and which of them another release is "
+                "about is not known. Ask each release by itself for its success_rate()."
+            )
+        lacking = [np.zeros(self.count, dtype=bool) if one.absent is None else one.absent for one in each]
+        absent = np.logical_and.reduce(lacking)
+        # A release in which somebody has no value tells nothing about it.
+        told = [
+            np.where(none[:, None] & ~absent[:, None], 0.0, one.distance)
+            for one, none in zip(each, lacking, strict=True)
+        ]
         stays = [one.stays for one in each if one.stays is not None]
-        return replace(
-            first,
-            distance=_root_of_squares([one.distance for one in each]),
+        return Distances(
+            first.values,
+            reduce(np.maximum, [one.truth for one in each]),
+            _root_of_squares(told),
+            absent=absent if absent.any() else None,
             stays=_root_of_squares(stays) if stays else None,
         )
 

@@ -72,14 +72,14 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     @cached_property
     def private_values(self) -> Array | int:
-        if self.owners is None and not self.rows.missing:
+        if self.owners is not None:
+            return self._examples_of_people[1]
+        if not self.rows.missing:
             return self.geometry.private_values()
         found = np.empty(self.rows.count)
         for at, counts in self.rows.each(self.known.counts):
             found[at] = counts
-        if self.owners is None:
-            return found
-        return np.bincount(self.owners.person, found, minlength=self.count).astype(np.float64)
+        return found
 
     @cached_property
     def owners(self) -> Owners | None:
@@ -93,16 +93,20 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return KnownValues(self.geometry, self.columns)
 
     @cached_property
-    def _examples(self) -> dict[str, Array]:
+    def _examples_of_rows(self) -> dict[str, Array]:
         found = {"eta": np.empty(self.rows.count), "dfil": np.empty(self.rows.count)}
         for at, (eta, dfil) in self.rows.each(self.known.examples):
             found["eta"][at], found["dfil"][at] = eta, dfil
-        if self.owners is None:
-            return found
-        return self._several(None).examples(found, lambda rows: self.known.counts(self.rows.picked(rows)))
+        return found
+
+    @cached_property
+    def _examples_of_people(self) -> tuple[dict[str, Array], Array]:
+        """Eta and dfil of people with several rows, and how many values dfil is the mean over."""
+        counts = self.known.counts
+        return self._several(None).examples(self._examples_of_rows, lambda rows: counts(self.rows.picked(rows)))
 
     def examples(self) -> dict[str, Array]:
-        return self._examples
+        return self._examples_of_rows if self.owners is None else self._examples_of_people[0]
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
@@ -121,6 +125,9 @@ class LinearInformation(ExactInformation, GatheredInformation):
             return self._at(factor).examples()[name]
         if not self.stays:
             return self.attributes()[name] / factor
+        if self.owners is not None:
+            # Of several values the two parts may be largest in different directions.
+            return self._at(factor).attributes()[name]
         # About one number information is that of the parameters, which shrinks, plus that of the noise's shape.
         return np.hypot(self._staying.attributes()[name], self.without_shape.attributes()[name] / factor)
 
@@ -138,9 +145,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         mask = people if self.owners is None else self.owners.rows(people)
         geometry = self.geometry_of(attribute)
         if self.owners is not None and self._several(attribute).repeats.any():
-            gram = self._gram_of_known(attribute, mask)
-            more = self._several(attribute).more(people, len(gram))
-            return max(largest(gram), largest(gram + more))
+            return self._several(attribute).joint(self._gram_of_known(attribute, mask), people)
         if self.rows.missing or geometry.stays or geometry.curves is not None:
             return largest(self._gram_of_known(attribute, mask))
         joining = geometry.joining

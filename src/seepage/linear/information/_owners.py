@@ -1,8 +1,9 @@
 """People with several rows: what is known of a person is known of all their rows together.
 
 A value that is the same in all rows of a person may be one value, like a year of birth, or several that happen to
-agree. Whoever learns of one value learns from all its rows: its column of the Jacobian is the sum of theirs. It is
-counted both ways, and the larger number is reported.
+agree. Whoever learns of one value learns from all its rows: its column of the Jacobian is the sum of theirs. Each is
+counted whichever way tells more: given a direction of what is published, that is known of each value by itself, and
+given the ways, the direction that tells most is a singular vector; the two are found in turn.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,10 @@ Mask = NDArray[np.bool_]
 
 # Rows whose Jacobians are in memory at a time.
 _ROWS = 2**12
+# How often the direction that tells most is looked for anew, and a gain that is not worth another look.
+_MOST_TURNS, _NOTHING = 10, 1e-12
+# Of so many repeated values all ways to count them are tried.
+_FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +98,31 @@ class Several:
 
     def examples(
         self, each: Mapping[str, Array], counts: Callable[[NDArray[np.intp]], NDArray[np.int64]]
-    ) -> dict[str, Array]:
-        """Return eta and dfil of each person, from those of each row and how many private values rows have."""
+    ) -> tuple[dict[str, Array], Array]:
+        """Return eta and dfil of each person, and how many values dfil is the mean over.
+
+        Parameters
+        ----------
+        each : mapping
+            Those of each row.
+        counts : callable
+            How many private values some rows have.
+        """
         found = {name: values[self.owners.first] for name, values in each.items()}
+        held = counts(self.owners.first).astype(np.float64)
         for people, owned, bounds in self.owners.several():
-            moved, held = self.jacobians(owned), counts(owned)
+            moved, several = self.jacobians(owned), counts(owned)
             for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
-                own, values, repeats = moved[start:stop], held[start:stop].sum(), self.repeats[person]
+                own, values, repeats = moved[start:stop], float(several[start:stop].sum()), self.repeats[person]
                 # Squares of all columns of all rows; their largest singular value (eq. 2.11).
                 found["eta"][person] = self._eta(own, repeats) if values else np.nan
                 squares = (own**2).sum() / values if values else np.nan
                 if repeats.any():
                     fewer = values - sum(more * max(len(b), 1) for more, b in zip(repeats, self.blocks, strict=True))
-                    squares = max(squares, (self._as_one(own, repeats) ** 2).sum() / fewer)
-                found["dfil"][person] = np.sqrt(squares)
-        return found
+                    once = (self._as_one(own, repeats) ** 2).sum() / fewer
+                    squares, values = (once, fewer) if once > squares else (squares, values)
+                found["dfil"][person], held[person] = np.sqrt(squares), values
+        return found, held
 
     def attributes(self, each: Mapping[str, Array]) -> dict[str, Array]:
         """Return eta of each attribute of each person, from those of each row."""
@@ -123,20 +138,61 @@ class Several:
                     values[person] = np.nan if lacking else alone._eta(moved[start:stop], repeats)
         return found
 
-    def more(self, who: Mask | None, size: int) -> Array:
-        """Return what sum(J J^T) over the rows of some people gains once repeated values count as one."""
+    def joint(self, gram: Array, who: Mask | None) -> float:
+        """Return the joint eta of some people, from the sum of J J^T over all their rows apart."""
+        best, direction = largest(gram), None
+        for _ in range(_MOST_TURNS):
+            values, vectors = np.linalg.eigh(gram + self._more(who, len(gram), direction))
+            eta, direction = float(np.sqrt(max(values[-1], 0.0))), vectors[:, -1]
+            if eta <= best * (1 + _NOTHING):
+                break
+            best = eta
+        return best
+
+    def _more(self, who: Mask | None, size: int, direction: Array | None) -> Array:
+        """Return what a gram gains once repeated values count as one, or those that tell more along a direction so."""
         total = np.zeros((size, size))
         for people, owned, bounds in self.owners.several():
             moved = self.jacobians(owned)
             for person, (start, stop) in zip(people, pairwise(bounds), strict=True):
-                if self.repeats[person].any() and (who is None or who[person]):
-                    every, one = self._apart(moved[start:stop]), self._as_one(moved[start:stop], self.repeats[person])
+                own, repeats = moved[start:stop], self.repeats[person]
+                if repeats.any() and (who is None or who[person]):
+                    repeats = repeats if direction is None else self._better(own, repeats, direction)
+                    every, one = self._apart(own), self._as_one(own, repeats)
                     total += one @ one.T - every @ every.T
         return total
 
     def _eta(self, moved: Array, repeats: NDArray[np.intp]) -> float:
-        apart = _top(self._apart(moved))
-        return max(apart, _top(self._as_one(moved, repeats))) if repeats.any() else apart
+        """Return the most that a direction of what is published can tell, each repeated value counted either way."""
+        if not repeats.any():
+            return _norm(self._apart(moved))
+        if len(repeats) == 1:
+            return max(_norm(self._apart(moved)), _norm(self._as_one(moved, repeats)))
+        best = 0.0
+        for ways in self._starts(repeats):
+            before = 0.0
+            for _ in range(_MOST_TURNS):
+                eta, direction = _top(self._as_one(moved, ways))
+                if eta <= before * (1 + _NOTHING):
+                    break
+                before, ways = eta, self._better(moved, repeats, direction)
+            best = max(best, before)
+        return best
+
+    def _starts(self, repeats: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Return ways to begin with: all of a few values, else none, every, one and all but one of them as one."""
+        at = np.flatnonzero(repeats)
+        if len(at) <= _FEW:
+            chosen = [[j for i, j in enumerate(at) if mask >> i & 1] for mask in range(2 ** len(at))]
+        else:
+            chosen = [[], [*at], *([j] for j in at), *([k for k in at if k != j] for j in at)]
+        return [np.where(np.isin(np.arange(len(repeats)), some), repeats, 0) for some in chosen]
+
+    def _better(self, moved: Array, repeats: NDArray[np.intp], direction: Array) -> NDArray[np.intp]:
+        """Return which repeated values tell more along a direction if they count as one."""
+        seen = np.einsum("p,rpv->rv", direction, moved)
+        once = [(seen[:, block].sum(axis=0) ** 2).sum() > (seen[:, block] ** 2).sum() for block in self.blocks]
+        return np.where(once, repeats, 0)
 
     def _apart(self, moved: Array) -> Array:
         """Return the Jacobian of all values of all rows, shape (published, values)."""
@@ -157,5 +213,16 @@ def largest(gram: Array) -> float:
     return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
 
 
-def _top(matrix: Array) -> float:
-    return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0
+def _norm(matrix: Array) -> float:
+    """Return the largest singular value."""
+    if min(matrix.shape) <= 1:
+        return float(np.sqrt((matrix**2).sum()))
+    return float(np.linalg.norm(matrix, 2))
+
+
+def _top(matrix: Array) -> tuple[float, Array]:
+    """Return the largest singular value, and its direction of what is published."""
+    if not matrix.size:
+        return 0.0, np.zeros(matrix.shape[0])
+    left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
+    return float(sizes[0]), left[:, 0]

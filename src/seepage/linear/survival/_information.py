@@ -53,10 +53,12 @@ class SurvivalInformation(GatheredInformation):
 
     @cached_property
     def private_values(self) -> Array | int:
-        each = sum(max(len(block), 1) for block in self.response.blocks)
-        if self.owners is None:
-            return each
-        return np.asarray(each * np.bincount(self.owners.person, minlength=self.count), dtype=np.float64)
+        return self._values if self.owners is None else self._examples_of_people[1]
+
+    @property
+    def _values(self) -> int:
+        """How many private values a row has."""
+        return sum(max(len(block), 1) for block in self.response.blocks)
 
     @cached_property
     def _part(self) -> Part:
@@ -72,18 +74,21 @@ class SurvivalInformation(GatheredInformation):
         return in_threads(lambda span: (span, of(self._part.take(span))), self.fit.rows.spans(), "scoring")
 
     @cached_property
-    def _examples(self) -> dict[str, Array]:
-        rows, values = self.fit.rows.count, sum(max(len(block), 1) for block in self.response.blocks)
-        found = {"eta": np.full(rows, np.nan), "dfil": np.full(rows, np.nan)}
-        if values:
+    def _examples_of_rows(self) -> dict[str, Array]:
+        found = {"eta": np.full(self.fit.rows.count, np.nan), "dfil": np.full(self.fit.rows.count, np.nan)}
+        if self._values:
             for at, (top, trace) in self._each(self.response.examples):
-                found["eta"][at], found["dfil"][at] = np.sqrt(top), np.sqrt(trace / values)
-        if self.owners is None:
-            return found
-        return self._several(self.response, slice(None)).examples(found, lambda rows: np.full(len(rows), values))
+                found["eta"][at], found["dfil"][at] = np.sqrt(top), np.sqrt(trace / self._values)
+        return found
+
+    @cached_property
+    def _examples_of_people(self) -> tuple[dict[str, Array], Array]:
+        """Eta and dfil of people with several rows, and how many values dfil is the mean over."""
+        several = self._several(self.response, slice(None))
+        return several.examples(self._examples_of_rows, lambda rows: np.full(len(rows), self._values))
 
     def examples(self) -> dict[str, Array]:
-        return self._examples
+        return self._examples_of_rows if self.owners is None else self._examples_of_people[0]
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
@@ -137,7 +142,7 @@ class SurvivalInformation(GatheredInformation):
         gram = response.gram(self._part if mask is None else self._part.take(mask))
         if self.owners is None:
             return largest(gram)
-        return max(largest(gram), largest(gram + self._several(response, attributes).more(people, len(gram))))
+        return self._several(response, attributes).joint(gram, people)
 
     @cached_property
     def _variances(self) -> dict[str, Variance]:
