@@ -66,10 +66,10 @@ def test_what_a_table_cannot_hold_is_said_before_anything_is_drawn(terminal: Ter
     assert not (terminal.folder / "thirds.toml.publishing").exists()
 
 
-@pytest.mark.parametrize("name", ["noisy.pkl", "noisy.csv", "noisy"])
+@pytest.mark.parametrize("name", ["unwritten.pkl", "unwritten.csv", "unwritten"])
 def test_another_ending_is_refused_by_name(terminal: Terminal, name: str) -> None:
     answer = terminal.run(f"seepage publish model.skops people.csv -t progression -n 2 --without-policy --out {name}")
     assert answer.code == 2
     assert name in answer.text
-    assert "noisy.toml" in answer.text.replace("\n", "")
+    assert "unwritten.toml" in answer.text.replace("\n", "")
     assert not (terminal.folder / name).exists()
