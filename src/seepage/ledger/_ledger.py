@@ -39,7 +39,7 @@ _SLACK = 1e-9
 # What the same release comes to when it is measured again.
 _SAME = 1e-6
 # How long somebody who came second waits at most, at first and after many times, in seconds.
-_FIRST_WAIT, _LONGEST_WAIT = 0.02, 5.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.04, 5.0
 
 Answer = TypeVar("Answer")
 
@@ -129,7 +129,7 @@ class Ledger:
         self._folder = Folder(filesystem, root.rstrip("/"))
         self._log = log_at(*_reached(place, root, storage_options), filesystem, self._folder.root)
         self._seen = State()
-        self._lost = 0
+        self._wait = _FIRST_WAIT
         first = self._log.entries()[0]
         if not first.is_sealed(self._names):
             raise InputError(f"The key is not that of the ledger at {place}, or its first entry was changed.")
@@ -393,10 +393,10 @@ class Ledger:
         """Append an entry, whose files replace others, which go; False if another came first."""
         if not self._log.append(entry):
             # All who lost would read, write and lose together again: they come back one by one.
-            self._lost += 1
-            time.sleep(random.uniform(0.0, min(_FIRST_WAIT * 2.0**self._lost, _LONGEST_WAIT)))
+            time.sleep(random.uniform(0.0, self._wait))
+            self._wait = min(2 * self._wait, _LONGEST_WAIT)
             return False
-        self._lost = 0
+        self._wait = _FIRST_WAIT
         self._folder.delete([each.path for each in replaced])
         self._note_files(entry.number)
         if not self._folder.exists(_head(entry.number - 1)):

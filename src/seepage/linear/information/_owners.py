@@ -126,6 +126,7 @@ class Several:
 
     def attributes(self, each: Mapping[str, Array]) -> dict[str, Array]:
         """Return eta of each attribute of each person, from those of each row."""
+        alone = [replace(self, blocks=(block,)) for block in self.blocks]
         found = {name: values[self.owners.first] for name, values in each.items()}
         for people, owned, bounds in self.owners.several():
             moved = self.jacobians(owned)
@@ -133,14 +134,15 @@ class Several:
                 for i, (name, values) in enumerate(found.items()):
                     # Whoever lacks a value in one row may have it in another.
                     lacking = np.isnan(each[name][owned[start:stop]]).all()
-                    alone = replace(self, blocks=self.blocks[i : i + 1])
                     repeats = self.repeats[person, i : i + 1]
-                    values[person] = np.nan if lacking else alone._eta(moved[start:stop], repeats)
+                    values[person] = np.nan if lacking else alone[i]._eta(moved[start:stop], repeats)
         return found
 
     def joint(self, gram: Array, who: Mask | None) -> float:
         """Return the joint eta of some people, from the sum of J J^T over all their rows apart."""
         best, direction = largest(gram), None
+        if not self.repeats.any():
+            return best
         for _ in range(_MOST_TURNS):
             values, vectors = np.linalg.eigh(gram + self._more(who, len(gram), direction))
             eta, direction = float(np.sqrt(max(values[-1], 0.0))), vectors[:, -1]
