@@ -1,10 +1,10 @@
-"""The best attacker against page, certificate, model card and scale together, person by person.
+"""The best attacker against model, page, certificate and scale together, person by person.
 
-The attacker knows every record but one value of one person. For each of 21 candidates they fit the model, count and
-judge the page anew, all of it from nothing but the changed data; and they know the noise. What they see of two
-candidates differs by d units of noise, or in a word that carries none: whether there is a page, and which numbers stand
-on it. Words that differ tell with certainty. The certificate promises that no guess of the attribute is better than
-+- f, so d may be |c - x| / f at most: 1 is the promise.
+The attacker knows every record but one value of one person. For each of 21 candidates they fit the model and judge it
+anew, all of it from nothing but the changed data; and they know the noise. What they see of two candidates differs by d
+units of noise, or in a word that carries none: whether the policy is met. Words that differ tell with certainty. The
+certificate promises that no guess of the attribute is better than +- f, so d may be |c - x| / f at most: 1 is the
+promise.
 
 The noise scale is given. How many candidates would be told by one that was chosen by `calibrate`, on its grid, is
 printed beside: where the most exposed person decides it, it is about them.
@@ -33,8 +33,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import seepage
 from seepage._amounts import up_to_grid
 from seepage.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
-from seepage.leakage import Leakage
-from seepage.report.count import contents_of, counted, logarithms
 
 PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10}
 CANDIDATES = 21
@@ -49,7 +47,6 @@ class Setting:
     X: pd.DataFrame
     y: Any
     floors: dict[str, float]
-    groups: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -57,26 +54,24 @@ class Published:
     """All that an attacker sees, before its noise."""
 
     words: tuple[Any, ...]
-    """What carries no noise: how many people, whether the policy is met, and what stands on the page."""
+    """What carries no noise, on the page and in the certificate: how many people, and whether the policy is met."""
     calibrated: float
     """The scale that `calibrate` would have chosen."""
     parameters: Array
     """In units of the noise."""
-    numbers: Array
-    """Of the page, in units of theirs."""
 
 
 def _diabetes() -> Setting:
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X = X.astype(float)
-    return Setting(Ridge(alpha=1.0).fit(X, y), X, y, {"age": 10.0, "bmi": 4.0}, ("sex",))
+    return Setting(Ridge(alpha=1.0).fit(X, y), X, y, {"age": 10.0, "bmi": 4.0})
 
 
 def _iwpc() -> Setting:
     found = load_iwpc()
     X, y = found.data, found.target
     model = make_pipeline(iwpc_features(X, dropped="first"), Ridge(alpha=1e-2 * len(y)))
-    return Setting(model.fit(X, y), X, y, {"age": 1.0, "height": 1.0}, ("race",))
+    return Setting(model.fit(X, y), X, y, {"age": 1.0, "height": 1.0})
 
 
 def _adult() -> Setting:
@@ -90,7 +85,7 @@ def _adult() -> Setting:
     )
     model = Pipeline([("features", features), ("model", logistic.fit(features.transform(X), y))])
     numbers = ["age", "education-num", "hours-per-week"]
-    return Setting(model, X.astype(dict.fromkeys(numbers, float)), y, {"age": 20.0, "hours-per-week": 20.0}, ("sex",))
+    return Setting(model, X.astype(dict.fromkeys(numbers, float)), y, {"age": 20.0, "hours-per-week": 20.0})
 
 
 SETTINGS: dict[str, Callable[[], Setting]] = {"diabetes": _diabetes, "iwpc": _iwpc, "adult": _adult}
@@ -109,16 +104,9 @@ def published(setting: Setting, X: pd.DataFrame, scale: float) -> Published:
         model = clone(model).fit(X, setting.y)
     leak = seepage.measure(model, X, setting.y, noise_scale=scale)
     information, policy = leak.information, seepage.Policy(error_floor=setting.floors)
-    contents = contents_of(information, policy=policy, groups=X[list(setting.groups)], smallest_group=10)
-    numbers, both = np.empty(0), leak
-    shown: tuple[Any, ...] = ()
-    if contents is not None:
-        both = seepage.compose([leak, Leakage(counted(information, contents))])
-        numbers = contents.values(logarithms(information, contents.attributes)) / contents.noise
-        shown = contents.attributes, tuple((group.grouping, group.name) for group in contents.groups)
     calibrated = up_to_grid(scale * max(policy.factors(leak).values()))
-    words = len(X), not policy.shortfalls(both), shown
-    return Published(words, calibrated, information.geometry.parameters.ravel() / scale, numbers)
+    words = len(X), not policy.shortfalls(leak)
+    return Published(words, calibrated, information.geometry.parameters.ravel() / scale)
 
 
 def scale_of(setting: Setting) -> float:
@@ -162,10 +150,8 @@ def attacks(setting: Setting, person: int, truth: Published, scale: float) -> It
             X = setting.X.copy()
             X.loc[X.index[person], name] = value
             other = published(setting, X, scale)
-            moved = np.linalg.norm(other.parameters - truth.parameters)
+            reached = float(np.linalg.norm(other.parameters - truth.parameters)) / length * floor
             by_words = other.words != truth.words
-            page = 0.0 if by_words else np.linalg.norm(other.numbers - truth.numbers)
-            reached = float(np.hypot(moved, page)) / length * floor
             yield Attack(name, float(value), reached, by_words, other.calibrated != truth.calibrated)
 
 

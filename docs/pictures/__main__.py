@@ -339,7 +339,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
 def _adult_report(edition: Any) -> Any:
     people, _, _, leak = adult()
     policy = seepage.Policy(error_floor={"age": 5.0, "hours-per-week": 5.0})
-    groups = people[["sex", "race"]]
+    groups = people[["sex", "race"]] if edition == "internal" else None
     return seepage.Report.of(
         leak, edition, policy=policy, groups=groups, units=UNITS, title="Income model on UCI Adult"
     )
@@ -348,9 +348,8 @@ def _adult_report(edition: Any) -> Any:
 def _lesson_report(edition: Any) -> Any:
     found = lesson()
     leak = seepage.measure(found["model"], found["X_train"], found["y_train"], noise_scale=found["scale"])
-    return seepage.Report.of(
-        leak, edition, policy=found["targets"], groups={"sex": found["X_train"]["sex"]}, units={"age": "years"}
-    )
+    groups = {"sex": found["X_train"]["sex"]} if edition == "internal" else None
+    return seepage.Report.of(leak, edition, policy=found["targets"], groups=groups, units={"age": "years"})
 
 
 def _iwpc_report(edition: Any) -> Any:
@@ -359,9 +358,8 @@ def _iwpc_report(edition: Any) -> Any:
     rates = {"vkorc1": 0.6} if edition == "internal" else {}
     policy = seepage.Policy(success_rate=rates, error_floor={"age": 0.5}, quantile=0.99)
     units = dict.fromkeys(("age", "height", "weight"), "standard deviations")
-    return seepage.Report.of(
-        leak, edition, policy=policy, groups=people["race"], units=units, title="Warfarin dose on IWPC"
-    )
+    groups = people["race"] if edition == "internal" else None
+    return seepage.Report.of(leak, edition, policy=policy, groups=groups, units=units, title="Warfarin dose on IWPC")
 
 
 REPORTS: dict[str, Callable[[], Any]] = {

@@ -25,13 +25,11 @@ def reports():
     groups = {HOSTILE[2]: np.array(HOSTILE[:8] + HOSTILE[9:])[np.arange(COUNT) % 9], HOSTILE[8]: np.arange(COUNT) % 2}
     units = {name: name for name in HOSTILE[:8]}
     policy = seepage.Policy(error_floor={HOSTILE[0]: 1e-3, HOSTILE[8]: 1e-3})
-    options = {
-        "groups": groups,
-        "units": units,
-        "policy": policy,
-        "title": f"lone surrogate \ud800 {HOSTILE[0]}{HOSTILE[8]}",
+    options = {"units": units, "policy": policy, "title": f"lone surrogate \ud800 {HOSTILE[0]}{HOSTILE[8]}"}
+    return {
+        "internal": seepage.Report.of(leak, "internal", groups=groups, **options),
+        "publishable": seepage.Report.of(leak, "publishable", **options),
     }
-    return {edition: seepage.Report.of(leak, edition, **options) for edition in ("internal", "publishable")}
 
 
 @pytest.mark.parametrize("edition", ["internal", "publishable"])
@@ -90,7 +88,7 @@ def test_a_screen_reader_finds_its_way(reports, edition):
         if tag == "svg":
             assert attributes["role"] == "img"
             assert set(attributes["aria-labelledby"].split()) <= set(found.ids)
-    assert tags.count("caption") == tags.count("table") > 2
+    assert tags.count("caption") == tags.count("table") > (2 if edition == "internal" else 0)
     assert len(found.ids) == len(set(found.ids))
 
 

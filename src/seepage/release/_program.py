@@ -1,7 +1,7 @@
 """The best of all shapes, as a convex program.
 
 Noise of covariance Sigma costs the fit  tr(H Sigma) / 2  of its loss, and hides a move g of the parameters if
-g^T Sigma^-1 g <= 1. Among all covariances that hide some moves, the one that costs least solves (eq. 7.8)
+g^T Sigma^-1 g <= 1. Among all covariances that hide some moves, the one that costs least solves (eq. 7.4)
 
     minimize  tr(H Sigma)   subject to   g^T Sigma^-1 g <= 1  for all g,
 

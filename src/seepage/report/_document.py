@@ -18,7 +18,7 @@ from seepage.leakage.types import Assurance
 from seepage.meaning import Target
 
 EditionName = Literal["internal", "publishable"]
-SCHEMA = "urn:seepage:report:4"
+SCHEMA = "urn:seepage:report:5"
 CREATED = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -28,14 +28,13 @@ class Silence:
 
     Attributes
     ----------
-    kind : {"slow", "unanswered", "verdicts"}
-        Refits of so many people take a while; the measurement could not answer; or the page holds verdicts alone about
-        this, whatever the data are.
+    kind : {"slow", "unanswered"}
+        Refits of so many people take a while, or the measurement could not answer.
     reason : str or None
         What the measurement said.
     """
 
-    kind: Literal["slow", "unanswered", "verdicts"]
+    kind: Literal["slow", "unanswered"]
     reason: str | None
 
 
@@ -182,25 +181,8 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class GroupExposure:
-    """About how many people a group has, and about how many times as exposed as everyone they are, in the mean."""
-
-    name: str
-    count: Number
-    times: Number
-
-
-@dataclass(frozen=True)
-class Exposures:
-    """Groups of people compared with everyone, in the order of their names."""
-
-    name: str
-    groups: tuple[GroupExposure, ...]
-
-
-@dataclass(frozen=True)
 class Trials:
-    """With how many people, and how many values in all, model and page were attacked before it was written."""
+    """With how many people, and how many values in all, the release was attacked before the page was written."""
 
     people: Number
     values: Number
@@ -329,8 +311,6 @@ class Document:
         Who may read it.
     created : str
         When, in UTC, to the second.
-    smallest_group : Number or None
-        The fewest people that anything is said about; None in the internal edition.
     people : Number
         How many people were measured.
     assurance : {"exact", "estimated", "heuristic"}
@@ -338,21 +318,19 @@ class Document:
     standard_error : Number or None
         Of dfil, as a share of it, for half the people; None where numbers are exact or it is not known.
     shares : tuple of Number
-        The shares of people for whom values are given.
+        The shares of people for whom values are given; none in the publishable edition.
     numbers, categories : tuple
-        The attributes: in the internal edition the one that the release says most about first.
+        The attributes: in the internal edition the one that the release says most about first, in the publishable one
+        their names and units alone.
     eta, dfil : Spread, Extent or None
         Of all people; None in the publishable edition.
     groupings : tuple of Grouping
         Groups of people in the internal edition.
-    exposures : tuple of Exposures
-        Groups of people in the publishable edition.
     utility : Utility or None
         What the noise costs; None in the publishable edition, or where it is not known.
-    page_noise : Number or None
-        The deviation of the noise on the logarithm of every number about the data; None where there are none.
     trials : Trials or None
-        How the page was attacked before it was written; None in the internal edition, or where it could not be.
+        How the release was attacked before the page was written; None in the internal edition, or where it could not
+        be.
     exposed : tuple of Person or None
         The most exposed people; None in the publishable edition, or where `silence` says why.
     decision : Decision or None
@@ -362,7 +340,6 @@ class Document:
     edition: EditionName
     title: str
     created: str
-    smallest_group: Number | None
     people: Number
     assurance: Assurance
     standard_error: Number | None
@@ -374,9 +351,7 @@ class Document:
     eta: Spread | None
     dfil: Extent | None
     groupings: tuple[Grouping, ...]
-    exposures: tuple[Exposures, ...]
     utility: Utility | None
-    page_noise: Number | None
     trials: Trials | None
     exposed: tuple[Person, ...] | None
     silence: Silence | None
@@ -388,8 +363,6 @@ class Document:
     def __post_init__(self) -> None:
         # Refuses what is no time.
         datetime.strptime(self.created, CREATED)
-        if self.is_public != (self.smallest_group is not None):
-            raise ValueError("smallest_group belongs to the publishable edition, and to it alone")
         self.check_leaving()
 
     def check_leaving(self) -> None:
@@ -400,19 +373,14 @@ class Document:
             raise ValueError("the publishable edition holds nothing about single people")
         for place in _personal(self, ""):
             raise ValueError(
-                f"the publishable edition holds nothing personal, and {place.lstrip('.')} is: noise it and count it, "
-                "or leave it to the internal edition"
+                f"the publishable edition holds nothing personal, and {place.lstrip('.')} is: leave it to the "
+                "internal edition"
             )
 
     @property
     def is_public(self) -> bool:
         """Whether it is for everybody."""
         return self.edition == "publishable"
-
-    @property
-    def numbers_told(self) -> bool:
-        """Whether anything beside verdicts is told of the data."""
-        return any(entry.floors for entry in self.numbers) or bool(self.exposures)
 
     @property
     def attributes(self) -> tuple[NumberAttribute | CategoryAttribute, ...]:

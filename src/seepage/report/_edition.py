@@ -1,10 +1,9 @@
 """Who a report is for, and how its numbers are rounded.
 
-What the publishable edition holds, and on which grid, is fixed before the data are seen: `count` says how. The
-internal edition holds everything, to three digits that err on the safe side.
+The publishable edition holds verdicts and what was given or is public. The internal edition holds everything, to three
+digits that err on the safe side.
 """
 
-from dataclasses import dataclass
 from math import ceil
 from typing import get_args
 
@@ -20,22 +19,11 @@ SHARES = (0.5, 0.95, 1.0)
 _DIGITS = 3
 
 
-@dataclass(frozen=True)
-class Edition:
-    """Which edition it is, and the fewest people that a number for everybody is the mean over."""
-
-    name: EditionName
-    smallest_group: int
-
-    def __post_init__(self) -> None:
-        if self.name not in get_args(EditionName):
-            raise InputError(f'edition must be "internal" or "publishable", not {self.name!r}.')
-        if self.smallest_group < 2:
-            raise InputError(f"smallest_group must be at least 2, not {self.smallest_group!r}: one person is no group.")
-
-    @property
-    def is_public(self) -> bool:
-        return self.name == "publishable"
+def is_for_everybody(edition: str) -> bool:
+    """Return whether an edition may leave the house; refuse one that there is not."""
+    if edition not in get_args(EditionName):
+        raise InputError(f'edition must be "internal" or "publishable", not {edition!r}.')
+    return edition == "publishable"
 
 
 def at_most(values: Distribution, share: float) -> float:

@@ -15,7 +15,7 @@ from seepage._writing import write_file
 from seepage.leakage import Leakage, checked_leakage
 from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
-from seepage.report._edition import Edition
+from seepage.report._edition import is_for_everybody
 from seepage.report.build import Question, build, build_page, pseudonyms
 from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
 
@@ -33,7 +33,7 @@ class Report:
 
     Made by `Report.of`. Pages, text and pictures are drawn from `document` alone, so what the JSON does not hold is
     nowhere. The internal edition names the most exposed people by pseudonyms and is personal data. The publishable one
-    is a release of its own: every number in it was given, is public, or carries noise that is counted.
+    holds verdicts and what was given or is public: no number in it is computed from the rows.
 
     Attributes
     ----------
@@ -60,7 +60,6 @@ class Report:
     document: Document
     _leak: Leakage | None = None
     _key: bytes = b""
-    _page: Leakage | None = None
 
     @classmethod
     def of(
@@ -73,7 +72,6 @@ class Report:
         units: Mapping[str, str] | None = None,
         prior: Prior = None,
         categories: Collection[str] | None = None,
-        smallest_group: int = 10,
         title: str = "What this release gives away",
         key: bytes | None = None,
         decision: Decision | Mapping[str, object] | None = None,
@@ -86,24 +84,21 @@ class Report:
             What was measured.
         edition : {"internal", "publishable"}
             The internal edition names the most exposed people by pseudonyms and is personal data itself. The
-            publishable one holds verdicts, and of 1,000 people or more also error floors and groups: means over at
-            least `smallest_group` people, with noise, rounded to 1, 2, 5, 10, 20, ... It is attacked before it is
-            written, and there is none of a release that misses its policy.
+            publishable one holds verdicts, policy, noise, assumptions and who decided. The release is attacked before
+            it is written, and there is none of a release that misses its policy.
         policy : seepage.Policy or mapping, optional
             What the release must achieve, as `seepage.publish` takes it; the report starts with whether it does.
         groups : str, sequence of str, array-like of shape (n,), frame, or mapping from name to array-like, optional
             Columns of the data, or the group of each person in one way or in several if the data are in memory; by
-            default the groups given to `measure`.
+            default the groups given to `measure`. Internal edition only.
         units : mapping from attribute to str, optional
             The units of attributes, such as `{"age": "years"}`.
         prior : "data" or mapping from attribute to variance, optional
-            What an attacker knows before the release, to compare with. By default the variance over all people in the
-            internal edition, and nothing in the publishable one, which takes a mapping only.
+            What an attacker knows before the release, to compare with; by default the variance over all people.
+            Internal edition only.
         categories : collection of str, optional
             The categorical attributes whose success rates are found by exact refits. By default those of the policy,
-            and all of them if there are no more than 10,000 people.
-        smallest_group : int, default=10
-            The fewest people that a number of the publishable edition is the mean over.
+            and all of them if there are no more than 10,000 people. Internal edition only.
         title : str, optional
             The heading.
         key : bytes, optional
@@ -114,7 +109,8 @@ class Report:
         Raises
         ------
         PolicyError
-            When model and page together miss a target, or an attack on the publishable page did better than promised.
+            When there is to be a publishable page of a release that misses a target, or on which an attack did better
+            than promised.
 
         Examples
         --------
@@ -130,26 +126,8 @@ class Report:
         decided = None if decision is None else Decision.of(decision)
         asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
         checked_leakage(leak)
-        if not Edition(edition, smallest_group).is_public:
-            return cls(build(leak, asked), leak, key)
-        page = build_page(leak, smallest_group, asked)
-        return cls(page.document, leak, key, page.leak)
-
-    @property
-    def leakage(self) -> Leakage:
-        """What the measured release and this report give away together.
-
-        Numbers of a publishable page tell something about each person themselves. What else is published about the same
-        people composes with this: `seepage.compose([report.leakage, another])`.
-        """
-        if self._leak is None:
-            raise UnansweredError("A report that was read from a file has no people. Make it anew from the leakage.")
-        if self._page is None:
-            return self._leak
-        # Imported here: whoever reads a report needs no scikit-learn.
-        from seepage.release import compose
-
-        return compose([self._leak, self._page])
+        document = build_page(leak, asked) if is_for_everybody(edition) else build(leak, asked)
+        return cls(document, leak, key)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Report":

@@ -7,9 +7,6 @@ import typer
 
 from seepage.cli.commands import _options as options
 
-# What a certificate adds when a publishable report leaves with the model.
-_TOGETHER = "A report for everybody leaves with the model; the targets are met by both together."
-
 
 def publish(
     model: options.Model,
@@ -206,19 +203,15 @@ def publish(
             release = ready(fitted, rows.X, rows.y, terms)
         success = None if question.table is None else question.table.success
         release.check_written(out, question.target, success)
-        others, added, leaves = [], [AGAIN] if was_left else [], release.leak
+        others, added = [], [AGAIN] if was_left else []
         if report is not None:
             with waiting.doing("writing the report"):
                 page = Report.of(release.leak, edition.value, policy=targets, decision=decision)
             others.append(NewFile(report, page.html(), private=not page.document.is_public))
-            if page.document.is_public:
-                # It was refused above if model and report together miss a target.
-                added.append(_TOGETHER)
-                leaves = page.leakage
         debit = None
         if books is not None:
             try:
-                debit = release.paid(books, leaves, title=title)
+                debit = release.paid(books, release.leak, title=title)
             except PolicyError as reason:
                 raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.

@@ -1,9 +1,7 @@
 """The exact information of a linear model's release, from a fitted model and where its rows are."""
 
-from seepage.linear.information._anew import Anew as Anew
-from seepage.linear.information._anew import Change as Change
-from seepage.linear.information._anew import Changed as Changed
 from seepage.linear.information._breaking import with_kinks as with_kinks
+from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
 from seepage.linear.information._cost import Cost as Cost
 from seepage.linear.information._cost import cost_of as cost_of
 from seepage.linear.information._exact import ExactInformation as ExactInformation
@@ -21,6 +19,7 @@ from seepage.linear.information._geometry import Geometry as Geometry
 from seepage.linear.information._information import LinearInformation as LinearInformation
 from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
+from seepage.linear.information._known import scorer_of as scorer_of
 from seepage.linear.information._one_margin import OneMargin as OneMargin
 from seepage.linear.information._owners import Owners as Owners
 from seepage.linear.information._owners import Several as Several
@@ -35,7 +34,6 @@ from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._refit import Refit as Refit
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import Scales as Scales
-from seepage.linear.information._sensitivity import LogInformation as LogInformation
 from seepage.linear.information._several_margins import SeveralMargins as SeveralMargins
 from seepage.linear.information._shape import MovingShape as MovingShape
 from seepage.linear.information._shape import noise_assumptions as noise_assumptions

@@ -30,7 +30,7 @@ class Cost:
 
 
 def cost_of(information: LinearInformation) -> Cost:
-    """Return what noise costs: 1/2 tr(H0 Sigma) over the weight of all rows (eq. 7.7).
+    """Return what noise costs: 1/2 tr(H0 Sigma) over the weight of all rows (eq. 7.3).
 
     Parameters
     ----------

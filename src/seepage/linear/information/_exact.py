@@ -63,7 +63,7 @@ class ExactInformation(Information):
         """Return the same, without what was written or kept of it: another noise has other results."""
 
     def excess_loss(self) -> float:
-        """Return by how much the noise raises the loss on these rows in the mean: tr(H Sigma) / 2 (eq. 7.7).
+        """Return by how much the noise raises the loss on these rows in the mean: tr(H Sigma) / 2 (eq. 7.3).
 
         H is the Hessian of the sum of losses, without the penalty. It is exact for squared loss, and for others the
         leading term.

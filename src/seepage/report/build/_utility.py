@@ -14,7 +14,7 @@ def utility(information: Information) -> Utility | None:
     """Return what the noise costs; None where it is not known.
 
     With the Hessian H0 of the data's part, noise of covariance Sigma adds  1/2 tr(H0 Sigma)  to the sum of losses in
-    the mean over its draws: exactly for squared errors, to second order for others (eq. 7.7).
+    the mean over its draws: exactly for squared errors, to second order for others (eq. 7.3).
     """
     # Imported here: whoever reads a report needs no scikit-learn.
     from seepage.linear.information import LinearInformation

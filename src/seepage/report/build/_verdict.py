@@ -56,8 +56,7 @@ def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
             f"This release misses its policy ({len(missed)} of {len(policy.targets())} targets), so there is nothing "
             "to publish, not even a page that says so:",
             *(f"- {target.sentence()}" for target in missed),
-            "The internal edition says by how much. Where the page itself is too much for a promise that the "
-            "model keeps, one more step of the grid of noise scales is the way out.",
+            "The internal edition says by how much.",
         ]
         raise PolicyError("\n".join(lines), max(missed.values()))
     asked = given(policy.quantile)

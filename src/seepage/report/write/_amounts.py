@@ -1,6 +1,6 @@
-"""Numbers of a report in words: what carries noise is "about" so much."""
+"""Numbers of a report in words."""
 
-from seepage._facts import Number, Origin
+from seepage._facts import Number
 from seepage.meaning import says_nothing
 from seepage.pages import name, number, percent
 from seepage.report._document import Channel
@@ -8,16 +8,9 @@ from seepage.report._document import Channel
 SAYS_NOTHING = "says nothing"
 
 
-def about(value: Number) -> str:
-    """Return a number, said to be about so much if it carries noise."""
-    return f"{'about ' if value.origin is Origin.NOISED else ''}{number(value.value)}"
-
-
 def floor(value: Number | None) -> str:
-    """Return an error: "± 6", or "about ± 5" if it carries noise."""
-    if value is None:
-        return "no limit"
-    return f"{'about ' if value.origin is Origin.NOISED else ''}± {number(value.value)}"
+    """Return an error, such as "± 6"."""
+    return "no limit" if value is None else f"± {number(value.value)}"
 
 
 def error(value: Number | None, deviation: Number | None) -> str:
@@ -36,10 +29,3 @@ def guesses(channel: Channel) -> tuple[str, str]:
     unit = f" {name(channel.unit)}" if channel.unit else ""
     told = error(channel.floor, channel.blind)
     return told if told == SAYS_NOTHING else f"{told}{unit}", f"{floor(channel.blind)}{unit}"
-
-
-def times(value: Number) -> str:
-    """Return how exposed a group is, beside everyone."""
-    if value.value == 1:
-        return "about as exposed as everyone"
-    return "about half as exposed" if value.value == 0.5 else f"about {number(value.value)} times as exposed"

@@ -6,33 +6,11 @@ from seepage.report._document import CategoryAttribute, Contrast, Document, Find
 from seepage.report.write._amounts import floor
 
 _CERTAIN = 0.995
-_FEW = (
-    "This page holds the verdict alone: numbers about the data are told of {fewest:,} people or more; of fewer they "
-    "would say too much about one."
-)
-_CATEGORY = (
-    "This page holds the verdict alone: a target is about a category, and what numbers about the data would tell of "
-    "categories is not counted."
-)
-_NO_COUNT = (
-    "This page holds the verdict alone: what numbers about the data would tell is counted of models that are linear in "
-    "their label, fitted to one row a person and measured in memory, and not of this release."
-)
-_BEHIND_STEPS = (
-    "This page holds the verdict alone: cells were filled in, or the intercept is penalized or missing, and behind a "
-    "scaler that learned from the same rows what numbers about the data would tell is then not counted."
-)
-# From how many people on numbers are told, and for how many of the smallest groups; as `count` has it.
-_FEWEST, _GROUPS = 1000, 20
-# What is assumed of steps behind which numbers are not counted.
-_NOT_COUNTED = {"refits", "means", "imputation"}
 
 
 def finding_sentences(document: Document) -> list[str]:
     """Return the findings of a report."""
     found, known = document.findings, {entry.name: entry for entry in document.attributes}
-    if document.is_public and not document.numbers_told:
-        return [_why_alone(document)]
     return [
         *(_attribute(known[each]) for each in found.attributes if each in known),
         *_spread(found),
@@ -40,18 +18,6 @@ def finding_sentences(document: Document) -> list[str]:
         *_estimates(document),
         *(each.sentence() for each in document.assumptions if each.kind == "local"),
     ]
-
-
-def _why_alone(document: Document) -> str:
-    """Return the first reason that there is for telling no number."""
-    kinds = {each.kind for each in document.assumptions}
-    smallest = 0.0 if document.smallest_group is None else document.smallest_group.value
-    fewest = int(max(_FEWEST, _GROUPS * smallest))
-    if document.people.value < fewest:
-        return _FEW.format(fewest=fewest)
-    if any(each.target.kind == "success_rate" for each in document.verdict.judgments):
-        return _CATEGORY
-    return _BEHIND_STEPS if "raw units" in kinds and kinds & _NOT_COUNTED else _NO_COUNT
 
 
 def _attribute(entry: NumberAttribute | CategoryAttribute) -> str:
@@ -81,7 +47,7 @@ def _number(entry: NumberAttribute) -> str:
 
 
 def _error(value: Number, entry: NumberAttribute) -> str:
-    """Return "± 6 years", or "about ± 5 years" if it carries noise."""
+    """Return an error with its unit, such as "± 6 years"."""
     return f"{floor(value)}{f' {name(entry.unit)}' if entry.unit else ''}"
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from seepage._facts import Number
 from seepage.pages import NOTHING, most, name, number, percent, sentence
-from seepage.report._document import Document, Exposures, Grouping
-from seepage.report.write._amounts import about, error, guesses, times
+from seepage.report._document import Document, Grouping
+from seepage.report.write._amounts import error, guesses
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._meaning import (
     assumption_sentences,
@@ -34,12 +34,8 @@ def markdown(document: Document, *, heading: bool) -> str:
             f"{'met' if each.met else '**missed**'}: {_plain(target_sentence(each.target, document))}"
             for each in verdict.judgments
         ),
-        "## In short",
-        _list(map(_plain, finding_sentences(document))),
-        "## Attributes",
-        _attributes(document),
+        *([] if document.is_public else _told(document)),
         *map(_groups, document.groupings),
-        *map(_exposures, document.exposures),
         _utility(document),
         _exposed(document),
         "## What the numbers mean" if meanings(document) else "",
@@ -71,6 +67,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def _told(document: Document) -> list[str]:
+    said = _list(map(_plain, finding_sentences(document)))
+    return ["## In short", said, "## Attributes", _attributes(document)]
+
+
 def _attributes(document: Document) -> str:
     whom = [most(share.value) for share in document.shares]
     numbers = [
@@ -92,7 +93,7 @@ def _attributes(document: Document) -> str:
         "No attacker tells a category from another value more often than this:" if categories else "",
         _table(["category", *whom], categories[:_MOST_ROWS]),
     ]
-    return "\n\n".join(part for part in parts if part) or "Of single attributes, this page tells verdicts alone."
+    return "\n\n".join(part for part in parts if part)
 
 
 def _groups(grouping: Grouping) -> str:
@@ -108,11 +109,6 @@ def _groups(grouping: Grouping) -> str:
     ]
     heads = ["group", "people", "median eta", "95% interval", "95% of people, at most"]
     return f"## Groups by {_plain(name(grouping.name))}\n\n{_table(heads, rows)}"
-
-
-def _exposures(found: Exposures) -> str:
-    rows = [[_plain(name(each.name)), about(each.count), _plain(times(each.times))] for each in found.groups]
-    return f"## Groups by {_plain(name(found.name))}\n\n{_table(['group', 'people', 'exposure'], rows)}"
 
 
 def _utility(document: Document) -> str:

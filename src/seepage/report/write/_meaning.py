@@ -1,17 +1,11 @@
 """What the quantities of a report mean, what they take for granted, and where they come from."""
 
-from math import exp
-
 from seepage.meaning import glossary
 from seepage.pages import number, percent
 from seepage.report._document import SCHEMA, Coefficient, Document, Noise, Utility
 
 # What the page adds to a term, of which the glossary knows nothing.
 _ROUNDED = " Rounded to the safe side."
-_EXPOSURE = (
-    "How much the release says about the numbers of a typical member, beside those of a typical person: the ratio of "
-    "their etas, in the mean over the attributes on the log scale and without a tenth of people at either end."
-)
 _SEVERAL = " Of several values, such as those of an image, it is the error per value in mean square."
 
 _MOST_COEFFICIENTS = 12
@@ -28,15 +22,10 @@ def meanings(document: Document) -> list[tuple[str, str]]:
         "eta": None if document.eta is None else "",
     }
     terms = glossary()
-    found = [(terms[name].title, terms[name].plain + more) for name, more in shown.items() if more is not None]
-    if document.exposures:
-        found.append(("Exposure of a group", _EXPOSURE))
-    return found
+    return [(terms[name].title, terms[name].plain + more) for name, more in shown.items() if more is not None]
 
 
 def _error_floor(document: Document) -> str:
-    if document.is_public:
-        return " With noise, rounded to 1, 2, 5, 10, 20, ...: read it as “about”."
     return _ROUNDED + (_SEVERAL if document.assurance == "estimated" else "")
 
 
@@ -47,25 +36,19 @@ def assumption_sentences(document: Document) -> list[str]:
 
 def handling(document: Document) -> str:
     """Return how this edition is to be treated."""
-    if document.smallest_group is None:
+    if not document.is_public:
         return (
             "Internal edition: it holds values about single people, under pseudonyms. It is personal data, like the "
             "records it is about, and not for publication."
         )
     said = [
-        "Publishable edition: every number on this page was given, is public, or carries noise that is counted; what "
-        "it holds was fixed before the data were seen."
+        "Publishable edition: every number on this page was given or is public; what is said about the data is the "
+        "verdict alone."
     ]
-    if document.page_noise is not None:
-        factor, size = exp(document.page_noise.value), number(document.smallest_group.value)
-        said.append(
-            f"Numbers about the data are means over at least {size} people, off by a factor of about {factor:.2g} "
-            "either way (groups by less) through noise drawn once by OpenDP, and rounded to 1, 2, 5, 10, 20, ..."
-        )
     if document.trials is not None:
         people, values = (f"{each.value:,.0f}" for each in (document.trials.people, document.trials.values))
         said.append(
-            f"Before it was written, model and page were attacked with exact refits for {people} people, with {values} "
+            f"Before it was written, the release was attacked with exact refits for {people} people, with {values} "
             "values in all: no attacker tells these from the truth better than promised."
         )
     return " ".join(said)
@@ -98,7 +81,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
     """Return where the report comes from."""
     decided = [] if document.decision is None else [("Decided", document.decision.whole())]
     # A verdict from estimates is one of estimates, also where no number is told.
-    told = not document.is_public or document.numbers_told or document.assurance != "exact"
+    told = not document.is_public or document.assurance != "exact"
     return [
         *decided,
         ("People", f"{document.people.value:,.0f}"),

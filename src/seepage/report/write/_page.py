@@ -20,8 +20,8 @@ from seepage.pages import (
     tag,
     together,
 )
-from seepage.report._document import Channel, Document, Exposures, Grouping, NumberAttribute
-from seepage.report.write._amounts import about, error, floor, guesses, times
+from seepage.report._document import Channel, Document, Grouping, NumberAttribute
+from seepage.report.write._amounts import error, floor, guesses
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._json import to_text
 from seepage.report.write._meaning import (
@@ -53,15 +53,13 @@ def _article(document: Document, level: int) -> Html:
     document.check_leaving()
     # Two reports may stand in one notebook: what they refer to by id must differ.
     mark = "s" + hashlib.sha256(to_text(document).encode()).hexdigest()[:8]
-    said = finding_sentences(document)
     sections = [
-        ("In short", bullets(said) if said else paragraph("Nothing can be said.")),
-        ("Attributes", together(_numbers(document, mark), _categories(document))),
+        ("In short", None if document.is_public else _short(document)),
+        ("Attributes", None if document.is_public else together(_numbers(document, mark), _categories(document))),
         *(
             (f"Groups by {name(each.name)}", _groups(each, document, f"{mark}g{i}"))
             for i, each in enumerate(document.groupings)
         ),
-        *((f"Groups by {name(each.name)}", _exposures(each)) for each in document.exposures),
         ("People", _people(document, mark)),
         ("What the noise costs", _utility(document)),
         ("What the numbers mean", pages.terms(found) if (found := meanings(document)) else None),
@@ -103,6 +101,11 @@ def _verdict(document: Document, level: int) -> Html:
         targets,
         class_=f"verdict {verdict.status}",
     )
+
+
+def _short(document: Document) -> Html:
+    said = finding_sentences(document)
+    return bullets(said) if said else paragraph("Nothing can be said.")
 
 
 def _numbers(document: Document, mark: str) -> Html | None:
@@ -200,11 +203,6 @@ def _groups(grouping: Grouping, document: Document, mark: str) -> Html:
     ]
     caption = "Exposure by group, the most exposed first"
     return together(_figure(picture), [table(caption, heads, rows), _more(groups, "groups")] if rows else None)
-
-
-def _exposures(found: Exposures) -> Html:
-    rows = [[_name(each.name), about(each.count), times(each.times)] for each in found.groups]
-    return table("How exposed groups are, beside everyone", ["group", "people", "exposure"], rows)
 
 
 def _utility(document: Document) -> Html | None:

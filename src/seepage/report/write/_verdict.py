@@ -25,8 +25,7 @@ def verdict_sentence(document: Document) -> str:
         return "Nothing is judged here: hold the errors below against what would harm a person."
     if verdict.silence is not None:
         return silence_sentence(verdict.silence, document)
-    both = " This is about the model and this page together." if document.is_public else ""
-    return f"{_outcome(verdict)}{both}"
+    return _outcome(verdict)
 
 
 def target_sentence(target: Target, document: Document) -> str:
@@ -40,7 +39,6 @@ def silence_sentence(silence: Silence, document: Document) -> str:
     return {
         "slow": f"Exact refits for {document.people.value:,.0f} people take a while: ask with categories=[...].",
         "unanswered": silence.reason or "This could not be found.",
-        "verdicts": "Of these, the page tells the verdict alone.",
     }[silence.kind]
 
 

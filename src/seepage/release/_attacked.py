@@ -1,34 +1,30 @@
-"""The page is attacked before it is written.
+"""A release is attacked before anybody is told that it meets its policy.
 
-The best attacker knows everything but one value of one person, recomputes model and page for each candidate, and knows
-the noise. Two candidates are then as far apart as two Gaussian vectors: in units of the noise,
+The best attacker knows everything but one value of one person, fits the model again for each candidate, and knows the
+noise. Two candidates are then as far apart as two Gaussian vectors,
 
-    d^2 = |theta(c) - theta(x)|^2 over Sigma  +  sum_s (F_s(c) - F_s(x))^2 / tau_s^2,
+    d = |theta(c) - theta(x)|  in units of the noise,
 
 and a promise that no unbiased guess of the attribute is better than +- f, for anybody, allows d up to |c - x| / f.
 People are refitted exactly. A candidate with which the policy would be missed could be told from the truth with
-certainty, for then there would be no page.
+certainty, for then there would be no release.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import PolicyError, UnansweredError
 from seepage.leakage import Leakage
-from seepage.linear.information import Anew, Change, Changed, LinearInformation
-from seepage.report.count._contents import Contents
-from seepage.report.count._information import PageInformation, logarithms
-
-if TYPE_CHECKING:
-    from seepage.release import Policy
+from seepage.linear.information import LinearInformation
+from seepage.release._anew import Anew, Change, Changed
+from seepage.release._policy import Policy
 
 Array = NDArray[np.float64]
 
-# People: as many who move the page most, who are most exposed, and who are drawn by chance.
-_OF_EACH_KIND = 4
+# People: as many who are most exposed, and who are drawn by chance.
+_OF_EACH_KIND = 6
 # Candidate values, as shares of the people whose value is at most that.
 _VALUES = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Beyond so many products a pass, fewer people are tried: the sizes decide, not the values.
@@ -36,7 +32,7 @@ _USUAL_WORK, _OF_EACH_ROW = 1e9, 50
 
 
 @dataclass(frozen=True)
-class Trials:
+class Attacked:
     """How many people were tried, with how many other values in all, and what the best attack reached.
 
     Attributes
@@ -53,27 +49,15 @@ class Trials:
     reached: float
 
 
-def attacked(
-    leak: Leakage,
-    contents: Contents | None,
-    page: PageInformation | None,
-    policy: "Policy | None",
-    *,
-    composed: Leakage,
-    seed: int | None = None,
-) -> Trials | None:
-    """Attack a page and its model for some people; None where nothing is promised, or no refits can be made.
+def attacked(leak: Leakage, policy: Policy | None, *, seed: int | None = None) -> Attacked | None:
+    """Attack a release for some people; None where nothing is promised, or no refits can be made.
 
     Parameters
     ----------
     leak : Leakage
-        Of the model.
-    contents, page : Contents, PageInformation, optional
-        What the page holds beside verdicts, and what that tells about each person.
+        Of the release.
     policy : Policy, optional
         What is promised.
-    composed : Leakage
-        Of model and page together.
     seed : int, optional
         Of the people who are drawn by chance.
 
@@ -91,11 +75,11 @@ def attacked(
             'leaves. Publish the model without one, ask for the "internal" edition, or take noise whose shape does not '
             'follow the rows (shape="isotropic", units of columns, or public rows).'
         )
-    promised = _promised(information, contents, policy)
+    promised = _promised(information, policy)
     if not promised:
         return None
-    people = _people(information, composed, page, promised, np.random.default_rng(seed))
-    kept = composed.information.attributes()
+    people = _people(information, promised, np.random.default_rng(seed))
+    kept = information.attributes()
     changes = [
         (person, name, value)
         for person in people
@@ -104,19 +88,16 @@ def attacked(
         if kept[name][person] <= promised[name] * (1 + 1e-9)
         for value in _candidates(information, name, person)
     ]
-    shown = () if contents is None else contents.attributes
-    names = tuple(dict.fromkeys([*promised, *shown]))
-    truth = None if contents is None else contents.values(logarithms(information, shown))
+    names = tuple(promised)
 
     def compared(change: Change, other: Changed) -> tuple[float, str]:
         """Return the distance over that which was promised."""
         person, name, value = change
         if np.isnan(other.distance):
             return 0.0, name
-        _check_verdict(other, names, policy, page, name)
-        page_moved = 0.0 if contents is None or truth is None else _moved(contents, names, truth, change, other)
+        _check_verdict(other, names, policy, name)
         length = abs(value - float(information.rows.column(_column(information, name))[person]))
-        return float(np.hypot(other.distance, page_moved)) / (promised[name] * length), name
+        return other.distance / (promised[name] * length), name
 
     anew = Anew(information, names, with_eta=policy.eta is not None)
     reached, worst = max(anew.each(changes, compared), default=(0.0, ""))
@@ -126,29 +107,18 @@ def attacked(
             "as it promises. Take one more step of the grid of noise scales (1, 2, 5, 10, ...), and measure again.",
             reached,
         )
-    return Trials(len(people), len(people) * len(promised) * len(_VALUES), reached)
+    return Attacked(len(people), len(people) * len(promised) * len(_VALUES), reached)
 
 
-def _moved(contents: Contents, names: tuple[str, ...], truth: Array, change: Change, other: Changed) -> float:
-    """Return how far the page's numbers move, in units of their noise."""
-    shown = [names.index(each) for each in contents.attributes]
-    values = contents.regrouped(*change).values(np.log(other.information[:, shown]))
-    return float(np.linalg.norm((values - truth) / contents.noise))
-
-
-def _check_verdict(
-    other: Changed, names: tuple[str, ...], policy: "Policy", page: PageInformation | None, tried: str
-) -> None:
+def _check_verdict(other: Changed, names: tuple[str, ...], policy: Policy, tried: str) -> None:
     """Refuse a verdict that one person's value decides: whoever sees the page would know it."""
-    # What the page itself tells is small beside the model, and hardly moves.
-    parts = {} if page is None else page.attributes()
     reached = {
-        name: np.sqrt(other.information[:, names.index(name)] + np.square(parts.get(name, 0.0))) * floor
+        name: np.sqrt(other.information[:, names.index(name)]) * floor
         for name, floor in policy.error_floor.items()
+        if name in names
     }
     if policy.eta is not None and other.eta is not None:
-        own = 0.0 if page is None else page.examples()["eta"]
-        reached["all values together"] = np.hypot(other.eta, own) / policy.eta
+        reached["all values together"] = other.eta / policy.eta
     for name, shares in reached.items():
         known = np.sort(shares[~np.isnan(shares)])
         factor = float(known[int(np.ceil(policy.quantile * len(known) * (1 - 1e-12))) - 1])
@@ -161,33 +131,25 @@ def _check_verdict(
             )
 
 
-def _promised(information: LinearInformation, contents: Contents | None, policy: "Policy") -> dict[str, float]:
-    """Return the largest eta that was promised of each attribute that is a number."""
-    found = {}
-    if policy.eta is not None and contents is not None:
-        found = dict.fromkeys(contents.attributes, float(policy.eta))
-    found |= {name: 1 / floor for name, floor in policy.error_floor.items() if information.is_one_number(name)}
-    return found
+def _promised(information: LinearInformation, policy: Policy) -> dict[str, float]:
+    """Return the largest eta that was promised of each attribute that is one number."""
+    numbers = [
+        name
+        for name in information.attribute_names
+        if name not in information.categorical and information.is_one_number(name)
+    ]
+    found = {} if policy.eta is None else dict.fromkeys(numbers, float(policy.eta))
+    return found | {name: 1 / floor for name, floor in policy.error_floor.items() if information.is_one_number(name)}
 
 
-def _people(
-    information: LinearInformation,
-    composed: Leakage,
-    page: PageInformation | None,
-    promised: dict[str, float],
-    random: np.random.Generator,
-) -> list[int]:
+def _people(information: LinearInformation, promised: dict[str, float], random: np.random.Generator) -> list[int]:
+    """Return the most exposed through what is promised, and others by chance."""
     q, outputs = information.geometry.position.shape
     work = information.count * (q * outputs + _OF_EACH_ROW) ** 2
     count = max(1, round(_OF_EACH_KIND * min(1.0, _USUAL_WORK / max(work, 1))))
-    kinds = (
-        [composed.information.attributes()] if page is None else [page.attributes(), composed.information.attributes()]
-    )
-    found: list[int] = []
-    for known in kinds:
-        share = np.nanmax([known[name] / promised[name] for name in promised], axis=0)
-        order = np.argsort(-np.nan_to_num(share), kind="stable").tolist()
-        found += [person for person in order[: count + len(found)] if person not in found][:count]
+    known = information.attributes()
+    share = np.nanmax([known[name] / promised[name] for name in promised], axis=0)
+    found = np.argsort(-np.nan_to_num(share), kind="stable")[:count].tolist()
     others = [person for person in random.permutation(information.count).tolist() if person not in found]
     return [*found, *others[:count]]
 

@@ -15,10 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from seepage.linear.information._changed_scales import ChangedScales
-from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._information import LinearInformation
-from seepage.linear.information._known import scorer_of
+from seepage.linear.information import ChangedScales, Geometry, LinearInformation, scorer_of
 from seepage.linear.objective import held_still, newton_sums
 from seepage.linear.rows import Batch, in_threads
 
