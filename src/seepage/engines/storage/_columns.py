@@ -109,7 +109,7 @@ def _unlike(kinds: Mapping[pa.Field, str]) -> tuple[pa.Field, str]:
 
 
 def partition_types(values: Iterable[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
-    """Return the types of columns that folders name: whole numbers if all of them are, else text."""
+    """Return the types of columns that folders name: whole numbers if all are written as these are, else text."""
     found: dict[str, pa.DataType] = {}
     for each in values:
         for name, value in each.items():
@@ -122,6 +122,7 @@ def partition_types(values: Iterable[Mapping[str, str | None]]) -> dict[str, pa.
 
 def _is_whole(value: str) -> bool:
     try:
-        return -(2**63) <= int(value) < 2**63 and not any(letter in value for letter in "_ +")
+        # As a number, 01234 would be the people of 1234 too.
+        return -(2**63) <= int(value) < 2**63 and str(int(value)) == value
     except ValueError:
         return False
