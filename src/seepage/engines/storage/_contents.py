@@ -14,6 +14,8 @@ from seepage.engines._snapshot import Snapshot
 
 Format = Literal["Delta", "Iceberg"]
 
+# How files end that tell the states of an Iceberg table.
+METADATA = (".metadata.json", ".metadata.json.gz")
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
@@ -77,4 +79,4 @@ def metadata_files(filesystem: pa.fs.FileSystem, folder: str) -> list[str]:
     """Return the files that tell the states of an Iceberg table."""
     selector = pa.fs.FileSelector(f"{folder.rstrip('/')}/metadata", allow_not_found=True)
     found = [info.path for info in filesystem.get_file_info(selector)]
-    return sorted(path for path in found if path.endswith((".metadata.json", ".gz.metadata.json", "version-hint.text")))
+    return sorted(path for path in found if path.endswith((*METADATA, "version-hint.text")))
