@@ -63,7 +63,7 @@ class Common:
                     "same type in each of them.",
                 )
             elif name not in odd:
-                found.append(pa.field(name, kind))
+                found.append(pa.field(name, read_as(kind)))
         return cls(pa.schema(found), odd)
 
     def require(self, columns: Iterable[str], what: str, example: str) -> None:
@@ -97,6 +97,14 @@ def united(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     except pa.ArrowTypeError:
         return None
     return whole.field(0).type
+
+
+def read_as(kind: pa.DataType) -> pa.DataType:
+    """Return the type that values of a type are read as: UUIDs as the text that people know them by."""
+    if isinstance(kind, pa.UuidType) or pa.types.is_string_view(kind):
+        return pa.string()
+    is_bytes = pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    return pa.binary() if is_bytes else kind
 
 
 def _is_exact(kind: pa.DataType) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage.engines._snapshot import Snapshot
 from seepage.engines.storage._at_once import at_once
-from seepage.engines.storage._columns import Common, Held, partition_types
+from seepage.engines.storage._columns import Common, Held, partition_types, read_as
 from seepage.engines.storage._contents import METADATA, Contents, DataFile, format_of
 from seepage.engines.storage._delta import delta_contents
 from seepage.engines.storage._iceberg import iceberg_contents
@@ -91,7 +91,7 @@ class Files:
             common = Common.of(paths, whole)
         else:
             helds = [_held_in(snapshot, file, schema) for file, schema in zip(files, schemas, strict=True)]
-            common = Common(pa.schema([field.remove_metadata() for field in snapshot.schema]), {})
+            common = Common(pa.schema([(field.name, read_as(field.type)) for field in snapshot.schema]), {})
         units: list[Unit] = []
         for file, (stamp, metadata), held in zip(files, footers, helds, strict=True):
             units.extend(_cut(file, stamp, metadata, held, len(units)))
