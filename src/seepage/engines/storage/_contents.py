@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.engines._snapshot import Snapshot
+from seepage.engines.storage._patience import refused
 
 Format = Literal["Delta", "Iceberg"]
-
 # How files end that tell the states of an Iceberg table.
 METADATA = (".metadata.json", ".metadata.json.gz")
+
 
 @dataclass(frozen=True, eq=False)
 class DataFile:
@@ -63,6 +64,8 @@ def format_of(filesystem: pa.fs.FileSystem, folder: str) -> Format | None:
     except NotADirectoryError:
         # Some file systems say so of what is below a file, where others find nothing.
         return None
+    except PermissionError as error:
+        raise refused(folder, error) from error
     if hudi.type == pa.fs.FileType.Directory:
         raise InputError(
             f"{folder} is a Hudi table, which is not read here: its folder holds rows that were replaced. Write its "
