@@ -1,6 +1,8 @@
 import multiprocessing
 import os
+import shutil
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,6 @@ from seepage.linear.information import WARM
 sys.path.insert(0, str(Path(__file__).parent))
 
 _LEFT_OUT = pytest.StashKey[list[str]]()
-
-
-def _may_be_left_out() -> bool:
-    """Whether nobody said where the data sets are, and this is no CI: there, nothing is ever left out."""
-    return not os.environ.get("SEEPAGE_DATA") and not os.environ.get("CI")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,22 +35,37 @@ def data_home() -> Path:
     return Path(folder)
 
 
+def _lacking() -> Iterator[tuple[Callable[[pytest.Item], bool], str]]:
+    """Yield which tests cannot run on this machine, and why; in CI, nothing is ever left out."""
+    if os.environ.get("CI"):
+        return
+    if not os.environ.get("SEEPAGE_DATA") and (files := missing()):
+        yield (
+            lambda item: "data_home" in getattr(item, "fixturenames", ()),
+            f"they read public data sets of which {len(files)} files are missing ({files[0]}, ...). "
+            "`python -m seepage.datasets` fetches them.",
+        )
+    if not shutil.which("java"):
+        yield (
+            lambda item: bool(item.get_closest_marker("java")),
+            "they start Spark, which needs Java 17, and there is no `java`.",
+        )
+    if not (shutil.which("chromium") or shutil.which("chromium-browser")):
+        yield lambda item: bool(item.get_closest_marker("browser")), "they render pages, and there is no `chromium`."
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of data sets that a contributor does not have, and note how many."""
-    if not _may_be_left_out() or not (lacking := missing()):
-        return
-    wanted = [item for item in items if "data_home" not in getattr(item, "fixturenames", ())]
-    left_out = len(items) - len(wanted)
-    if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
-        items[:] = wanted
-        config.stash[_LEFT_OUT] = [
-            f"{left_out} tests are left out: they read public data sets of which {len(lacking)} files are missing "
-            f"({lacking[0]}, ...). `python -m seepage.datasets` fetches them."
-        ]
+    """Leave out the tests of what a contributor does not have, and note how many."""
+    told = config.stash.setdefault(_LEFT_OUT, [])
+    for needs_it, why in _lacking():
+        left_out = [item for item in items if needs_it(item)]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not needs_it(item)]
+            told.append(f"{len(left_out)} tests are left out: {why}")
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """Say what was left out, in one line."""
+    """Say what was left out, a line for each reason."""
     return config.stash.get(_LEFT_OUT, [])

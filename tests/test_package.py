@@ -1,6 +1,9 @@
 """What the package says about itself agrees wherever it is said."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -52,3 +55,55 @@ def test_the_tests_that_run_everywhere_exist():
     named = re.findall(r"tests/[\w/.]+", text.partition("TESTS:")[2].partition("MARKS:")[0])
     assert len(named) > 5
     assert all((ROOT / each).exists() for each in named)
+
+
+def commands():
+    """Return the commands that bring a contributor from a clone to green, line by line."""
+    block = re.search(
+        r"^```sh\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    return [re.sub(r"\s+# .*", "", line).split(" && ") for line in block[1].splitlines()]
+
+
+def test_what_decides_runs_the_commands_of_contributing(tmp_path):
+    made, installed, checked = commands()
+    log = tmp_path / "log"
+    for tool in ("mypy", "pytest", "ruff"):
+        (tmp_path / tool).write_text(f'#!/bin/sh\necho "{tool} $*" | sed "s/ $//" >> {log}\n')
+        (tmp_path / tool).chmod(0o755)
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    functions = re.findall(r"^(?:step|contributing)\(\) \{.*?\}$", script, re.DOTALL | re.MULTILINE)
+    assert re.search(r"^contributing$", script, re.MULTILINE)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    text = "\n".join(["set -euo pipefail", *functions, "contributing"])
+    subprocess.run(["bash", "-c", text], cwd=ROOT, env={**os.environ, "PATH": path}, check=True)
+    assert checked[-2:] == ["pytest", "pytest --pyargs seepage"]
+    assert log.read_text().splitlines() == [each for each in checked if each != "pytest"]
+    # A part that fails is the end.
+    (tmp_path / "mypy").write_text("#!/bin/sh\nexit 1\n")
+    assert subprocess.run(["bash", "-c", text], cwd=ROOT, env={**os.environ, "PATH": path}, check=False).returncode == 1
+    assert log.read_text().splitlines()[len(checked) - 1 :] == checked[:2]
+    # All tests, which are run in several steps; and what is installed, though not as it stands in a clone.
+    steps = re.findall(r"^pytest .*?(?<!\\)$", script, re.DOTALL | re.MULTILINE)
+    assert len(steps) == 3
+    torch, package = (each.removeprefix("pip install ") for each in installed)
+    assert f'pip install --quiet "{torch}"' in script
+    assert package.replace("--editable ", "") in script
+    assert any(made[-1].rpartition(" ")[2] in line for line in script.splitlines() if "pip install" in line)
+
+
+@pytest.mark.parametrize("ci", [False, True])
+def test_without_java_and_a_browser_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
+    kept = {name: value for name, value in os.environ.items() if name != "CI"}
+    environment = {**kept, "PATH": str(tmp_path), "SEEPAGE_DATA": str(tmp_path), **({"CI": "true"} if ci else {})}
+    files = [
+        f"tests/{name}"
+        for name in ("engines/test_impossible.py", "engines/test_lost_node.py", "report/test_rendered.py")
+    ]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    for said in ("3 tests are left out: they start Spark", "tests are left out: they render pages"):
+        assert (said in run.stdout) is not ci, run.stdout
+    for name in ("test_spark_connect_is_refused_with_the_reason", "[spark_nodes]", "test_pages_are_small"):
+        assert (name in run.stdout) is ci
+    assert "[ray_nodes]" in run.stdout

@@ -203,10 +203,15 @@ def default_library() -> str:
 
 def column_values(column: object) -> Column:
     """Return a column of any library, or any sequence, as an array."""
+    if str(getattr(column, "type", "")) == "extension<arrow.uuid>":
+        # As pandas has them: Arrow's own arrays are of their bytes.
+        column = column.to_pylist()  # type: ignore[attr-defined]
     series = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(series, nw.Series | nw.DataFrame):
         return np.asarray(series.to_numpy())
-    return np.asarray(column)
+    found = np.asarray(column)
+    # Bytes of a fixed length lose their last zeros.
+    return found if found.dtype.kind != "S" else np.asarray(column, dtype=object)
 
 
 def comparable(values: Sequence[object], column: Column) -> Column:

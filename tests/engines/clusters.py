@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from seepage.engines import Engine, Local, Ray, Spark
 
-ENGINES = ("local", "ray", "spark")
+ENGINES = ("local", "ray", pytest.param("spark", marks=pytest.mark.java))
 
 # One core on each worker, so that two applications fit; compilers that start fast rather than run fast.
 SPARK = {

@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -31,6 +31,10 @@ class Faults:
     cut: float = 0.0
     hanging: float = 0.0
     seconds: float = 60.0
+    refusal: tuple[int, str] | None = None
+    """The status and code that requests end with which are refused."""
+    refuses: Callable[[str, str], bool] = lambda method, path: True
+    """Which these are, by method and path."""
     requests: int = 0
     spoiled: int = 0
     chances: Random = field(default_factory=lambda: Random(0))
@@ -94,6 +98,10 @@ def faulty(address: str, faults: Faults) -> Iterator[str]:
             fault = faults.drawn()
             if fault == "failing":
                 self._answer(500, [], b"<Error><Code>InternalError</Code><Message>We failed</Message></Error>", True)
+                return
+            if faults.refusal is not None and faults.refuses(self.command, self.path):
+                status, code = faults.refusal
+                self._answer(status, [], f"<Error><Code>{code}</Code><Message>No</Message></Error>".encode(), True)
                 return
             if fault == "hanging":
                 time.sleep(faults.seconds)

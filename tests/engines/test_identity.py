@@ -232,6 +232,40 @@ def test_folders_name_columns(tmp_path: Path) -> None:
         Files.of(tmp_path / "data").require(["region"], "groups")
 
 
+def test_values_that_folders_name_are_kept_as_they_are_written(tmp_path: Path) -> None:
+    rows = {"01234": 30, "1234": 50, "-0": 20, "0": 40}
+    frames = [people(count, seed, 1000 * seed).assign(zip=name) for seed, (name, count) in enumerate(rows.items())]
+    for frame in frames:
+        write(frame.drop(columns="zip"), tmp_path / "data" / f"zip={frame['zip'].iloc[0]}" / "x.parquet")
+    whole = pd.concat(frames, ignore_index=True)
+    model = Ridge().fit(whole[FEATURES], whole["y"])
+    expected = seepage.measure(model, whole[FEATURES], whole["y"], noise_scale=1.0, groups=whole["zip"].to_numpy())
+    leak = seepage.measure(
+        model, tmp_path / "data", target="y", ids="person", groups="zip", noise_scale=1.0, job=seepage.Job(Here())
+    )
+    groups, theirs = leak.by_group().frame.to_pandas(), expected.by_group().frame
+    assert dict(zip(groups["group"], groups["count"], strict=True)) == rows
+    means = dict(zip(theirs["group"], theirs["mean"], strict=True))
+    assert dict(zip(groups["group"], groups["mean"], strict=True)) == pytest.approx(means, rel=1e-9)
+    assert leak.joint({"zip": "01234"}) == pytest.approx(expected.joint(whole["zip"].to_numpy() == "01234"), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        (["7", "-12", "0"], [-12, 0, 7]),
+        (["01", "02", "12"], ["01", "02", "12"]),
+        (["9223372036854775807", "9223372036854775808"], ["9223372036854775807", "9223372036854775808"]),
+        (["1", "1.0"], ["1", "1.0"]),
+        (["3", "٣"], ["3", "٣"]),
+    ],
+)
+def test_folders_name_numbers_only_as_numbers_are_written(tmp_path: Path, values: list[str], held: list[Any]) -> None:
+    for value in values:
+        write(people(1), tmp_path / f"code={value}" / "x.parquet")
+    assert sorted(Files.of(tmp_path).table(["code"])["code"].to_pylist()) == held
+
+
 @pytest.mark.parametrize(
     ("source", "message"), [("", "empty"), ([], "No file was given"), ("*.parq", "No file matches")]
 )

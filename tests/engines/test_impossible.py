@@ -40,6 +40,7 @@ def test_memory_that_no_node_has(tmp_path: Path) -> None:
             seepage.fit(Ridge(), frame, target="cost")
 
 
+@pytest.mark.java
 def test_a_session_that_was_stopped_and_a_frame_of_spark(tmp_path: Path) -> None:
     with spark_session(tmp_path / "cluster") as session:
         engine = Spark(session)
@@ -68,6 +69,7 @@ session.stop()
 """
 
 
+@pytest.mark.java
 def test_spark_connect_is_refused_with_the_reason() -> None:
     told = subprocess.run([sys.executable, "-c", CONNECT], capture_output=True, text=True, timeout=240, check=False)
     assert "through Spark Connect there are no RDDs" in told.stdout, told.stderr

@@ -55,7 +55,7 @@ def spark_nodes(folder: Path) -> Iterator[Cluster]:
         yield Spark(session), lose
 
 
-@pytest.mark.parametrize("nodes", [ray_nodes, spark_nodes])
+@pytest.mark.parametrize("nodes", [ray_nodes, pytest.param(spark_nodes, marks=pytest.mark.java)])
 def test_a_lost_node_changes_nothing(
     nodes: Callable[[Path], "contextmanager[Cluster]"], people: People, model: LogisticRegression, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 import seepage
 from seepage.engines import Local
+from seepage.engines.storage import naming
 from seepage.engines.storage._patience import Patience, asked, patient
 
 
@@ -60,19 +61,41 @@ def test_what_may_pass_is_asked_again(failure: Exception) -> None:
     "failure",
     [
         FileNotFoundError("x"),
-        PermissionError("x"),
-        OSError("AWS Error ACCESS_DENIED during HeadObject operation"),
-        OSError("No response body. (HTTP status 403)"),
         OSError(errno.ENOSPC, "No space left on device"),
         pa.ArrowInvalid("x"),
     ],
     ids=str,
 )
-def test_what_is_refused_is_not_asked_again(failure: Exception) -> None:
+def test_what_will_not_pass_is_not_asked_again(failure: Exception) -> None:
     store = Store(failure, None)
     with pytest.raises(type(failure)):
         asked("test", "x", store)
     assert store.requests == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        PermissionError("x"),
+        OSError("AWS Error ACCESS_DENIED during HeadObject operation"),
+        OSError("No response body. (HTTP status 403)"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_is_not_asked_again_and_says_so(failure: Exception) -> None:
+    store = Store(failure, None)
+    with pytest.raises(seepage.InputError, match=r"gives no permission for people/x\.parquet .*right to it"):
+        asked("test", "people/x.parquet", store)
+    assert store.requests == 1
+
+
+def test_a_file_of_this_machine_that_may_not_be_read_is_not_called_damaged() -> None:
+    with (
+        pytest.raises(seepage.InputError, match=r"gives no permission for people/x\.parquet") as caught,
+        naming("people/x.parquet"),
+    ):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    assert type(caught.value) is seepage.InputError
 
 
 def test_a_store_that_is_silent_is_asked_by_another_in_the_meantime() -> None:

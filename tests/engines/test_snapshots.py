@@ -1,5 +1,6 @@
 """A table that keeps its past is read as the state that was asked for, with the numbers of that state in memory."""
 
+import gzip
 import json
 import os
 import shutil
@@ -309,6 +310,61 @@ def test_two_newest_states_are_left_to_the_catalog(iceberg: States, tmp_path: Pa
     shutil.copy(newest, newest.with_name(f"{newest.name[:5]}-another.metadata.json"))
     with pytest.raises(seepage.InputError, match=r"two newest states.*catalog"):
         seepage.fit(Ridge(), tmp_path / "people", target="cost")
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> tuple[Path, list[int]]:
+    """A table as Hadoop keeps it, without a catalog: v1, v2, ...; and how many rows each of its states has."""
+    with catalog(tmp_path / "lake") as lake:
+        table = lake.create_table("lake.people", schema=arrow(people(1)).schema)
+        rows = [0]
+        for start in (0, 40, 80):
+            table.append(arrow(people(40, start=start)))
+            rows.append(start + 40)
+        table.delete("person < 10")
+        folder = Path(shutil.copytree(table.location().removeprefix("file://"), tmp_path / "people"))
+    for number, path in enumerate(sorted((folder / "metadata").glob("*.metadata.json")), start=1):
+        path.rename(path.with_name(f"v{number}.metadata.json"))
+    return folder / "metadata", [*rows, 110]
+
+
+@pytest.mark.parametrize("said", ["5", "4", "2"])
+def test_a_hint_that_is_late_leads_to_the_newest_state(counted: tuple[Path, list[int]], said: str) -> None:
+    metadata, rows = counted
+    (metadata / "version-hint.text").write_text(said)
+    assert Files.of(metadata.parent).count == rows[-1]
+    assert Files.of(seepage.Snapshot(metadata / "v4.metadata.json")).count == rows[3]
+
+
+@pytest.mark.parametrize(("said", "gone"), [("9", ""), ("5", "v5"), ("2", "v3"), ("2", "v2"), ("newest", ""), ("", "")])
+def test_a_hint_that_leads_nowhere_is_refused(counted: tuple[Path, list[int]], said: str, gone: str) -> None:
+    metadata, _ = counted
+    (metadata / "version-hint.text").write_text(said)
+    if gone:
+        (metadata / f"{gone}.metadata.json").unlink()
+    with pytest.raises(seepage.InputError, match=rf"version-hint\.text says '{said}', .*Snapshot"):
+        Files.of(metadata.parent)
+
+
+def test_a_hint_that_names_an_older_state_of_a_catalog_is_refused(iceberg: States, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(iceberg[0].location().removeprefix("file://"), tmp_path / "people"))
+    *_, older, newest = (path.name.removesuffix(".metadata.json") for path in sorted(folder.glob("metadata/*.json")))
+    (folder / "metadata" / "version-hint.text").write_text(older)
+    with pytest.raises(seepage.InputError, match=rf"says '{older}', and the newest state there is .*{newest}"):
+        Files.of(folder)
+    (folder / "metadata" / "version-hint.text").write_text(newest)
+    assert Files.of(folder).count == len(iceberg[1][-1][1])
+
+
+@pytest.mark.parametrize("end", [".gz.metadata.json", ".metadata.json.gz"])
+def test_a_compressed_state_is_a_state(counted: tuple[Path, list[int]], end: str) -> None:
+    metadata, rows = counted
+    (metadata / "version-hint.text").write_text("4")
+    (metadata / f"v5{end}").write_bytes(gzip.compress((metadata / "v5.metadata.json").read_bytes()))
+    (metadata / "v5.metadata.json").unlink()
+    assert Files.of(metadata.parent).count == rows[-1]
+    with pytest.raises(seepage.InputError, match="keeps its past"):
+        Files.of(metadata.parent / "data")
 
 
 def test_what_other_systems_hold_is_refused_with_what_to_pass(delta: str, iceberg: States) -> None:

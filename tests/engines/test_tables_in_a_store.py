@@ -131,3 +131,83 @@ def test_a_store_that_only_fails_ends_with_what_it_said(store: str) -> None:
         pytest.raises(seepage.StorageError, match=r"was asked 32 times in .* s; at last .*HTTP status 500"),
     ):
         seepage.fit(Ridge(), f"{BUCKET}/faults", target="cost", job=seepage.Job(Here(), filesystem=filesystem(address)))
+
+
+NO_PERMISSION = "gives no permission for"
+NO_CREDENTIALS = "does not accept the credentials, or the region, for"
+
+
+def job(address: str, output: str | None = None) -> seepage.Job:
+    return seepage.Job(Here(), output, filesystem=filesystem(address))
+
+
+@pytest.fixture(scope="module")
+def one_file(store: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("one")
+    pq.write_table(arrow(people(50)), folder / "x.parquet")
+    upload(store, folder, "one")
+    return f"{BUCKET}/one"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "opened", "listed"),
+    [
+        ((403, "AccessDenied"), NO_PERMISSION, NO_PERMISSION),
+        ((401, "Unauthorized"), NO_PERMISSION, NO_PERMISSION),
+        # Asked for a file, a store may send its status alone; asked for a list, it says why.
+        ((403, "InvalidAccessKeyId"), NO_PERMISSION, NO_CREDENTIALS),
+        ((403, "SignatureDoesNotMatch"), NO_PERMISSION, NO_CREDENTIALS),
+        ((403, "RequestTimeTooSkewed"), NO_PERMISSION, NO_CREDENTIALS),
+        ((400, "ExpiredToken"), NO_CREDENTIALS, NO_CREDENTIALS),
+        ((301, "PermanentRedirect"), "is not where its region", "is not where its region"),
+        ((405, "MethodNotAllowed"), "refuses", "refuses"),
+    ],
+    ids=lambda each: each[1] if isinstance(each, tuple) else "",
+)
+def test_what_a_store_refuses_is_not_called_damaged(
+    store: str, one_file: str, refusal: tuple[int, str], opened: str, listed: str
+) -> None:
+    for word, told in (("one/x.parquet", opened), ("list-type=2", listed)):
+        faults = Faults(refusal=refusal, refuses=lambda method, path, word=word: word in path)
+        with faulty(store, faults) as address, pytest.raises(seepage.InputError, match=f"The store {told}") as caught:
+            seepage.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
+        # Not one of a damaged file, which would let another take its place when the job is resumed.
+        assert type(caught.value) is seepage.InputError
+        assert one_file in str(caught.value)
+        assert "Nothing is known to be wrong with the file" in str(caught.value)
+        # Asking again would change nothing.
+        assert faults.requests < 20
+
+
+def test_what_is_missing_in_a_store_is_called_missing(store: str, one_file: str) -> None:
+    gone = Faults(refusal=(404, "NoSuchKey"), refuses=lambda method, path: path.endswith(".parquet"))
+    with faulty(store, gone) as address, pytest.raises(seepage.InputError, match=r"one/x\.parquet is missing"):
+        seepage.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
+    for source in ("no-such-bucket/people/*.parquet", "no-such-bucket/people"):
+        with pytest.raises(
+            seepage.InputError, match=r"no-such-bucket/people.* (is missing|does not exist)|No file matches"
+        ):
+            seepage.fit(Ridge(), source, target="cost", features=FEATURES, job=job(store))
+
+
+@pytest.mark.parametrize("refusal", [(503, "SlowDown"), (429, "TooManyRequests")])
+def test_a_store_that_is_asked_too_often_is_asked_later(
+    store: str, one_file: str, refusal: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seepage.engines.storage._patience._LONGEST_PAUSE", 0.02)
+    with (
+        faulty(store, Faults(refusal=refusal)) as address,
+        pytest.raises(seepage.StorageError, match=rf"asked 32 times .*HTTP status {refusal[0]}"),
+    ):
+        seepage.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
+
+
+def test_who_may_read_and_not_write_is_told(store: str, one_file: str) -> None:
+    truth = people(50)
+    model = Ridge().fit(truth[FEATURES], truth["cost"])
+    only_read = Faults(refusal=(403, "AccessDenied"), refuses=lambda method, path: method in ("POST", "PUT"))
+    with (
+        faulty(store, only_read) as address,
+        pytest.raises(seepage.InputError, match=f"{NO_PERMISSION} {BUCKET}/leakage"),
+    ):
+        seepage.measure(model, one_file, target="cost", noise_scale=0.5, job=job(address, f"{BUCKET}/leakage"))

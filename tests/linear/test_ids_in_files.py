@@ -1,8 +1,11 @@
 """Ids of people in files: each names one row, or the measurement is refused with what repeats itself."""
 
+import uuid
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import Ridge
 
@@ -57,6 +60,75 @@ def test_a_missing_id_is_refused(tmp_path):
     frame.assign(id=frame["id"].where(frame.index != 5)).to_parquet(tmp_path / "0.parquet")
     with pytest.raises(seepage.InputError, match="lacks the id of somebody"):
         seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, job=ONE)
+
+
+def _uuids():
+    # Some end in zeros, which are digits like others.
+    drawn = [uuid.UUID(bytes=np.random.default_rng(i).bytes(16)) for i in range(38)]
+    return [uuid.UUID(int=5 << 64), uuid.UUID(int=0), *drawn]
+
+
+BYTES = {
+    "uuid": (pa.uuid(), str),
+    "fixed": (pa.binary(16), lambda each: each.bytes),
+    "large": (pa.large_binary(), lambda each: each.bytes),
+    "view": (pa.binary_view(), lambda each: each.bytes),
+}
+
+
+def _written_with(folder, ids):
+    frame, model = _write(folder, range(40), "text")
+    for path in folder.iterdir():
+        path.unlink()
+    plain = pa.Table.from_pandas(frame[["a", "b", "y"]], preserve_index=False)
+    pq.write_table(plain.append_column("id", ids), folder / "people.parquet", row_group_size=7)
+    return frame, model
+
+
+@pytest.mark.parametrize("kind", BYTES)
+def test_ids_may_be_uuids_or_bytes(tmp_path, kind):
+    held, shown = BYTES[kind]
+    known, people, output = _uuids(), tmp_path / "people", tmp_path / "leakage"
+    people.mkdir()
+    frame, model = _written_with(people, pa.array([each.bytes for each in known], held))
+    job = seepage.Job(engine=seepage.engines.Local(workers=1), output=output)
+    leak = seepage.measure(model, people, target="y", ids="id", noise_scale=1.0, job=job)
+    expected = seepage.measure(model, frame[["a", "b"]], frame["y"], noise_scale=1.0, ids=known)
+    found = leak.examples.to_table().to_pandas()
+    assert found["id"].tolist() == [shown(each) for each in known]
+    np.testing.assert_allclose(found["eta"], expected.examples["eta"], rtol=1e-9)
+    assert leak.most_exposed(1)["id"].to_pylist() == [shown(expected.most_exposed(1).index[0])]
+    for some in (known[:2], known[5:9]):
+        assert leak.joint(ids=[shown(each) for each in some]) == pytest.approx(expected.joint(ids=some), rel=1e-9)
+    if kind == "uuid":
+        assert leak.joint(ids=known[:3]) == pytest.approx(expected.joint(ids=known[:3]), rel=1e-9)
+    ledger = seepage.Ledger.create(tmp_path / "ledger", key=b"k" * 32, error_floor={"a": 0.01}, buckets=2)
+    ledger.post(leak, title="first")
+    # A ledger knows UUIDs by their text, whether they were read from files or were in memory.
+    assert ledger.knows(known if kind == "uuid" else [each.bytes for each in known]).all()
+
+
+def test_a_uuid_that_is_repeated_or_missing_is_refused(tmp_path):
+    known = [each.bytes for each in _uuids()]
+    _, model = _written_with(tmp_path, pa.array([known[3], *known[1:]], pa.uuid()))
+    with pytest.raises(seepage.InputError, match=f"'{uuid.UUID(bytes=known[3])}' names 2 rows"):
+        seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=ONE)
+    _, model = _written_with(tmp_path, pa.array([*known[:20], None, *known[21:]], pa.uuid()))
+    with pytest.raises(seepage.InputError, match="lacks the id of somebody"):
+        seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=ONE)
+
+
+def test_uuids_of_an_arrow_column_are_those_of_a_list():
+    known = _uuids()
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "y"])
+    model = Ridge().fit(frame[["a", "b"]], frame["y"])
+    for ids in (pa.array([each.bytes for each in known], pa.uuid()), known):
+        leak = seepage.measure(model, frame[["a", "b"]], frame["y"], noise_scale=1.0, ids=ids)
+        assert leak.examples.index.tolist() == known
+    # Bytes keep the zeros that they end in.
+    raw = [b"a", b"a\0", *(each.bytes for each in known[2:])]
+    leak = seepage.measure(model, frame[["a", "b"]], frame["y"], noise_scale=1.0, ids=raw)
+    assert leak.examples.index.tolist() == raw
 
 
 def test_hashes_of_different_ids_differ_and_of_slices_agree():

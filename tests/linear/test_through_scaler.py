@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from procedure import Procedure
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -13,7 +14,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import seepage
-from tests.procedure import Procedure
 
 ROWS, COLUMNS = 30, 4
 

@@ -63,7 +63,7 @@ class Common:
                     "same type in each of them.",
                 )
             elif name not in odd:
-                found.append(pa.field(name, kind))
+                found.append(pa.field(name, read_as(kind)))
         return cls(pa.schema(found), odd)
 
     def require(self, columns: Iterable[str], what: str, example: str) -> None:
@@ -99,6 +99,14 @@ def united(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     return whole.field(0).type
 
 
+def read_as(kind: pa.DataType) -> pa.DataType:
+    """Return the type that values of a type are read as: UUIDs as the text that people know them by."""
+    if isinstance(kind, pa.UuidType) or pa.types.is_string_view(kind):
+        return pa.string()
+    is_bytes = pa.types.is_fixed_size_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    return pa.binary() if is_bytes else kind
+
+
 def _is_exact(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))
 
@@ -109,7 +117,7 @@ def _unlike(kinds: Mapping[pa.Field, str]) -> tuple[pa.Field, str]:
 
 
 def partition_types(values: Iterable[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
-    """Return the types of columns that folders name: whole numbers if all of them are, else text."""
+    """Return the types of columns that folders name: whole numbers if all are written as these are, else text."""
     found: dict[str, pa.DataType] = {}
     for each in values:
         for name, value in each.items():
@@ -122,6 +130,7 @@ def partition_types(values: Iterable[Mapping[str, str | None]]) -> dict[str, pa.
 
 def _is_whole(value: str) -> bool:
     try:
-        return -(2**63) <= int(value) < 2**63 and not any(letter in value for letter in "_ +")
+        # As a number, 01234 would be the people of 1234 too.
+        return -(2**63) <= int(value) < 2**63 and str(int(value)) == value
     except ValueError:
         return False

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError
 from seepage.engines._snapshot import Snapshot
+from seepage.engines.storage._patience import refused
 
 Format = Literal["Delta", "Iceberg"]
+# How files end that tell the states of an Iceberg table.
+METADATA = (".metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,8 @@ def format_of(filesystem: pa.fs.FileSystem, folder: str) -> Format | None:
     except NotADirectoryError:
         # Some file systems say so of what is below a file, where others find nothing.
         return None
+    except PermissionError as error:
+        raise refused(folder, error) from error
     if hudi.type == pa.fs.FileType.Directory:
         raise InputError(
             f"{folder} is a Hudi table, which is not read here: its folder holds rows that were replaced. Write its "
@@ -77,4 +82,4 @@ def metadata_files(filesystem: pa.fs.FileSystem, folder: str) -> list[str]:
     """Return the files that tell the states of an Iceberg table."""
     selector = pa.fs.FileSelector(f"{folder.rstrip('/')}/metadata", allow_not_found=True)
     found = [info.path for info in filesystem.get_file_info(selector)]
-    return sorted(path for path in found if path.endswith((".metadata.json", ".gz.metadata.json", "version-hint.text")))
+    return sorted(path for path in found if path.endswith((*METADATA, "version-hint.text")))

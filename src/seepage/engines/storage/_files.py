@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage.engines._snapshot import Snapshot
 from seepage.engines.storage._at_once import at_once
-from seepage.engines.storage._columns import Common, Held, partition_types
-from seepage.engines.storage._contents import Contents, DataFile, format_of
+from seepage.engines.storage._columns import Common, Held, partition_types, read_as
+from seepage.engines.storage._contents import METADATA, Contents, DataFile, format_of
 from seepage.engines.storage._delta import delta_contents
 from seepage.engines.storage._iceberg import iceberg_contents
 from seepage.engines.storage._identity import Opened, Stamp
@@ -91,7 +91,7 @@ class Files:
             common = Common.of(paths, whole)
         else:
             helds = [_held_in(snapshot, file, schema) for file, schema in zip(files, schemas, strict=True)]
-            common = Common(pa.schema([field.remove_metadata() for field in snapshot.schema]), {})
+            common = Common(pa.schema([(field.name, read_as(field.type)) for field in snapshot.schema]), {})
         units: list[Unit] = []
         for file, (stamp, metadata), held in zip(files, footers, helds, strict=True):
             units.extend(_cut(file, stamp, metadata, held, len(units)))
@@ -174,8 +174,7 @@ def _table(filesystem: pa.fs.FileSystem, path: str, listed: Sequence[Path | Snap
     """Return the snapshot that a path stands for, if it is that of a table."""
     asked = listed[0] if isinstance(listed[0], Snapshot) else Snapshot(listed[0])
     place = path.rstrip("/")
-    is_iceberg = place.endswith(".metadata.json")
-    kind = "Iceberg" if is_iceberg else format_of(filesystem, place)
+    kind = "Iceberg" if place.endswith(METADATA) else format_of(filesystem, place)
     if kind is None:
         if isinstance(listed[0], Snapshot):
             raise InputError(
@@ -205,7 +204,7 @@ def _plain(filesystem: pa.fs.FileSystem, named: Sequence[Named]) -> list[DataFil
 def _refuse_tables(filesystem: pa.fs.FileSystem, named: Named, seen: Sequence[str], looked: set[str]) -> None:
     """Refuse single files of a table: only all that its newest state names are its rows."""
     inside = {path.partition("/_delta_log")[0] for path in seen if "/_delta_log" in path}
-    inside |= {path.rpartition("/metadata/")[0] for path in seen if path.endswith(".metadata.json")}
+    inside |= {path.rpartition("/metadata/")[0] for path in seen if path.endswith(METADATA)}
     around = named.folder
     while around and around not in looked and not inside:
         looked.add(around)

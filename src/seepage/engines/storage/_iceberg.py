@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, MissingExtraError
 from seepage.engines._snapshot import Snapshot
-from seepage.engines.storage._contents import Contents, DataFile, metadata_files
+from seepage.engines.storage._contents import METADATA, Contents, DataFile, metadata_files
 from seepage.engines.storage._paths import naming, resolve
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def iceberg_contents(filesystem: pa.fs.FileSystem, place: str, asked: Snapshot) 
         raise MissingExtraError(
             f'{place} is an Iceberg table, whose metadata says which files are its rows: pip install "seepage[iceberg]"'
         ) from error
-    location = place if place.endswith(".metadata.json") else _newest(filesystem, place)
+    location = place if place.endswith(METADATA) else _newest(filesystem, place)
     table = _opened(filesystem, location)
     # Metadata may be kept away from the table.
     folder = location.rpartition("/metadata/")[0] or resolve(table.location(), filesystem)[1]
@@ -64,25 +64,37 @@ def iceberg_contents(filesystem: pa.fs.FileSystem, place: str, asked: Snapshot) 
 
 
 def _newest(filesystem: pa.fs.FileSystem, folder: str) -> str:
-    """Return the metadata file that tells the newest state: what the hint says, or that with the largest number."""
+    """Return the metadata file that tells the newest state: that with the largest number, if the hint agrees."""
     found = metadata_files(filesystem, folder)
     hint = f"{folder.rstrip('/')}/metadata/version-hint.text"
+    numbered = {path: _number(path) for path in found if path != hint}
+    largest = max(numbered.values(), default=-1)
+    newest = [path for path, number in numbered.items() if number == largest]
     if hint in found:
         with naming(hint), filesystem.open_input_file(hint) as source:
-            said = source.read().decode().strip()
-        names = {f"v{said}.metadata.json", f"v{said}.gz.metadata.json", f"{said}.metadata.json", said}
-        match = [path for path in found if path.rpartition("/")[2] in names]
-        if match:
-            return match[0]
-    numbered = {path: _number(path) for path in found if path != hint}
-    largest = max(numbered.values())
-    newest = [path for path, number in numbered.items() if number == largest]
+            said = source.read().decode(errors="replace").strip()
+        ends = (".gz.metadata.json", *METADATA)
+        names = {said, f"{said}.metadata.json", *(f"v{said}{end}" for end in ends)}
+        meant = [path for path in newest if path.rpartition("/")[2] in names]
+        if not meant and not _is_late(said, numbered):
+            raise InputError(
+                f"{hint} says {said!r}, and the newest state there is {newest[0] if newest else 'none'}: one of them "
+                "is out of date, or files are missing. Pass Snapshot(...) of the metadata file that is meant."
+            )
+        newest = meant or newest
     if len(newest) > 1:
         raise InputError(
             f"{folder} has two newest states, {newest[0]} and {newest[1]}: a commit failed, and only its catalog knows "
             "which one. Pass Snapshot(table.metadata_location), with the table from the catalog."
         )
     return newest[0]
+
+
+def _is_late(said: str, numbered: Mapping[str, int]) -> bool:
+    """Return whether a hint is only late: who commits v4 writes its file first, and then the hint, if nothing fails."""
+    counted = {number for path, number in numbered.items() if path.rpartition("/")[2].startswith("v")}
+    largest = max(numbered.values(), default=-1)
+    return said.isdecimal() and int(said) <= largest and counted.issuperset(range(int(said), largest + 1))
 
 
 def _number(path: str) -> int:
@@ -108,7 +120,9 @@ def _opened(filesystem: pa.fs.FileSystem, location: str) -> "Table":
             return bool(info.type == pa.fs.FileType.File)
 
         def open(self, seekable: bool = True) -> Any:
-            return filesystem.open_input_file(resolve(self.location, filesystem)[1])
+            found = filesystem.open_input_file(resolve(self.location, filesystem)[1])
+            # As older writers call it; the newer .gz.metadata.json is known to the library.
+            return pa.CompressedInputStream(found, "gzip") if self.location.endswith(".json.gz") else found
 
     class Here(FileIO):
         """Reads where the rows are read, with the same credentials and patience; writes nothing."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from seepage._errors import InputError, SeepageError, UnreadableError
-from seepage.engines.storage._patience import OBJECT_STORES, patience_of, patient
+from seepage.engines.storage._patience import OBJECT_STORES, patience_of, patient, refused
 
 _WILD = "*?["
 _SUFFIXES = (".parquet", ".parq", ".pq")
@@ -64,6 +64,8 @@ def naming(path: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise InputError(f"{path} is missing. Put it back, or leave it out, and start again.") from error
+    except PermissionError as error:
+        raise refused(path, error) from error
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise UnreadableError(path, reason) from error

@@ -22,7 +22,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.fs
 
-from seepage._errors import StorageError
+from seepage._errors import InputError, StorageError
 
 Answer = TypeVar("Answer")
 
@@ -41,10 +41,17 @@ _PASSING = {
     if hasattr(errno, name)
 }
 # What a store refuses it will refuse again. Too many requests (429) and a late one (408) are not refused for good.
-_REFUSED = re.compile(
-    r"HTTP status 4(?!08|29)\d\d|ACCESS_DENIED|NO_SUCH_BUCKET|NO_SUCH_KEY|INVALID_ACCESS_KEY_ID|"
-    r"SIGNATURE_DOES_NOT_MATCH|INVALID_TOKEN|EXPIRED_TOKEN|UNRECOGNIZED_CLIENT|ResourceNotFound"
-)
+# Asked for a file's size, stores send a status without a word: 400 may be about a token or about a region.
+_MISSING = re.compile(r"HTTP status 404|NO_SUCH_BUCKET|NO_SUCH_KEY|ResourceNotFound")
+_REFUSED = {
+    re.compile(r"HTTP status 40[13]|ACCESS_DENIED"): "gives no permission for",
+    re.compile(
+        r"HTTP status 400|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|REQUEST_TIME_TOO_SKEWED|"
+        r"(?i:(invalid|expired)_?token)"
+    ): "does not accept the credentials, or the region, for",
+    re.compile(r"HTTP status 3\d\d"): "is not where its region or endpoint says, for",
+    re.compile(r"HTTP status 4(?!08|29)\d\d"): "refuses",
+}
 # Of these a whole object appears at once, or not at all.
 OBJECT_STORES = ("s3", "gcs", "abfs")
 
@@ -96,8 +103,11 @@ def asked(kind: str, path: str, request: Callable[[], Answer]) -> Answer:
         if error is None:
             pace.seconds.append(seconds)
             return answer  # type: ignore[return-value]
-        if not _is_passing(error):
+        final = _final(path, error)
+        if final is error:
             raise error
+        if final is not None:
+            raise final from error
         reason = str(error).partition("\n")[0]
         time.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(2 * pause, _LONGEST_PAUSE)
@@ -114,13 +124,28 @@ def _answered(request: Callable[[], Answer], answers: "queue.SimpleQueue[Any]") 
         answers.put((time.monotonic() - start, answer, None))
 
 
-def _is_passing(error: Exception) -> bool:
-    """Return whether an error may be gone when the same is asked again."""
-    if not isinstance(error, OSError) or isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-        return False
+def _final(path: str, error: Exception) -> Exception | None:
+    """Return what to raise of an error that will not be gone when the same is asked again; None if it may be."""
+    if not isinstance(error, OSError) or isinstance(error, FileNotFoundError | IsADirectoryError):
+        return error
+    if isinstance(error, PermissionError):
+        return refused(path, error)
     if error.errno is not None and error.errno not in _PASSING:
-        return False
-    return _REFUSED.search(str(error)) is None
+        return error
+    if _MISSING.search(str(error)):
+        return FileNotFoundError(str(error))
+    told = next((what for pattern, what in _REFUSED.items() if pattern.search(str(error))), None)
+    return None if told is None else refused(path, error, told)
+
+
+def refused(path: str, error: OSError, what: str = "gives no permission for") -> InputError:
+    """Return that somebody may not read or write a file, which nobody should take for damage."""
+    reason = str(error).partition("\n")[0]
+    return InputError(
+        f"The store {what} {path} ({reason}). Nothing is known to be wrong with the file: ask its owner for the right "
+        "to it, or pass credentials that are in force and the region that it is in; then run the job again, with "
+        "resume=True if it has an output."
+    )
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 
@@ -104,4 +105,17 @@ class Store:
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if isinstance(column.type, pa.UuidType) and pa.types.is_string(kind):
+        return _written(column.storage)
     return column.cast(kind)
+
+
+def _written(uuids: pa.FixedSizeBinaryArray) -> pa.StringArray:
+    """Return UUIDs as RFC 9562 writes them: 32 digits in five groups."""
+    whole = uuids.fill_null(bytes(16))
+    data = whole.buffers()[1].to_pybytes()[16 * whole.offset :][: 16 * len(whole)]
+    digits = np.frombuffer(data.hex().encode(), dtype=np.uint8).reshape(-1, 32)
+    text = np.insert(digits, (8, 12, 16, 20), ord("-"), axis=1)
+    ends = np.arange(0, text.size + 1, 36, dtype=np.int32)
+    found = pa.StringArray.from_buffers(len(text), pa.py_buffer(ends), pa.py_buffer(text.tobytes()))
+    return pc.if_else(uuids.is_valid(), found, pa.scalar(None, pa.string()))

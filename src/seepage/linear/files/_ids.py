@@ -115,7 +115,10 @@ def hashed(ids: pa.Array, column: str) -> Hashes:
     if pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type):
         values = ids.to_numpy(zero_copy_only=False)
         return _mixed(np.ascontiguousarray(values).astype(values.dtype.kind + "8").view(np.uint64))
-    text = ids.cast(pa.large_string() if not pa.types.is_binary(ids.type) else pa.large_binary())
+    try:
+        text = ids.cast(pa.large_string() if not pa.types.is_binary(ids.type) else pa.large_binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"The column {column!r} holds {ids.type}, which names nobody. Write ids as text.") from error
     _, offsets, data = text.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
     held = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +96,7 @@ class FileReader:
         for name, wanted in (self.only or {}).items():
             column = columns.column(name)
             values = list(wanted) if isinstance(wanted, list | tuple | set | frozenset | np.ndarray) else [wanted]
+            values = [str(value) if isinstance(value, UUID) else value for value in values]
             kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
             among = [value for value in values if _can_be(value, kind, name)]
             columns = columns.filter(pc.is_in(column, value_set=pa.array(among, kind)))
