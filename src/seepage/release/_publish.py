@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from seepage._amounts import on_grid, up_to_grid
 from seepage._decision import Decision
+from seepage._equalized import is_equalized
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json
@@ -376,6 +377,14 @@ def publish(
 
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     """Measure a release and hold it against its policy, without drawing any noise."""
+    if is_equalized(model, terms.sample_weight):
+        raise UnsupportedError(
+            "This model was fitted with weights that EqualizedLeakage made of the rows. It is measured, and not "
+            "published yet: with another value of one person everybody's weights would be others, which is not "
+            "counted, and an attacker who knows how they are made comes nearer than a certificate would promise. "
+            "Publish the same model without these weights: model = sklearn.base.clone(equal.estimator).fit(X, y), "
+            "where equal is the EqualizedLeakage."
+        )
     noise = as_noise(terms.noise_scale)
     policy = None if terms.accept is None else Policy.of(terms.accept)
     decision = None if terms.decision is None else Decision.of(terms.decision)

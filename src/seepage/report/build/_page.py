@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from seepage._amounts import on_grid
+from seepage._equalized import EQUALIZED
 from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, Number, Origin, given, public
 from seepage._version import __version__
@@ -62,6 +63,12 @@ def build_page(leak: Leakage, smallest_group: int, asked: Question) -> Page:
             "There is no publishable edition about a model with an L1 penalty: what is known of whom tells which "
             'coefficients are zero, which the rows chose, without noise. Ask for the "internal" edition; or fit with '
             "an L2 penalty on columns that were chosen beforehand."
+        )
+    if any(each.kind == EQUALIZED.kind for each in leak.information.assumptions):
+        raise UnsupportedError(
+            "There is no publishable edition about a model with weights that EqualizedLeakage made of the rows: what "
+            'they tell is not counted, so no target would hold. Ask for the "internal" edition; or fit without them: '
+            "model = sklearn.base.clone(equal.estimator).fit(X, y), where equal is the EqualizedLeakage."
         )
     # Imported here: whoever reads a report needs no scikit-learn.
     from seepage.linear.information import LinearInformation
