@@ -248,3 +248,82 @@ def test_files_say_what_they_need(filed, tmp_path):
         model.fit(people.pattern, people.frame["outcome"], job=seepage.Job(output=tmp_path / "o"))
     with pytest.raises(seepage.InputError, match="output= is for rows in Parquet files"):
         model.fit(X, Y, job=seepage.Job(output=tmp_path / "o"))
+
+
+# What the weights tell.
+
+PEOPLE = pd.DataFrame(np.random.default_rng(3).normal(size=(60, 2)), columns=["a", "b"])
+OUTCOME = (PEOPLE["a"] - PEOPLE["b"] + np.random.default_rng(4).standard_t(3, size=60)).rename("outcome")
+
+
+def _equal_ridge(rows, outcome):
+    """Return the parameters of a ridge regression in which everybody's first value leaks equally much (eq. 7.2)."""
+    features, penalty = np.c_[rows, np.ones(len(rows))], np.diag([1.0, 1.0, 0.0])
+    weights, exponent, before = np.ones(len(rows)), 1.0, np.inf
+    for _ in range(400):
+        inverse = np.linalg.inv(features.T @ (weights[:, None] * features) + penalty)
+        found = inverse @ (features.T @ (weights * outcome))
+        along = inverse[:, [0]] * (weights * (features @ found - outcome)) + inverse @ features.T * weights * found[0]
+        stated = np.linalg.norm(along, axis=0)
+        spread = stated.std() / stated.mean()
+        if spread < 1e-11:
+            break
+        exponent, before = exponent / 2 if spread > before else exponent, spread
+        weights = weights * stated**-exponent
+        weights *= len(rows) / weights.sum()
+    return found, stated
+
+
+def test_an_attacker_who_knows_how_the_weights_are_made_comes_nearer_than_is_stated():
+    found, stated = _equal_ridge(PEOPLE.to_numpy(), OUTCOME.to_numpy())
+    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, quantity="a", tol=1e-9, max_iter=400)
+    equal.fit(PEOPLE, OUTCOME)
+    np.testing.assert_allclose([*equal.estimator_.coef_, equal.estimator_.intercept_], found, atol=1e-7)
+    np.testing.assert_allclose(equal.leakage_.attributes["a"], stated, rtol=1e-6)
+    step, whole = 1e-5, []
+    for person in range(0, 60, 6):
+        ends = []
+        for sign in (1, -1):
+            rows = PEOPLE.to_numpy().copy()
+            rows[person, 0] += sign * step
+            ends.append(_equal_ridge(rows, OUTCOME.to_numpy())[0])
+        whole.append(np.linalg.norm(ends[0] - ends[1]) / (2 * step))
+    # So nothing that takes them as fixed may be promised to anybody.
+    assert max(whole) > 1.5 * stated.max()
+    assert any("comes nearer than these numbers say" in each for each in equal.leakage_.assumptions)
+
+
+def _ways_to_publish(equal):
+    own = Ridge().fit(PEOPLE, OUTCOME, equal.weights_)
+    search = GridSearchCV(equal, {"estimator__alpha": [0.1, 1.0]}, cv=2).fit(PEOPLE, OUTCOME)
+    piped = make_pipeline(StandardScaler(), clone(equal)).fit(PEOPLE, OUTCOME)
+    scaled = clone(equal).set_params(estimator=make_pipeline(StandardScaler(), Ridge())).fit(PEOPLE, OUTCOME)
+    return {
+        "its estimator": (equal.estimator_, equal.weights_),
+        "the mark alone": (equal.estimator_, None),
+        "itself": (equal, None),
+        "a pipeline that ends in it": (piped, None),
+        "a pipeline in it": (scaled.estimator_, scaled.weights_),
+        "the last step of that": (scaled.estimator_[-1], None),
+        "a search over it": (search, None),
+        "a file": (pickle.loads(pickle.dumps(equal.estimator_)), None),
+        "its weights": (own, equal.weights_),
+        "its weights in a column": (own, pd.Series(equal.weights_)),
+        "its weights in another unit": (Ridge(3.0).fit(PEOPLE, OUTCOME, 3 * equal.weights_), 3 * equal.weights_),
+    }
+
+
+def test_equalized_weights_are_not_published_whatever_way_they_come():
+    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05).fit(PEOPLE, OUTCOME)
+    for way, (model, weights) in _ways_to_publish(equal).items():
+        with pytest.raises(seepage.UnsupportedError, match=r"clone\(equal.estimator\).fit\(X, y\)"):
+            pytest.fail(f"{seepage.publish(model, PEOPLE, OUTCOME, sample_weight=weights, **RELEASE)} through {way}")
+    with pytest.raises(seepage.UnsupportedError, match='Ask for the "internal" edition'):
+        seepage.Report.of(equal.leakage_, "publishable")
+    # The way out, and weights that were given.
+    seepage.publish(clone(equal.estimator).fit(PEOPLE, OUTCOME), PEOPLE, OUTCOME, **RELEASE)
+    for given in (np.linspace(1, 2, 60), np.ones(60)):
+        seepage.publish(Ridge().fit(PEOPLE, OUTCOME, given), PEOPLE, OUTCOME, sample_weight=given, **RELEASE)
+
+
+RELEASE = {"noise_scale": 1.0, "accept": None}

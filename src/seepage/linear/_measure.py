@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
+from seepage._equalized import EQUALIZED, is_equalized
 from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
@@ -13,7 +14,7 @@ from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear._mistakes import refuse_mistakes
 from seepage.linear.columns import fitted_columns, split
-from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
+from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results, taken_apart
@@ -181,6 +182,9 @@ def measure(
     if X is None:
         raise InputError("X is missing: give the rows that the model was fitted on.")
     columns = fitted_columns(preprocess, estimator)
+    stored_weights = isinstance(sample_weight, StoredWeights)
+    if stored_weights or is_equalized(model, None if isinstance(sample_weight, str) else sample_weight):
+        remarks = (*remarks, EQUALIZED)
     if are_paths(X):
         if withheld:
             raise InputError("withheld is for models in memory: over files all parameters are coefficients.")
@@ -191,7 +195,10 @@ def measure(
             )
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
         source = SourceInFiles.of(X, roles, columns, job)
-        return measure_files(model, source, noise, public_label, attributes, numbers, public_preprocessing)
+        leak = measure_files(model, source, noise, public_label, attributes, numbers, public_preprocessing)
+        if not remarks:
+            return leak
+        return Leakage(replace(leak.information, assumptions=(*leak.information.assumptions, *remarks)))
     refuse_in_memory(target, job)
     fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight, offset)).withholding(withheld)
     if job is not None and job.engine is not None:

@@ -43,6 +43,10 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
 
     Rows are reweighted by the inverse of their leakage and the model is fitted again, until all leak the same.
 
+    The weights are a function of the rows, and what they tell is not counted yet: `leakage_` takes them as known and
+    fixed, and an attacker who knows how they are made comes nearer than it says. So this is for studying what equal
+    leakage would cost, and `seepage.publish` refuses a model that was fitted with such weights.
+
     Parameters
     ----------
     estimator : estimator or Pipeline
@@ -74,7 +78,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     history_ : list of float
         The spread (standard deviation / mean) of the quantity at each iteration, the unweighted fit first.
     leakage_ : Leakage
-        The measurement of `estimator_`.
+        The measurement of `estimator_`, which takes the weights as known and fixed.
     converged_ : bool
         Whether the spread came below `tol`.
     n_iter_ : int
@@ -218,8 +222,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     def __getstate__(self) -> Mapping[str, object]:
         if hasattr(self, "leakage_"):
             raise UnsupportedError(
-                "A fitted EqualizedLeakage holds the rows, and what each person leaks. Keep its estimator_, or publish "
-                "that: seepage.publish(equal.estimator_, X, y, sample_weight=equal.weights_, ...)"
+                "A fitted EqualizedLeakage holds the rows, and what each person leaks. Keep its estimator_ instead."
             )
         state: Mapping[str, object] = super().__getstate__()
         return state

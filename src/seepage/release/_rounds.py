@@ -11,6 +11,7 @@ import pyarrow.fs
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from seepage._equalized import mark_equalized, remember_weights
 from seepage._errors import InputError, UnansweredError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Array, Column, Data, Listed, Model
@@ -101,7 +102,7 @@ class InMemory:
     def measured(self, number: int, weights: Array) -> tuple[Model, Leakage]:
         estimator = clone(self.estimator)
         name = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
-        estimator.fit(self.X, self.y, **{name: weights})
+        mark_equalized(estimator.fit(self.X, self.y, **{name: weights}))
         return estimator, measure(estimator, self.X, self.y, sample_weight=weights, **self.settings)
 
     def reweighted(self, state: Progression, weights: Array, leak: Leakage) -> Array:
@@ -109,6 +110,7 @@ class InMemory:
         return np.asarray(weights * (self.count / weights.sum()))
 
     def final(self, state: Progression, weights: Array, leak: Leakage) -> Array:
+        remember_weights(weights)
         return weights
 
 
@@ -172,7 +174,7 @@ class InFiles:
     def measured(self, number: int, weights: StoredWeights | None) -> tuple[Model, Leakage]:
         common: dict[str, Any] = {"target": self.target, "sample_weight": weights}
         reading = replace(self.job, output=None, resume=False)
-        estimator = fit(self.estimator, self.source, features=self.features, job=reading, **common)
+        estimator = mark_equalized(fit(self.estimator, self.source, features=self.features, job=reading, **common))
         # A round that was cut off goes on where it stopped.
         place = replace(self.job, output=f"{self.output.path}/{self._round(number)}/leakage", resume=True)
         leak = measure(estimator, self.source, ids=self.ids, job=place, **common, **self.settings)

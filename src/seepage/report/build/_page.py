@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from seepage._amounts import on_grid
+from seepage._equalized import EQUALIZED
 from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, Origin, public
 from seepage._version import __version__
@@ -40,6 +41,12 @@ def build_page(leak: Leakage, asked: Question) -> Document:
             "There is no publishable edition about a model with an L1 penalty: what is known of whom tells which "
             'coefficients are zero, which the rows chose, without noise. Ask for the "internal" edition; or fit with '
             "an L2 penalty on columns that were chosen beforehand."
+        )
+    if any(each.kind == EQUALIZED.kind for each in leak.information.assumptions):
+        raise UnsupportedError(
+            "There is no publishable edition about a model with weights that EqualizedLeakage made of the rows: what "
+            'they tell is not counted, so no target would hold. Ask for the "internal" edition; or fit without them: '
+            "model = sklearn.base.clone(equal.estimator).fit(X, y), where equal is the EqualizedLeakage."
         )
     for name, value in {"groups": asked.groups, "prior": asked.prior, "categories": asked.categories}.items():
         if value is not None:
