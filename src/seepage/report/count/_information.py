@@ -37,6 +37,10 @@ class PageInformation(GatheredInformation):
         return self.model.count
 
     @property
+    def outcome(self) -> tuple[str, ...]:
+        return self.model.outcome
+
+    @property
     def private_values(self) -> Array | int:
         return self.model.private_values
 

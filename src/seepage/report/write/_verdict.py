@@ -8,10 +8,11 @@ from seepage.report._document import Document, Silence, Verdict
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in a few words, never about more people than it was judged for."""
+    """Return the verdict in a few words, never about more people or attributes than it was judged for."""
     whom = "" if verdict.share is None or verdict.share.value == 1 else f" for {most(verdict.share.value)}"
+    named = f" for what it names{',' if whom else ''}" if verdict.leaves_open else ""
     return {
-        "met": f"Meets the policy{whom}",
+        "met": f"Meets the policy{named}{whom}",
         "missed": f"Does not meet the policy{whom}",
         "none": "No policy was given",
         "withheld": "No verdict",
@@ -29,6 +30,12 @@ def verdict_sentence(document: Document) -> str:
     return f"{_outcome(verdict)}{both}"
 
 
+def untargeted_sentence(document: Document) -> str:
+    """Return what the policy sets no target for, with names as short as elsewhere; nothing if that is nothing."""
+    left = document.verdict.untargeted
+    return "" if left is None else left.sentence(name)
+
+
 def target_sentence(target: Target, document: Document) -> str:
     """Return a target in words, with a name as short as elsewhere, in the unit of its attribute."""
     unit = next((entry.unit for entry in document.numbers if entry.name == target.attribute), None)
@@ -40,7 +47,7 @@ def silence_sentence(silence: Silence, document: Document) -> str:
     return {
         "slow": f"Exact refits for {document.people.value:,.0f} people take a while: ask with categories=[...].",
         "unanswered": silence.reason or "This could not be found.",
-        "verdicts": "Of these, the page tells the verdict alone.",
+        "verdicts": "Of these, the page tells no more than whether targets are met.",
     }[silence.kind]
 
 
