@@ -155,6 +155,28 @@ def test_publish_writes_a_noisy_model_a_certificate_and_a_key(terminal: Terminal
     assert "--force" in again.err
 
 
+def test_whoever_publishes_calibrates_or_certifies_is_told_what_has_no_target(terminal: Terminal) -> None:
+    publish = f"publish {ASK} -n 5 --policy policy.toml --out left.skops --ids patient"
+    certify, show = "certify left.skops left.certificate.json", "show left.certificate.json"
+    for command in (publish, certify, show, f"calibrate {ASK} --policy policy.toml"):
+        answer = terminal.run(f"seepage {command}")
+        assert answer.code == 0
+        said = " ".join(answer.out.split())
+        assert "No target for: sex, bp, s1, s2, s3, s4, s5, s6, progression (what the model predicts)." in said
+
+
+def test_unnamed_stands_above_the_tables_of_a_policy(terminal: Terminal) -> None:
+    for text, words in (
+        ('[error_floor]\nage = 5\nunnamed = "public"\n', "belongs above [error_floor]"),
+        ('unnamed = "private"\n[error_floor]\nage = 5\n', "It is not 'private'"),
+        ("unnamed = 3\n[error_floor]\nage = 5\n", "It is not 3"),
+    ):
+        (terminal.folder / "odd.toml").write_text(text)
+        answer = terminal.run(f"seepage check {ASK} -n 5 --policy odd.toml")
+        assert answer.code == 2
+        assert words in " ".join(answer.text.replace("│", "").split())
+
+
 def test_a_missed_policy_publishes_nothing(terminal: Terminal) -> None:
     answer = terminal.run(f"seepage publish {ASK} -n 0.1 --policy policy.toml --out never.skops")
     assert answer.code == 1

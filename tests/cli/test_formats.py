@@ -11,7 +11,7 @@ from cli.terminal import Terminal
 from seepage._facts import given
 from seepage.cli.terminal._formats import as_junit, as_sarif
 from seepage.cli.terminal._verdict import Judged, Verdict
-from seepage.meaning import Target
+from seepage.meaning import Target, Untargeted
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
 
@@ -77,7 +77,20 @@ SARIF = {
                         "items": {
                             "type": "object",
                             "required": ["executionSuccessful"],
-                            "properties": {"executionSuccessful": {"type": "boolean"}},
+                            "properties": {
+                                "executionSuccessful": {"type": "boolean"},
+                                "toolConfigurationNotifications": {
+                                    "type": "array",
+                                    "items": {
+                                        "type": "object",
+                                        "required": ["message"],
+                                        "properties": {
+                                            "level": {"enum": ["none", "note", "warning", "error"]},
+                                            "message": _MESSAGE,
+                                        },
+                                    },
+                                },
+                            },
                         },
                     },
                     "results": {
@@ -110,13 +123,16 @@ def test_json(terminal: Terminal) -> None:
     answer = terminal.run(f"{CHECK} -n 2 --format json")
     assert answer.code == 1
     found = json.loads(answer.out)
-    assert found["schema"] == "urn:seepage:check:1"
+    assert found["schema"] == "urn:seepage:check:2"
     assert not found["passed"]
     assert found["enough_noise_scale"] == 5
     met, missed = found["targets"]
     assert (met["attribute"], met["limit"], met["met"], met["noise_factor"]) == ("age", 5.0, True, None)
     assert (missed["attribute"], missed["met"], missed["noise_factor"]) == ("bmi", False, 2.0)
     assert "misses its policy" in answer.err
+    left = found["untargeted"]
+    assert left["attributes"] == ["sex", "bp", "s1", "s2", "s3", "s4", "s5", "s6", "progression"]
+    assert (left["outcome"], left["public"]) == (["progression"], False)
 
 
 def test_sarif_names_the_line_of_the_policy(terminal: Terminal) -> None:
@@ -170,11 +186,35 @@ def test_a_policy_that_is_met_has_no_results(terminal: Terminal) -> None:
         assert found == count
 
 
+@pytest.mark.parametrize(("unnamed", "level"), [("", "warning"), ('unnamed = "public"\n', "note")])
+def test_a_policy_that_is_met_tells_what_it_leaves_open(terminal: Terminal, unnamed: str, level: str) -> None:
+    (terminal.folder / "left.toml").write_text(f"{unnamed}[error_floor]\nage = 5\nbmi = 2\n")
+    words = "progression (what the model predicts)"
+    command = CHECK.replace("policy.toml", "left.toml")
+    screen = terminal.run(f"{command} -n 5")
+    assert screen.code == 0
+    assert ("meets its policy for what it names (2 of 2 targets)" in screen.text) == (not unnamed)
+    assert ("OPEN   No target for: sex, bp," in screen.text) == (not unnamed)
+    assert ("public The policy declares public what it does not name: sex, bp," in screen.text) == bool(unnamed)
+    log = json.loads(terminal.run(f"{command} -n 5 --format sarif --quiet").out)
+    jsonschema.validate(log, SARIF)
+    (notice,) = log["runs"][0]["invocations"][0]["toolConfigurationNotifications"]
+    assert notice["level"] == level
+    assert words in notice["message"]["text"]
+    root = ElementTree.fromstring(terminal.run(f"{command} -n 5 --format junit --quiet").out.encode())
+    _check_junit(root)
+    assert words in next(root.iter("system-out")).text
+    found = json.loads(terminal.run(f"{command} -n 5 --format json --quiet").out)
+    assert (found["passed"], found["untargeted"]["public"]) == (True, bool(unnamed))
+
+
 def _check_junit(root: ElementTree.Element) -> None:
     assert root.tag == "testsuites"
     for suite in root:
         assert suite.tag == "testsuite"
-        cases = list(suite)
+        cases = suite.findall("testcase")
+        # The suite may end with remarks.
+        assert [each.tag for each in suite] in ([*["testcase"] * len(cases), *more] for more in ([], ["system-out"]))
         assert int(suite.get("tests")) == int(root.get("tests")) == len(cases)
         assert int(suite.get("failures")) == sum(case.find("failure") is not None for case in cases)
         assert all(case.tag == "testcase" and case.get("name") and case.get("classname") for case in cases)
@@ -183,11 +223,14 @@ def _check_junit(root: ElementTree.Element) -> None:
 @pytest.mark.parametrize("name", ["<b>&amp;", 'quo"te', "naïve Größe", "a\x00b\x1b[31m", "x" * 10_000, "]]>", "a\nb"])
 def test_any_name_of_a_column_survives(name: str) -> None:
     judged = Judged(Target("error_floor", name, given(5.0), given(1.0)), 1.3, 7)
-    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"), 10)
+    left = Untargeted((f"{name} too",), (), False)
+    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"), 10, left)
     log = json.loads(as_sarif(verdict))
     jsonschema.validate(log, SARIF)
     assert name in log["runs"][0]["results"][0]["message"]["text"]
+    assert f"{name} too" in log["runs"][0]["invocations"][0]["toolConfigurationNotifications"][0]["message"]["text"]
     root = ElementTree.fromstring(as_junit(verdict).encode())
     _check_junit(root)
     plain = name.replace("\x00", "?").replace("\x1b", "?")
     assert plain in next(root.iter("failure")).text
+    assert f"{plain} too" in next(root.iter("system-out")).text

@@ -45,7 +45,7 @@ def folder(terminal: Terminal) -> Path:
     skops.io.dump(LogisticRegression().fit(X[["age", "bmi"]], (y > 140).astype(int)), folder / "ill.skops")
     (folder / "coefficients.csv").write_text("term,estimate\nage,0.1\n")
     (folder / "logistic.toml").write_text('family = "logistic"\noutcome = "ill"\n[coefficients]\nage = 1.0\n')
-    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:1"}')
+    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:2"}')
     (folder / "published.skops").write_bytes(b"PK")
     (folder / "model.pkl").write_bytes(pickle.dumps(exact))
     joblib.dump(exact, folder / "model.joblib")
@@ -71,8 +71,8 @@ def folder(terminal: Terminal) -> Path:
     for name, depth in (("deep", 100_000), ("deeper_than_models", 300)):
         with zipfile.ZipFile(folder / f"{name}.skops", "w") as archive:
             archive.writestr("schema.json", '{"__class__": "Ridge", "content": ' + "[" * depth + "]" * depth + "}")
-    (folder / "report.json").write_text('{"schema": "urn:seepage:report:4"}')
-    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:1", "people": "many"}')
+    (folder / "report.json").write_text('{"schema": "urn:seepage:report:5"}')
+    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:2", "people": "many"}')
     (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
     (folder / "deep.json").write_text("[" * 100_000)
     (folder / "deep.toml").write_text("a = " + "[" * 20_000)
@@ -192,7 +192,7 @@ CASES = {
     "a policy that is not UTF-8": (f"check {MODEL} {DATA} -t progression -n 1 --policy latin.toml", ["is not TOML"]),
     "a folder for a policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy parts", ["Is a directory"]),
     "no certificate": (f"certify {MODEL} {DATA}", ["is no certificate"]),
-    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:4'"]),
+    "no file to certify": ("certify nope.skops report.json", ["has the schema 'urn:seepage:report:5'"]),
     "streamed text": (f"measure {MODEL} {DATA} -t progression -n 1 --stream", ["only Parquet"]),
     "no such quantity": ("explain etta", ["Did you mean 'eta'?"]),
     "not a document": (f"show {DATA}", ["not JSON"]),

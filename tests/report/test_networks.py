@@ -1,11 +1,14 @@
 """Reports on what private training gives away."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import seepage
 from seepage._facts import Assumption, given
 from seepage.leakage import Leakage
+from seepage.meaning import Untargeted
 
 pytest.importorskip("opacus")
 COUNT = 120
@@ -36,6 +39,22 @@ def leak():
         ),
     )
     return Leakage(information)
+
+
+def test_a_private_label_of_a_network_is_what_it_predicts(leak):
+    left = seepage.Policy(error_floor={"input": 1.0}).untargeted(leak)
+    assert left == Untargeted(("label",), ("label",), False)
+
+
+def test_a_group_of_no_values_needs_no_target(leak):
+    found = leak.information
+    empty = replace(
+        found,
+        attribute_names=("input", "other values"),
+        sizes=np.array([64.0, 0.0]),
+        traces=found.traces * np.array([1.0, 0.0]),
+    )
+    assert seepage.Policy(error_floor={"input": 1.0}).untargeted(Leakage(empty)) == Untargeted((), (), False)
 
 
 @pytest.mark.parametrize("edition", ["internal", "publishable"])

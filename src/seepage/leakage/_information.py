@@ -145,6 +145,11 @@ class Information(ABC):
 
     @property
     @abstractmethod
+    def outcome(self) -> tuple[str, ...]:
+        """The attributes that the model predicts; none where they are public."""
+
+    @property
+    @abstractmethod
     def private_values(self) -> Array | int:
         """How many private values each person has, or everyone: what `dfil` is the mean over."""
 

@@ -17,3 +17,4 @@ from seepage.meaning._glossary import name_of as name_of
 from seepage.meaning._success import distance_for as distance_for
 from seepage.meaning._success import success_rate as success_rate
 from seepage.meaning._target import Target as Target
+from seepage.meaning._untargeted import Untargeted as Untargeted

@@ -16,6 +16,7 @@ from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemo
 from seepage.leakage.types import Assurance, Kind, Who
 from seepage.meaning import Guarantee, check_delta
 from seepage.network._amplification import replacement_divergence
+from seepage.network._probe import LABEL
 
 Array = NDArray[np.float64]
 
@@ -60,6 +61,10 @@ class NetworkInformation(GatheredInformation):
     @property
     def count(self) -> int:
         return len(self.steps)
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        return self.attribute_names[-1:] if self.attribute_names[-1] == LABEL else ()
 
     @property
     def private_values(self) -> int:

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from seepage._decision import Decision
 from seepage._errors import InputError
-from seepage._records import Json
+from seepage._records import Json, from_json
 from seepage._schema import read_document
 from seepage._signing import is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
@@ -27,10 +27,12 @@ from seepage._writing import write_file
 from seepage.linear.information import Fit
 from seepage.linear.rows import InMemory
 from seepage.linear.survival import SurvivalFit, is_survival
+from seepage.meaning import Untargeted
+from seepage.pages import name
 from seepage.release._notebook import certificate_snippet
 from seepage.release._seal import hash_of_file
 
-SCHEMA = "urn:seepage:certificate:1"
+SCHEMA = "urn:seepage:certificate:2"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
 
 
@@ -89,6 +91,9 @@ class Certificate:
         What each target means and does not mean, in sentences, in the order of the targets.
     policy : mapping or None
         The same for a machine; None when no target was set.
+    untargeted : mapping or None
+        The private attributes that no target limits, which of them the model predicts, and whether they were declared
+        public; None when no target was set.
     decision : mapping or None
         Who decided, by which rule and when, as they said it; None when nobody said.
     assumptions : tuple of str
@@ -112,6 +117,7 @@ class Certificate:
     targets: tuple[str, ...]
     qualifications: tuple[str, ...]
     policy: Mapping[str, Json] | None
+    untargeted: Mapping[str, Json] | None
     decision: Mapping[str, str] | None
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
@@ -208,6 +214,10 @@ class Certificate:
         found = fingerprints(key, fit_of(model, X, y, sample_weight, offset))
         return all(hmac.compare_digest(found[name], str(self.fingerprints.get(name))) for name in found)
 
+    def left_open(self) -> str:
+        """Return what no target limits, in words; nothing if that is nothing, or if no target was set at all."""
+        return "" if self.untargeted is None else from_json(Untargeted, dict(self.untargeted)).sentence(name)
+
     def _repr_html_(self) -> str:
         decided = [] if self.decision is None else [("Decided", Decision(**self.decision).whole())]
         facts = [
@@ -218,7 +228,9 @@ class Certificate:
             ("Signature", "signed" if self.signature is not None else "not signed"),
         ]
         title = f"Certificate of a {self.published['estimator']}"
-        return certificate_snippet(title, facts, self.targets, self.qualifications, self.assumptions)
+        return certificate_snippet(
+            title, facts, self.targets, self.qualifications, self.assumptions, left_open=self.left_open()
+        )
 
     def __repr__(self) -> str:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"

@@ -101,6 +101,11 @@ class ComposedInformation(GatheredInformation):
         return self.parts[0].count
 
     @property
+    def outcome(self) -> tuple[str, ...]:
+        # Two releases may predict two things.
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.outcome))
+
+    @property
     def private_values(self) -> Array | int:
         # The same attributes may be coded by more numbers in one release than in another.
         return reduce(np.maximum, [part.private_values for part in self.parts])

@@ -29,6 +29,8 @@ def certificate_snippet(
     targets: Sequence[str],
     qualifications: Sequence[str],
     assumptions: Sequence[str],
+    *,
+    left_open: str,
 ) -> str:
     """Return a certificate as a part of a page.
 
@@ -40,6 +42,8 @@ def certificate_snippet(
         What is known of it, by name.
     targets, qualifications, assumptions : sequence of str
         As they stand in the certificate.
+    left_open : str
+        What no target limits.
     """
     promised: list[Content] = [
         tag("li", pages.sentence(target), *(tag("p", pages.sentence(more), class_="small") for more in said))
@@ -48,6 +52,7 @@ def certificate_snippet(
     return pages.article(
         tag("h3", name(title, 120)),
         tag("ul", promised) if promised else paragraph("No target was set."),
+        tag("p", tag("strong", pages.sentence(left_open))) if left_open else None,
         pages.terms((term, pages.sentence(text)) for term, text in facts),
         tag("details", tag("summary", "What this assumes"), bullets(assumptions)),
     )

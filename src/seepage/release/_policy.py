@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
 from seepage.leakage import Distribution, GatheredInformation, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
-from seepage.meaning import Target, distance_for
+from seepage.meaning import Target, Untargeted, distance_for
 from seepage.release._notebook import policy_snippet
 from seepage.release._search import smallest_factor
 
@@ -30,9 +31,13 @@ class Policy:
     success_rate : mapping from attribute to float, optional
         For categories: how often the best attacker may tell the true value from any other at equal odds, in (0.5, 1).
     eta : float, optional
-        The largest information about any direction of a person's values.
+        The largest information about any direction of a person's values. It is a target for every number; how often
+        a category is told takes a success rate.
     quantile : float, default=1.0
         The share of people for whom each target must hold.
+    unnamed : "public", optional
+        Declares that the attributes without a target are public. Without it, whoever is told that the policy is met is
+        told what has no target too.
 
     Examples
     --------
@@ -48,6 +53,7 @@ class Policy:
     success_rate: Mapping[str, float] = field(default_factory=dict)
     eta: float | None = None
     quantile: float = 1.0
+    unnamed: Literal["public"] | None = None
 
     def __post_init__(self) -> None:
         for what in ("error_floor", "success_rate"):
@@ -73,12 +79,17 @@ class Policy:
             raise InputError(f"eta must be positive, not {self.eta!r}.")
         if not 0 < self.quantile <= 1:
             raise InputError(f"quantile is a share of people, above 0 and up to 1, not {self.quantile!r}.")
+        if self.unnamed not in (None, "public"):
+            raise InputError(
+                'unnamed says what the attributes without a target are: "public", or it is left out, and every verdict '
+                f"names them. It is not {self.unnamed!r}."
+            )
         for name in ("error_floor", "success_rate"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Read-only views cannot be pickled; what they show can.
-        return Policy, (dict(self.error_floor), dict(self.success_rate), self.eta, self.quantile)
+        return Policy, (dict(self.error_floor), dict(self.success_rate), self.eta, self.quantile, self.unnamed)
 
     @classmethod
     def of(cls, targets: "Policy | Mapping[str, object]") -> "Policy":
@@ -88,7 +99,9 @@ class Policy:
         try:
             return cls(**targets)  # type: ignore[arg-type]
         except TypeError:
-            raise InputError(f"A policy has error_floor, success_rate, eta and quantile, not {targets!r}.") from None
+            raise InputError(
+                f"A policy has error_floor, success_rate, eta, quantile and unnamed, not {targets!r}."
+            ) from None
 
     @property
     def is_empty(self) -> bool:
@@ -106,8 +119,20 @@ class Policy:
         """Return the targets in words."""
         return [target.sentence() for target in self.targets()]
 
+    def untargeted(self, leak: Leakage) -> Untargeted:
+        """Return the private attributes of a release that have no target."""
+        information = leak.information
+        named = {*self.error_floor, *self.success_rate}
+        if self.eta is not None:
+            # Eta is about small changes: it limits neither how often a category is told, nor what moves by jumps.
+            named |= {*information.attribute_names} - information.categorical - information.without_slope
+        # A group of no values, as a network may have, is nobody's.
+        known = information.distributions("attributes")
+        left = tuple(name for name in information.attribute_names if name in known and name not in named)
+        return Untargeted(left, tuple(name for name in information.outcome if name in left), self.unnamed == "public")
+
     def _repr_html_(self) -> str:
-        return policy_snippet(self.sentences())
+        return policy_snippet([*self.sentences(), *(["What has no target is public."] if self.unnamed else [])])
 
     def factors(self, leak: Leakage) -> dict[Target, float]:
         """Return, for each target, the smallest factor on the noise scale that meets it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from seepage._decision import Decision
 from seepage._equalized import is_equalized
 from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
-from seepage._records import Json
+from seepage._records import Json, to_json
 from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
@@ -476,6 +476,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
         qualifications=_qualifications(policy),
         policy=None if policy is None else _machine_readable(policy),
+        untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
         decision=None if decision is None else decision.entries(),
         assumptions=_assumptions(leak, preprocessing, terms),
         versions=_versions(),

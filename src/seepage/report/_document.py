@@ -15,7 +15,7 @@ from typing import Literal
 from seepage._decision import Decision
 from seepage._facts import Assumption, Number, Origin
 from seepage.leakage.types import Assurance
-from seepage.meaning import Target
+from seepage.meaning import Target, Untargeted
 
 EditionName = Literal["internal", "publishable"]
 SCHEMA = "urn:seepage:report:5"
@@ -65,6 +65,8 @@ class Verdict:
     enough : Number or None
         Of a release that misses its policy, a noise scale that meets it, rounded up to 1, 2 or 5 times a power of ten;
         internal edition only.
+    untargeted : Untargeted or None
+        What the policy sets no target for; None without a policy.
     """
 
     status: Literal["met", "missed", "none", "withheld"]
@@ -73,6 +75,16 @@ class Verdict:
     judgments: tuple[Judgment, ...]
     silence: Silence | None
     enough: Number | None = None
+    untargeted: Untargeted | None = None
+
+    def __post_init__(self) -> None:
+        if (self.untargeted is None) != (self.status == "none"):
+            raise ValueError("a verdict on a policy, and no other, says what has no target")
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether something has neither a target nor been declared public: to meet the policy is no all-clear then."""
+        return self.untargeted is not None and self.untargeted.is_open
 
 
 @dataclass(frozen=True)

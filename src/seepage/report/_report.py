@@ -50,7 +50,7 @@ class Report:
     >>> policy = {"error_floor": {"age": 5.0}}
     >>> report = seepage.Report.of(leak, "publishable", policy=policy, units={"age": "years"})
     >>> report
-    Report(publishable edition about 442 people: Meets the policy)
+    Report(publishable edition about 442 people: Meets the policy for what it names)
     >>> report.document.verdict.judgments[0].target.sentence()
     "Everyone's age: no unbiased guess has a standard error below 5."
     >>> report.document.verdict.share.origin.value

@@ -15,6 +15,7 @@ def calibrate(
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,
+    ids: options.Ids = None,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
@@ -33,7 +34,7 @@ def calibrate(
     from rich.text import Text
 
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import Waiting, screen
+    from seepage.cli.terminal import Waiting, screen, shortened, show_people
 
     with Waiting(quiet=quiet).shown() as waiting:
         file = PolicyFile.read(policy)
@@ -46,6 +47,7 @@ def calibrate(
             trust=trust,
             public_label=public_label,
             public_preprocessing=public_preprocessing,
+            ids=ids,
             weight=sample_weight,
             stream=stream,
         )
@@ -70,5 +72,8 @@ def calibrate(
     console.print(Text.assemble("A noise scale of ", (digits, "bold"), " meets:"))
     for sentence in targets.sentences():
         console.print(Text(f"- {sentence}"))
+    if left := targets.untargeted(leak).sentence(shortened):
+        console.print(Text(left))
+    show_people(console, ids)
     if exact:
         console.print(Text("All digits together tell how exposed the most exposed person is: keep them to yourself."))

@@ -18,6 +18,7 @@ def check(
     private: options.Private = None,
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,
+    ids: options.Ids = None,
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
     stream: options.Stream = None,
@@ -39,7 +40,8 @@ def check(
 
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person; with `--edition
-    publishable` only whether each target is met is told.
+    publishable` only whether each target is met is told. Attributes without a target are named: give each a target, or
+    declare them public in the policy, with unnamed = "public".
     """
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
@@ -51,6 +53,7 @@ def check(
         check_outputs,
         data_inputs,
         screen,
+        show_people,
         show_verdict,
         show_written,
     )
@@ -71,6 +74,7 @@ def check(
             trust=trust,
             public_label=public_label,
             public_preprocessing=public_preprocessing,
+            ids=ids,
             weight=sample_weight,
             stream=stream,
         )
@@ -91,6 +95,7 @@ def check(
     if not quiet:
         console = screen() if format is Format.text else aside()
         show_verdict(console, verdict)
+        show_people(console, ids)
         if report is not None:
             show_written(console, report, edition.value)
     raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)

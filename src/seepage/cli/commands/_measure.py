@@ -53,6 +53,7 @@ def measure(
         check_outputs,
         data_inputs,
         screen,
+        show_people,
         show_report,
         show_summary,
         show_written,
@@ -109,6 +110,7 @@ def measure(
         console = screen()
         if summary is not None:
             show_summary(console, summary, verdict, grouped_by=groups)
+            show_people(console, ids)
         else:
             # What everybody may read is on the screen as it is on the page, and nothing else.
             show_report(console, found)

@@ -85,7 +85,12 @@ Groups = Annotated[
 ]
 Ids = Annotated[
     str | None,
-    typer.Option("--ids", metavar="COLUMN", help="Names people on the screen.", rich_help_panel=MEASURED),
+    typer.Option(
+        "--ids",
+        metavar="COLUMN",
+        help="Whose each row is: the rows of one person count together. Without it, each row is a person.",
+        rich_help_panel=MEASURED,
+    ),
 ]
 SampleWeight = Annotated[
     str | None,

@@ -1,5 +1,6 @@
 """`seepage plan`."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from seepage.cli.commands import _options as options
@@ -17,6 +18,7 @@ def plan(
     data: options.Data,
     target: options.Target = None,
     private: options.Private = None,
+    ids: options.Ids = None,
     sample_weight: options.SampleWeight = None,
     policy: options.PolicyOption = None,
     trust: options.Trust = None,
@@ -32,7 +34,7 @@ def plan(
 
     with Waiting(quiet=False).shown() as waiting:
         question = Question.of(
-            waiting, model, data, target, private=private, trust=trust, weight=sample_weight, stream=stream
+            waiting, model, data, target, private=private, trust=trust, ids=ids, weight=sample_weight, stream=stream
         )
         file = None if policy is None else PolicyFile.read(policy)
         found, exact, refits = _planned(question, file)
@@ -63,8 +65,9 @@ def _planned(question: "Question", file: "PolicyFile | None") -> "tuple[Plan, bo
     if source.stream:
         question.features  # noqa: B018  Refuses columns that are missing, with a suggestion.
         paths = list(source.paths)
-        return plan_files(question.model, paths, target=question.target, sample_weight=question.weight), True, {}
-    columns = [*question.features, *question.target]
+        asked = partial(plan_files, question.model, paths, target=question.target)
+        return asked(sample_weight=question.weight, ids=question.ids), True, {}
+    columns = [name for name in (*question.features, *question.target, question.ids) if name is not None]
     base = _resident()
     with question.waiting.doing(f"reading {source.name}"):
         head = source.head(columns)

@@ -106,15 +106,7 @@ def publish(
             metavar="FILE", help="The key of the ledger.", show_default=False, rich_help_panel=options.MEASURED
         ),
     ] = None,
-    ids: Annotated[
-        str | None,
-        typer.Option(
-            "--ids",
-            metavar="COLUMN",
-            help="Who each row is: rows of one person count together, and the ledger pays from that person's budget.",
-            rich_help_panel=options.MEASURED,
-        ),
-    ] = None,
+    ids: options.Ids = None,
     title: Annotated[
         str | None,
         typer.Option(
@@ -146,7 +138,17 @@ def publish(
     from seepage._writing import NewFile, write_together
     from seepage.cli.commands._endings import LedgerRefusedError
     from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
+    from seepage.cli.terminal import (
+        AGAIN,
+        Journal,
+        Waiting,
+        check_outputs,
+        data_inputs,
+        note,
+        screen,
+        show_people,
+        show_promises,
+    )
     from seepage.ledger import Ledger
     from seepage.release.sealing import Terms, check_name, files_of, levels_given, read_names, ready, secret_key
     from seepage.report import Report
@@ -256,6 +258,7 @@ def publish(
         Text("Published: the model carries noise, and meets:" if file else "Published: the model carries noise.")
     )
     show_promises(console, written)
+    show_people(console, ids)
     console.print()
     console.print(Text.assemble("May leave the house   ", (str(out), "bold")))
     signed = "" if sign is None else " (signed)"

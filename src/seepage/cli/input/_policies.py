@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 _TABLES = ("error_floor", "success_rate")
 _NUMBERS = ("eta", "quantile")
+_UNNAMED = "unnamed"
 _DECISION = "decision"
 EXAMPLE = """\
 quantile = 1.0    # the share of people for whom each target must hold
+# unnamed = "public"  declares that what has no target below is public
 
 [error_floor]     # no unbiased guess may be nearer, in the column's unit
 age = 5
@@ -83,7 +85,8 @@ class PolicyFile:
         judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
         enough = up_to_grid(noise_scale * max(missed.values())) if missed else noise_scale
         public = tuple(one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
-        return Verdict(tuple(judged), noise_scale, enough, model, self.path, leak.information.count, public)
+        people, left = leak.information.count, self.policy.untargeted(leak)
+        return Verdict(tuple(judged), noise_scale, enough, model, self.path, people, left, public)
 
     def _line_of(self, target: "Target") -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""
@@ -101,12 +104,15 @@ class PolicyFile:
 
 
 def _check(path: Path, name: str, value: object) -> None:
-    known = (*_TABLES, *_NUMBERS, _DECISION)
+    known = (*_TABLES, *_NUMBERS, _UNNAMED, _DECISION)
     if name not in known:
         raise InputError(
             f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
-            "error_floor, success_rate, eta, quantile and decision."
+            "error_floor, success_rate, eta, quantile, unnamed and decision."
         )
+    if name == _UNNAMED:
+        # The policy itself says what it may be.
+        return
     if name in _NUMBERS:
         if not _is_number(value):
             raise InputError(f"{name} in the policy {path} must be a number, not {value!r}.")
@@ -114,6 +120,8 @@ def _check(path: Path, name: str, value: object) -> None:
     if not isinstance(value, dict):
         raise InputError(f"{name} in the policy {path} needs a column for each number:\n\n[{name}]\nage = {value!r}")
     for column, number in value.items():
+        if column == _UNNAMED and number == "public":
+            raise InputError(f'unnamed = "public" in the policy {path} belongs above [{name}]: it is about no column.')
         if not _is_number(number):
             raise InputError(f"{name} of {column!r} in the policy {path} must be a number, not {number!r}.")
 

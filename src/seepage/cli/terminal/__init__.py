@@ -21,6 +21,7 @@ from seepage.cli.terminal._journal import Journal as Journal
 from seepage.cli.terminal._outputs import check_outputs as check_outputs
 from seepage.cli.terminal._outputs import data_inputs as data_inputs
 from seepage.cli.terminal._screen import item as item
+from seepage.cli.terminal._screen import show_people as show_people
 from seepage.cli.terminal._screen import show_summary as show_summary
 from seepage.cli.terminal._screen import show_verdict as show_verdict
 from seepage.cli.terminal._verdict import Judged as Judged

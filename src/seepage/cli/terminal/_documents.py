@@ -108,12 +108,15 @@ def _signer(certificate: "Certificate") -> str:
 
 
 def show_promises(console: Console, certificate: "Certificate") -> None:
-    """Print the targets of a certificate, each kind with what it does and does not mean, and who decided."""
+    """Print the targets of a certificate and what they mean and do not mean, what has none, and who decided."""
     promises = list(zip(certificate.targets, certificate.qualifications, strict=False))
     for meaning in dict.fromkeys(certificate.qualifications):
         for target in (target for target, own in promises if own == meaning):
             console.print(item("-", target))
         console.print(item(" ", meaning))
+    if left := certificate.left_open():
+        # No promise, so it does not stand among them.
+        console.print(item("!", left))
     if certificate.decision is not None:
         console.print(item("-", Decision.of(certificate.decision).whole()))
 

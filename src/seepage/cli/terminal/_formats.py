@@ -39,12 +39,19 @@ def as_sarif(verdict: Verdict) -> str:
         "runs": [
             {
                 "tool": {"driver": {"name": "seepage", "semanticVersion": __version__, "rules": rules}},
-                "invocations": [{"executionSuccessful": True}],
+                "invocations": [{"executionSuccessful": True, "toolConfigurationNotifications": _notices(verdict)}],
                 "results": [_result(verdict, each) for each in verdict.missed],
             }
         ],
     }
     return json.dumps(log, indent=2, allow_nan=False)
+
+
+def _notices(verdict: Verdict) -> list[dict[str, object]]:
+    """Return what the policy leaves open: no result, for nothing is missed, and not to be passed over."""
+    left = verdict.untargeted
+    level = "warning" if left.is_open else "note"
+    return [{"level": level, "message": {"text": left.sentence()}}] if left.attributes else []
 
 
 def _result(verdict: Verdict, each: Judged) -> dict[str, object]:
@@ -80,6 +87,8 @@ def as_junit(verdict: Verdict) -> str:
             message = _xml(each.target.sentence())
             failure = ElementTree.SubElement(case, "failure", {"type": kind, "message": message})
             failure.text = _xml(each.reason)
+    if left := verdict.untargeted.sentence():
+        ElementTree.SubElement(suite, "system-out").text = _xml(left)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
 

@@ -52,13 +52,26 @@ def show_summary(console: Console, summary: "Summary", verdict: Verdict | None, 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
     """Print what became of each target."""
-    console.print(Text(verdict.headline, style="bold green" if verdict.passed else "bold red"))
+    left = verdict.untargeted
+    met = "bold yellow" if left.is_open else "bold green"
+    console.print(Text(verdict.headline, style=met if verdict.passed else "bold red"))
     for target in verdict.targets:
         console.print(item("met   " if target.met else "MISSED", target.reason, "green" if target.met else "red"))
+    if left.attributes:
+        console.print(
+            item("public" if left.public else "OPEN  ", left.sentence(shortened), "" if left.public else "yellow")
+        )
     if not verdict.passed and verdict.told and isfinite(verdict.enough):
         console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
     # A verdict is about the rows that were given, under what it takes for granted.
     console.print(Text(printable(" ".join((f"About {verdict.people:,} people.", *verdict.public))), style="dim"))
+
+
+def show_people(console: Console, ids: str | None) -> None:
+    """Say that each row was counted as a person, where nobody said whose they are: that is never guessed."""
+    if ids is None:
+        words = "Each row is counted as one person; --ids names the column that says otherwise."
+        console.print(Text(words, style="dim"))
 
 
 def item(mark: str, sentence: str, style: str = "") -> Table:

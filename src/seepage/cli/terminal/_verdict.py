@@ -5,12 +5,13 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seepage._records import to_json
 from seepage._version import __version__
 
 if TYPE_CHECKING:
-    from seepage.meaning import Target
+    from seepage.meaning import Target, Untargeted
 
-SCHEMA = "urn:seepage:check:1"
+SCHEMA = "urn:seepage:check:2"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Verdict:
     policy: Path
     people: int
     """Whom it is about."""
+    untargeted: "Untargeted"
+    """What the policy sets no target for."""
     public: tuple[str, ...] = ()
     """What it takes for granted of the steps before the model."""
 
@@ -82,7 +85,8 @@ class Verdict:
         """The verdict in one line."""
         count = len(self.targets)
         if self.passed:
-            return f"This release meets its policy ({count} of {count} targets)."
+            named = " for what it names" if self.untargeted.is_open else ""
+            return f"This release meets its policy{named} ({count} of {count} targets)."
         return f"This release misses its policy ({len(self.missed)} of {count} targets)."
 
     def as_json(self) -> dict[str, object]:
@@ -106,6 +110,7 @@ class Verdict:
                 }
                 for each in self.targets
             ],
+            "untargeted": to_json(self.untargeted),
         }
 
 

@@ -106,9 +106,13 @@ class ExactInformation(Information):
         """The row-local pass: a pure function of a batch."""
         return scorer_of(self.geometry)
 
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        return () if self.geometry.public_label else self.attribute_names[-1:]
+
     def is_label(self, attribute: str) -> bool:
         """Return whether an attribute is the label."""
-        return not self.geometry.public_label and attribute == self.attribute_names[-1]
+        return attribute in self.outcome
 
     def is_one_number(self, attribute: str) -> bool:
         """Return whether an attribute is one coordinate of a person's values, neither several nor none."""

@@ -51,6 +51,10 @@ class SurvivalInformation(GatheredInformation):
         person, ids = self.people.person, self.people.ids
         return None if person is None or ids is None else Owners(person, len(ids))
 
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        return self.attribute_names[len(self.columns) :]
+
     @cached_property
     def private_values(self) -> Array | int:
         return self._values if self.owners is None else self._examples_of_people[1]
@@ -161,7 +165,7 @@ class SurvivalInformation(GatheredInformation):
     @property
     def _outcomes(self) -> tuple[str, str]:
         """What status and time are called among the attributes."""
-        status, time = self.attribute_names[len(self.columns) :]
+        status, time = self.outcome
         return status, time
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:

@@ -19,17 +19,17 @@ def verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
     """Return the verdict, that on each target, and the noise that each would take."""
     if policy is None or policy.is_empty:
         return Verdict("none", None, None, (), None)
-    asked = given(policy.quantile)
+    asked, left = given(policy.quantile), policy.untargeted(leak)
     try:
         factors = policy.factors(leak)
     except (UnansweredError, MinimizerError) as reason:
-        return Verdict("withheld", asked, None, (), Silence("unanswered", str(reason)))
+        return Verdict("withheld", asked, None, (), Silence("unanswered", str(reason)), untargeted=left)
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
     told = leak.information.noise is not None
     judgments = tuple(_judged(target, factor, told) for target, factor in factors.items())
     if all(judgment.met for judgment in judgments):
-        return Verdict("met", asked, asked, judgments, None)
-    return Verdict("missed", asked, asked, judgments, None, _enough(leak, max(factors.values())))
+        return Verdict("met", asked, asked, judgments, None, untargeted=left)
+    return Verdict("missed", asked, asked, judgments, None, _enough(leak, max(factors.values())), left)
 
 
 def _judged(target: Target, factor: float, told: bool) -> Judgment:
@@ -61,4 +61,4 @@ def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
         raise PolicyError("\n".join(lines), max(missed.values()))
     asked = given(policy.quantile)
     judgments = tuple(Judgment(target, True, None) for target in policy.targets())
-    return Verdict("met", asked, asked, judgments, None)
+    return Verdict("met", asked, asked, judgments, None, untargeted=policy.untargeted(leak))

@@ -16,7 +16,13 @@ from seepage.report.write._meaning import (
     told_coefficients,
     utility_sentence,
 )
-from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
+from seepage.report.write._verdict import (
+    headline,
+    silence_sentence,
+    target_sentence,
+    untargeted_sentence,
+    verdict_sentence,
+)
 
 _MOST_ROWS = 25
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
@@ -30,6 +36,7 @@ def markdown(document: Document, *, heading: bool) -> str:
     parts = [
         f"# {_plain(name(document.title, 120))}" if heading else "",
         f"**{headline(verdict)}.** {_plain(verdict_sentence(document))}",
+        f"**{_plain(left)}**" if (left := untargeted_sentence(document)) else "",
         _list(
             f"{'met' if each.met else '**missed**'}: {_plain(target_sentence(each.target, document))}"
             for each in verdict.judgments

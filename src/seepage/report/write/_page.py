@@ -33,10 +33,16 @@ from seepage.report.write._meaning import (
     utility_sentence,
 )
 from seepage.report.write._svg import left_over, ridges
-from seepage.report.write._verdict import headline, silence_sentence, target_sentence, verdict_sentence
+from seepage.report.write._verdict import (
+    headline,
+    silence_sentence,
+    target_sentence,
+    untargeted_sentence,
+    verdict_sentence,
+)
 
 _MOST_ROWS = 25
-_SIGNS = {"met": "✓", "missed": "✗", "none": NOTHING, "withheld": NOTHING}
+_SIGNS = {"met": "✓", "open": "!", "missed": "✗", "none": NOTHING, "withheld": NOTHING}
 
 
 def page(document: Document) -> str:
@@ -93,13 +99,16 @@ def _verdict(document: Document, level: int) -> Html:
     ]
     heads = ["target", "verdict", *(["noise needed"] if factors else [])]
     targets = table("Targets of the policy, and whether the release meets them", heads, rows) if rows else None
-    sign = tag("span", _SIGNS[verdict.status], aria_hidden="true")
+    # No check mark in green beside what nobody limited.
+    shown = "open" if verdict.status == "met" and verdict.leaves_open else verdict.status
+    left = untargeted_sentence(document)
     return tag(
         "section",
-        tag(f"h{level}", sign, " ", headline(verdict)),
+        tag(f"h{level}", tag("span", _SIGNS[shown], aria_hidden="true"), " ", headline(verdict)),
         paragraph(verdict_sentence(document)),
+        tag("p", pages.sentence(left), class_="untargeted") if left else None,
         targets,
-        class_=f"verdict {verdict.status}",
+        class_=f"verdict {shown}",
     )
 
 

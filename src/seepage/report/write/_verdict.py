@@ -8,10 +8,11 @@ from seepage.report._document import Document, Silence, Verdict
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in a few words, never about more people than it was judged for."""
+    """Return the verdict in a few words, never about more people or attributes than it was judged for."""
     whom = "" if verdict.share is None or verdict.share.value == 1 else f" for {most(verdict.share.value)}"
+    named = f" for what it names{',' if whom else ''}" if verdict.leaves_open else ""
     return {
-        "met": f"Meets the policy{whom}",
+        "met": f"Meets the policy{named}{whom}",
         "missed": f"Does not meet the policy{whom}",
         "none": "No policy was given",
         "withheld": "No verdict",
@@ -26,6 +27,12 @@ def verdict_sentence(document: Document) -> str:
     if verdict.silence is not None:
         return silence_sentence(verdict.silence, document)
     return _outcome(verdict)
+
+
+def untargeted_sentence(document: Document) -> str:
+    """Return what the policy sets no target for, with names as short as elsewhere; nothing if that is nothing."""
+    left = document.verdict.untargeted
+    return "" if left is None else left.sentence(name)
 
 
 def target_sentence(target: Target, document: Document) -> str:
