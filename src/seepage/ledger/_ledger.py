@@ -554,12 +554,6 @@ class Ledger:
         listed = (cast(list[str], entry.body.get("categories", [])) for entry in self.releases)
         return frozenset(name for names in listed for name in names)
 
-    @property
-    def deviations(self) -> dict[str, float]:
-        """The standard deviation of each attribute that is a number, as the newest release has it."""
-        spreads = [cast(dict[str, float], entry.body.get("spreads", {})) for entry in self.releases]
-        return {name: value for spread in spreads for name, value in spread.items()}
-
     def certificate_of(self, debit: Entry) -> Mapping[str, Json] | None:
         """Return what the certificate says that a release left with; None if it has not left.
 

@@ -14,7 +14,7 @@ from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, Number, Origin, given, public
 from seepage._version import __version__
 from seepage.leakage import Information, Leakage, check_names, deviations, groupings
-from seepage.meaning import van_trees_floor, variance_left
+from seepage.meaning import GaussianPrior
 from seepage.report._document import (
     CREATED,
     CategoryAttribute,
@@ -28,6 +28,7 @@ from seepage.report._document import (
     Silence,
     Trials,
 )
+from seepage.report._edition import down_to_percent
 from seepage.report.build._build import Question, noise_of
 from seepage.report.build._verdict import met_verdict
 
@@ -138,8 +139,9 @@ def _number(name: str, floors: Mapping[float, float], unit: str | None, deviatio
         left, with_prior = None, None
         if deviation is not None:
             # What follows from a noised number and a given one is noised.
-            left = _noised(round(float(variance_left(1 / floor, deviation.value**2)), 2))
-            with_prior = _noised(float(f"{van_trees_floor(1 / floor, deviation.value**2):.1g}"))
+            prior = GaussianPrior(deviation.value**2)
+            left = _noised(down_to_percent(float(prior.left(1 / floor))))
+            with_prior = _noised(float(f"{prior.floor(1 / floor):.1g}"))
         found.append(Floor(public(share), _noised(floor), with_prior, left))
     return NumberAttribute(name, unit, deviation, tuple(found), None)
 

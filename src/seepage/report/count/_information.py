@@ -18,7 +18,7 @@ from seepage.leakage import Distances, GatheredInformation
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information import LinearInformation, LogInformation
 from seepage.linear.rows import in_threads
-from seepage.meaning import Guarantee
+from seepage.meaning import EmpiricalPrior, Guarantee
 from seepage.report.count._contents import NOISE, RATIO_NOISE, Contents
 
 Array = NDArray[np.float64]
@@ -82,6 +82,9 @@ class PageInformation(GatheredInformation):
 
     def variances(self) -> Mapping[str, Variance]:
         return self.model.variances()
+
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        return self.model.spreads(attribute)
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         raise UnansweredError("A page's numbers are counted as information; they have no differential privacy.")

@@ -76,7 +76,7 @@ def _attributes(document: Document) -> str:
     numbers = [
         [
             _named(entry.name, entry.unit),
-            *(error(each.floor, entry.deviation) for each in entry.floors),
+            *(error(each) for each in entry.floors),
         ]
         for entry in document.numbers
         if entry.floors

@@ -118,7 +118,7 @@ def _numbers(document: Document, mark: str) -> Html | None:
 
 
 def _number_row(entry: NumberAttribute, shares: int, priors: bool) -> list[str]:
-    floors = [error(each.floor, entry.deviation) for each in entry.floors]
+    floors = [error(each) for each in entry.floors]
     row: list[str] = [_name(entry.name, entry.unit), *floors, *[NOTHING] * (shares - len(floors))]
     if priors:
         lefts = [each.variance_left.value for each in entry.floors if each.variance_left is not None]
