@@ -49,7 +49,7 @@ class FloorDisplay(Display):
         attribute : str
             A private attribute that is a number.
         prior : "data" or mapping from attribute to variance, default="data"
-            What is known before the release; None for nothing.
+            What is known before the release, as for `Leakage.error_floor`; None for nothing.
         unit : str, optional
             The attribute's unit.
         """

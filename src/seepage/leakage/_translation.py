@@ -26,7 +26,7 @@ def translate(
     examples = information.examples()
     people = (("median person", np.nanmedian), ("most exposed person", np.nanmax))
     for name, meaning in (
-        ("eta", "1/eta bounds the standard error of a guess of any direction"),
+        ("eta", "1/eta bounds the standard error of a guess in any direction"),
         ("dfil", "1/dfil^2 bounds the mean squared error per value"),
     ):
         rows += [(name, who, float(of(examples[name])), meaning, _UNBIASED) for who, of in people]

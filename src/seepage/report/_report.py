@@ -97,8 +97,9 @@ class Report:
         units : mapping from attribute to str, optional
             The units of attributes, such as `{"age": "years"}`.
         prior : "data" or mapping from attribute to variance, optional
-            What an attacker knows before the release, to compare with. By default the variance over all people in the
-            internal edition, and nothing in the publishable one, which takes a mapping only.
+            What an attacker knows before the release, to compare with: how values are spread over all people, or
+            Gaussians of these variances. By default the data in the internal edition, and nothing in the publishable
+            one, which takes a mapping only.
         categories : collection of str, optional
             The categorical attributes whose success rates are found by exact refits. By default those of the policy,
             and all of them if there are no more than 10,000 people.

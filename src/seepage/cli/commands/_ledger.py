@@ -81,7 +81,7 @@ def create(
 
     if not floor and eta is None:
         raise typer.BadParameter(
-            "a ledger keeps a promise: say how closely anybody may be guessed, such as --floor age=5, or --eta 3.",
+            "a ledger keeps a promise: say how near an unbiased guess may come, such as --floor age=5, or --eta 3.",
             param_hint="--floor",
         )
     if key.exists():
@@ -173,7 +173,7 @@ def show(place: Place, key: Key) -> None:
 
 @ledger.command()
 def balance(place: Place, key: Key, ids: Ids) -> None:
-    """Show how closely people can be guessed from all releases together."""
+    """Show how near an unbiased guess of people can come from all releases together."""
     from rich.table import Table
     from rich.text import Text
 

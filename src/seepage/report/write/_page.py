@@ -133,7 +133,7 @@ def _categories(document: Document) -> Html | None:
         [_name(entry.name), *(percent(each.success_rate.value) for each in entry.rates)] for entry in told[:_MOST_ROWS]
     ]
     heads = ["category", *(most(share.value) for share in document.shares)]
-    caption = "No attacker tells a category from another value more often than this"
+    caption = "At equal odds, no attacker tells a category from another value more often than this"
     shown = [table(caption, heads, rows), _more(told, "categories")] if rows else []
     return together(shown, _silent(document))
 
