@@ -212,8 +212,8 @@ _TERMS = {
         "With a prior, no guess of any kind beats the floor, in the mean over the values that a person might have; "
         "without one, the floor holds for unbiased guesses only.",
         "The one that is called 'data' takes all values of the people measured, each as likely as it is frequent; one "
-        "that is given by a variance is a Gaussian. Either takes the information at a person's own value for that at "
-        "every other, which is an approximation where the model is not linear in the attribute.",
+        "that is given by a variance is a Gaussian; and either takes the information at a person's own value for that "
+        "at every other, which is an approximation where the model is not linear in the attribute.",
         ("error_floor", "variance_left"),
     ),
     "policy": Term(
