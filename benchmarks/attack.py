@@ -3,8 +3,8 @@
 The attacker knows every record but one value of one person. For each of 21 candidates they fit the model and judge it
 anew, all of it from nothing but the changed data; and they know the noise. What they see of two candidates differs by d
 units of noise, or in a word that carries none: whether the policy is met. Words that differ tell with certainty. The
-certificate promises that no guess of the attribute is better than +- f, so d may be |c - x| / f at most: 1 is the
-promise.
+certificate promises that no unbiased guess of the attribute is better than +- f, so d may be |c - x| / f at most: 1 is
+the promise.
 
 The noise scale is given. How many candidates would be told by one that was chosen by `calibrate`, on its grid, is
 printed beside: where the most exposed person decides it, it is about them.

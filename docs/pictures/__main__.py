@@ -183,7 +183,9 @@ class Shapes:
             metric = "r2" if isinstance(model, Ridge) else "accuracy"
             FrontierDisplay.from_frame(frame, attribute=None, metric=metric).plot(ax)
             ax.set_title(title, fontsize=9)
-            ax.set_xlabel("Nobody's value of any column can be guessed better\nthan this, in its standard deviations")
+            ax.set_xlabel(
+                "No unbiased guess of anybody's value is better\nthan this, in standard deviations of the column"
+            )
         # There is room in one of them.
         axes[0].get_legend().remove()
         axes[1].get_legend().set_loc("lower left")

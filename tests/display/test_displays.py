@@ -258,9 +258,13 @@ def test_the_floor_is_a_distribution_function():
     x, share = display.ax_.lines[0].get_data()
     for at in range(0, len(x), 40):
         assert 100 * np.mean(floors <= x[at] * 1.002) == pytest.approx(share[at], abs=1.0)
-    assert display.deviation == pytest.approx(X["bmi"].std(ddof=0))
+    assert display.prior.deviation == pytest.approx(X["bmi"].std(ddof=0))
     prior = display.ax_.lines[1].get_xdata()
-    assert prior.max() <= display.deviation
+    assert prior.max() <= display.prior.deviation
+    known = np.sort(LEAK.error_floor(prior="data")["bmi"])
+    np.testing.assert_allclose(
+        np.sort(prior), known[np.unique(np.linspace(0, len(known) - 1, 400).round()).astype(int)]
+    )
 
 
 def test_equalizing_flattens_the_curve():

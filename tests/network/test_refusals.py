@@ -279,6 +279,18 @@ def test_nothing_is_reported_before_training_nor_about_sets_of_people():
     assert isinstance(leakage.information, seepage.leakage.Information)
 
 
+def test_how_values_that_came_in_batches_are_spread_is_not_known():
+    accountant = FisherAccountant(nn.Sequential(nn.Linear(4, 2)), LOSS, **THREE)
+    observe(accountant)
+    leak = accountant.leakage()
+    (name,) = leak.attributes
+    for ask in (lambda: leak.error_floor(prior="data"), leak.variance_left):
+        with pytest.raises(seepage.UnansweredError, match=rf"{name!r}.*State a variance.*prior="):
+            ask()
+    floors, eta = leak.error_floor(prior={name: 4.0})[name], leak.attributes[name]
+    assert floors.to_numpy() == pytest.approx((eta**2 + 0.25).to_numpy() ** -0.5)
+
+
 def test_synchronizing_without_a_process_group():
     with pytest.raises(seepage.InputError, match="process group"):
         Run("hooks").accountant.synchronize()

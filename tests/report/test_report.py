@@ -112,7 +112,7 @@ def test_categories_are_told_by_their_success_rates():
     best = leak.success_rate("sex")["success_rate"].max()
     assert best <= entry.rates[-1].success_rate.value <= best + 0.0101
     assert report.document.findings.attributes[0] == entry.name == "sex"
-    assert "No attacker can tell anyone's “sex”" in finding_sentences(report.document)[0]
+    assert "At equal odds, no attacker can tell anyone's “sex”" in finding_sentences(report.document)[0]
 
 
 def test_pseudonyms_are_resolved_by_the_file_of_people(tmp_path):
@@ -183,7 +183,7 @@ def test_a_missing_folder_is_named(tmp_path):
     [
         (
             (0.55, 0.7),
-            "No attacker can tell anyone's “gene” more than 70% of the time; for half the people",
+            "At equal odds, no attacker can tell anyone's “gene” more than 70% of the time; for half the people",
         ),
         ((0.55, 1.0), "can tell “gene” of some people almost for certain; for half the people at most 55% of the time"),
         ((1.0, 1.0), "can tell “gene” of half the people almost for certain"),

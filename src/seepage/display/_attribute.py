@@ -7,9 +7,8 @@ import numpy as np
 from seepage._errors import UnansweredError
 from seepage.display import _drawing
 from seepage.display._display import Display
-from seepage.leakage import Leakage, deviations
+from seepage.leakage import Leakage, before, deviations
 from seepage.leakage.types import Prior
-from seepage.meaning import variance_left
 
 _SHARES = (0.5, 0.95, 1.0)
 _MARKS = (
@@ -46,7 +45,7 @@ class AttributeDisplay(Display):
         leak : Leakage
             What was measured.
         prior : "data" or mapping from attribute to variance, default="data"
-            What is known before the release.
+            What is known before the release, as for `Leakage.variance_left`.
         most : int, default=12
             How many attributes to show.
         """
@@ -54,10 +53,11 @@ class AttributeDisplay(Display):
         if not known:
             raise UnansweredError("Attributes are ranked against what is known before: give prior, their variances.")
         eta = leak.information.distributions("attributes")
-        found = {
-            name: tuple(float(variance_left(eta[name].quantile(share), deviation**2)) for share in _SHARES)
-            for name, deviation in known.items()
-        }
+        found = {}
+        for name in known:
+            prior_of = before(leak.information, prior, name)
+            assert prior_of is not None
+            found[name] = tuple(prior_of.left([eta[name].quantile(share) for share in _SHARES]).tolist())
         ranked = sorted(found.items(), key=lambda item: item[1][::-1])
         return cls(dict(ranked[:most]))
 

@@ -14,7 +14,7 @@ from seepage.display._display import Display
 
 @dataclass(eq=False)
 class BalanceDisplay(Display):
-    r"""How closely people can be guessed after each release, and the promise that must hold for everybody.
+    r"""How near an unbiased guess can come after each release, and the promise that must hold for everybody.
 
     Examples
     --------

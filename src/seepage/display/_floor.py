@@ -1,4 +1,4 @@
-"""What no guess can beat, beside what is known without the release."""
+"""The smallest errors of guesses, beside what is known without the release."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ import numpy as np
 from seepage._errors import InputError
 from seepage.display import _drawing
 from seepage.display._display import Display
-from seepage.leakage import Distribution, Leakage, deviations
+from seepage.leakage import Before, Distribution, Leakage, before, deviations
 from seepage.leakage.types import Prior
-from seepage.meaning import unbiased_floor, van_trees_floor
+from seepage.meaning import unbiased_floor
 
 
 @dataclass(eq=False)
@@ -17,7 +17,7 @@ class FloorDisplay(Display):
     """The error floor of one attribute over all people, against the prior.
 
     One curve is the floor of unbiased guesses, which goes beyond the prior where the release says little; the other
-    that of any guess by somebody who knows the prior (van Trees), which does not.
+    that of guesses by somebody who knows the prior, which does not: see `Leakage.error_floor`.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class FloorDisplay(Display):
     attribute: str
     unit: str | None
     eta: Distribution
-    deviation: float | None
+    prior: Before | None
 
     @classmethod
     def from_leakage(
@@ -49,7 +49,7 @@ class FloorDisplay(Display):
         attribute : str
             A private attribute that is a number.
         prior : "data" or mapping from attribute to variance, default="data"
-            What is known before the release; None for nothing.
+            What is known before the release, as for `Leakage.error_floor`; None for nothing.
         unit : str, optional
             The attribute's unit.
         """
@@ -57,15 +57,17 @@ class FloorDisplay(Display):
         if attribute not in found or attribute in leak.information.categorical:
             numbers = [name for name in found if name not in leak.information.categorical]
             raise InputError(f"{attribute!r} is not among the private attributes that are numbers: {numbers}.")
-        return cls(attribute, unit, found[attribute], deviations(leak.information, prior).get(attribute))
+        known = attribute in deviations(leak.information, prior)
+        return cls(attribute, unit, found[attribute], before(leak.information, prior, attribute) if known else None)
 
     def _ends(self) -> tuple[float, float]:
         """Return the errors to show: from the smallest floor to where nothing is left to see."""
         low, high = (float(unbiased_floor(self.eta.quantile(share))) for share in (1.0, 0.05))
         if not np.isfinite(high):
             high = 100 * low
-        if self.deviation is not None:
-            low, high = min(low, self.deviation), max(min(high, 30 * self.deviation), 3 * self.deviation)
+        if self.prior is not None:
+            deviation = self.prior.deviation
+            low, high = min(low, deviation), max(min(high, 30 * deviation), 3 * deviation)
         return low / 1.25, 1.25 * high
 
     def _size(self) -> tuple[float, float]:
@@ -77,10 +79,10 @@ class FloorDisplay(Display):
         eta = self.eta.ranked(ranks)[::-1]
         share = 100 * (np.arange(len(ranks)) + 1) / len(ranks)
         ax.step(unbiased_floor(eta), share, where="post", color=_drawing.BLUE, label="unbiased guess")
-        if self.deviation is not None:
-            floor = van_trees_floor(eta, self.deviation**2)
+        if self.prior is not None:
+            floor = self.prior.floor(eta)
             ax.step(floor, share, where="post", color=_drawing.RED, linestyle="--", label="guess with the prior")
-            ax.axvline(self.deviation, color=_drawing.GRAY, linewidth=1.0, linestyle=":", label="prior alone")
+            ax.axvline(self.prior.deviation, color=_drawing.GRAY, linewidth=1.0, linestyle=":", label="prior alone")
         ax.set_xlim(*self._ends())
         _drawing.logarithmic(ax.xaxis)
         ax.set_ylim(0, 100)

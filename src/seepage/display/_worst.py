@@ -17,8 +17,8 @@ class WorstDisplay(Display):
     """A heat map of the most exposed people and their attributes: personal data, and not for publication.
 
     The color says how many times better an attribute is known than that of the median person, the number what the
-    smallest error of a guess is, in the attribute's unit; categories have none. People are numbered, the most exposed
-    first.
+    smallest error of an unbiased guess is, in the attribute's unit; categories have none. People are numbered, the most
+    exposed first.
 
     Examples
     --------

@@ -19,6 +19,8 @@ from seepage.leakage._leakage import Leakage as Leakage
 from seepage.leakage._leakage import checked_leakage as checked_leakage
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
+from seepage.leakage._prior import Before as Before
+from seepage.leakage._prior import before as before
 from seepage.leakage._prior import check_names as check_names
 from seepage.leakage._prior import deviations as deviations
 from seepage.leakage._summary import ExposedPerson as ExposedPerson

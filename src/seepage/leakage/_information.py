@@ -17,7 +17,7 @@ from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
 from seepage.leakage.types import Assurance, By, Kind, Variance, Who
-from seepage.meaning import Guarantee
+from seepage.meaning import EmpiricalPrior, Guarantee
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -195,9 +195,16 @@ class Information(ABC):
 
     @abstractmethod
     def variances(self) -> Mapping[str, Variance]:
-        """Return the variance over all people of each attribute that is a number: the data's own prior.
+        """Return the variance over all people of each attribute that is a number.
 
         An attribute of several numbers (the label of a model with several targets) has one for each.
+        """
+
+    @abstractmethod
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        """Return how an attribute that is a number is spread over all people: the data's own prior.
+
+        An attribute of several numbers has one for each.
         """
 
     @abstractmethod

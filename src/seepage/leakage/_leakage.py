@@ -12,12 +12,12 @@ from seepage._tables import Array, Frame, Listed, frame
 from seepage.leakage._groups import GroupLeakage, refuse_numbers
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People
-from seepage.leakage._prior import check_names, checked_lengths, variances
+from seepage.leakage._prior import before, check_names, checked_lengths, variances
 from seepage.leakage._snippet import snippet
 from seepage.leakage._summary import Summary
 from seepage.leakage._translation import translate
 from seepage.leakage.types import By, Prior, Who
-from seepage.meaning import beyond_range, success_rate, unbiased_floor, van_trees_floor, variance_left
+from seepage.meaning import beyond_range, success_rate, unbiased_floor
 from seepage.pages import counted
 
 
@@ -68,27 +68,42 @@ class Leakage:
         return self.people.frame(self.information.attributes())
 
     def error_floor(self, *, prior: Prior = None, interval: Mapping[str, tuple[float, float]] | None = None) -> Frame:
-        """Return the smallest error of any guess, for each person and attribute, in the attribute's own unit.
+        """Return the smallest error of a guess, for each person and attribute, in the attribute's own unit.
 
-        Categorical attributes have no standard error and are left out: see `success_rate`.
+        Without a prior it is that of any unbiased guess; with one, that of any guess by an attacker who knows the prior
+        and everything else. Categorical attributes have no standard error and are left out: see `success_rate`.
 
         Parameters
         ----------
         prior : "data" or mapping from attribute to variance, optional
             What the attacker knows before the release. By default nothing, and the floor is 1/eta, the standard
-            deviation of any unbiased guess. With the variance of a Gaussian prior it is the root mean square error of
-            any guess at all (van Trees); "data" takes each attribute's variance over all people. The information at
-            the true value stands for its mean over the prior.
+            deviation of any unbiased guess. "data": how the attribute is spread over all people, and the floor is the
+            root mean square error of the posterior mean (the Bayes error). Or the variance of a Gaussian prior; where
+            values are spread otherwise, a guess can be nearer than such a floor.
         interval : mapping from attribute to (low, high), optional
             Where values are known to lie. A floor above half the length is infinite: the release says nothing
             beyond the range.
+
+        Notes
+        -----
+        A floor with a prior is a mean over the prior, at this person's information: over the values that the person
+        might have, and not at the one they do have. Over people of like information no guess errs less in the mean
+        square; of those among them with a common value it may err less, of those with a rare one it errs more.
+
+        The information at each person's own value is taken to be the same at every other value, and the release to move
+        along a line. That is so where the model is linear in the attribute, such as least squares in its label;
+        elsewhere such floors are approximations, and the farther from it the wider the prior.
+
+        With "data" the attacker is taken to know all values, and not whose they are; errors below a thousandth of the
+        standard deviation are told as 0. Of a person with several rows, or an attribute of several numbers, it is about
+        each value by itself.
         """
-        before, lengths = variances(self.information, prior), checked_lengths(self.information, interval)
+        variances(self.information, prior)
+        lengths = checked_lengths(self.information, interval)
         floors = {}
         for name, eta in self._numbers().items():
-            known = before.get(name)
-            # Of several numbers the one that was known best beforehand can be guessed best.
-            floor = unbiased_floor(eta) if known is None else van_trees_floor(eta, np.min(known))
+            known = before(self.information, prior, name)
+            floor = unbiased_floor(eta) if known is None else known.floor(eta)
             if name in lengths:
                 floor = beyond_range(floor, lengths[name])
             floors[name] = floor
@@ -97,13 +112,16 @@ class Leakage:
     def variance_left(self, *, prior: Prior = "data") -> Frame:
         """Return the share of the prior variance that the release leaves: near 1, a blind guess does as well.
 
+        It is the square of `error_floor` with the same prior, over the variance of that prior.
+
         Parameters
         ----------
         prior : "data" or mapping from attribute to variance, default="data"
             As for `error_floor`.
         """
-        before, numbers = variances(self.information, prior), self._numbers()
-        return self.people.frame({name: variance_left(numbers[name], np.max(known)) for name, known in before.items()})
+        variances(self.information, prior)
+        known = ((before(self.information, prior, name), name, eta) for name, eta in self._numbers().items())
+        return self.people.frame({name: prior.left(eta) for prior, name, eta in known if prior is not None})
 
     def breaking_distance(self) -> Frame:
         """Return how far each person's values may move before other coefficients of a model are zero.

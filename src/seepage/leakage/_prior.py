@@ -1,13 +1,58 @@
 """What is known before a release."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from seepage._errors import InputError, UnansweredError
+from seepage._tables import Array
 from seepage.leakage._information import Information
 from seepage.leakage.types import Prior, Variance
+from seepage.meaning import EmpiricalPrior, GaussianPrior
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What is known of an attribute before the release.
+
+    Of several numbers (the label of a model with several targets) each is guessed by somebody who knows the others, and
+    what is told is about the one that can be guessed best: eta is at least the information about each.
+    """
+
+    each: tuple[EmpiricalPrior | GaussianPrior, ...]
+
+    @property
+    def deviation(self) -> float:
+        """The error of a guess without the release."""
+        return min(prior.deviation for prior in self.each)
+
+    def floor(self, eta: ArrayLike) -> Array:
+        """Return the smallest root mean square error of a guess by somebody who knows this and sees the release."""
+        return np.asarray(np.min([prior.floor(eta) for prior in self.each], axis=0))
+
+    def left(self, eta: ArrayLike) -> Array:
+        """Return the share of the variance that is left after the release."""
+        return np.asarray(np.min([prior.left(eta) for prior in self.each], axis=0))
+
+
+def before(information: Information, prior: Prior, attribute: str) -> Before | None:
+    """Return what is known of an attribute before the release; None if nothing is.
+
+    Parameters
+    ----------
+    information : Information
+        What was measured.
+    prior : "data" or mapping from attribute to variance, optional
+        What is known, as `variances` has checked it.
+    attribute : str
+        One that is a number.
+    """
+    if isinstance(prior, Mapping):
+        return Before((GaussianPrior(float(prior[attribute])),)) if attribute in prior else None
+    return None if prior is None else Before(information.spreads(attribute))
 
 
 def check_names(information: Information, names: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """The few numbers that a screen has room for."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isnan, nan
 
@@ -12,10 +12,10 @@ from seepage.leakage._categories import told_categories
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Exposed, Information
-from seepage.leakage._prior import deviations
+from seepage.leakage._prior import before, deviations
 from seepage.leakage._through import Through, exposed_through
 from seepage.leakage.types import Assurance
-from seepage.meaning import says_nothing, success_rate
+from seepage.meaning import GaussianPrior, says_nothing, success_rate
 from seepage.pages import counted
 
 MOST_ATTRIBUTES = 12
@@ -40,6 +40,8 @@ class Spread:
         The tail is the 95th percentile of what is large when bad, the 5th of what is small. NaN if nobody has a value.
     blind : float
         What somebody achieves who never saw the release; NaN where that is not known or nothing to compare with.
+    silent : tuple of bool
+        Of errors: whether the release says nothing, at the median, in the tail and at worst.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Spread:
     tail: float
     worst: float
     blind: float = nan
+    silent: tuple[bool, ...] = (False, False, False)
 
     @classmethod
     def of(cls, name: str, values: Distribution) -> "Spread":
@@ -60,10 +63,10 @@ class Spread:
         """All three."""
         return self.median, self.tail, self.worst
 
-    def inverse(self, blind: float = nan) -> "Spread":
+    def inverse(self, blind: float, silent: tuple[bool, ...]) -> "Spread":
         """Return the spread of 1/eta: of the smallest errors, beside that of a blind guess."""
         median, tail, worst = (inf if eta == 0 else 1 / eta for eta in self.values)
-        return Spread(self.name, median, tail, worst, blind)
+        return Spread(self.name, median, tail, worst, blind, silent)
 
     def rates(self) -> "Spread":
         """Return the spread of success rates, of which this is the spread of distances."""
@@ -72,7 +75,8 @@ class Spread:
 
     def errors(self, sign: str) -> list[str]:
         """Return errors in words: a number behind a sign, or that the release says nothing."""
-        return ["says nothing" if says_nothing(value, self.blind) else f"{sign}{value:.4g}" for value in self.values]
+        pairs = zip(self.values, self.silent, strict=True)
+        return ["says nothing" if silent or value == inf else f"{sign}{value:.4g}" for value, silent in pairs]
 
     def percents(self) -> list[str]:
         """Return rates in percent."""
@@ -177,7 +181,14 @@ class Summary:
             assurance=information.assurance,
             noise_scale=None if information.noise is None else information.noise.scale,
             examples=tuple(Spread.of(name, values) for name, values in examples.items()),
-            floors=tuple(Spread.of(name, attributes[name]).inverse(blind.get(name, nan)) for name in known),
+            floors=tuple(
+                eta.inverse(
+                    blind.get(eta.name, nan),
+                    # Only of those that are shown: each must be looked at value by value.
+                    _silent(information, eta, blind) if i < MOST_ATTRIBUTES else (False, False, False),
+                )
+                for i, eta in enumerate(Spread.of(name, attributes[name]) for name in known)
+            ),
             rates=tuple(Spread.of(name, Values.of(far[~np.isnan(far)])).rates() for name, far in told.items()),
             categories=tuple(name for name in categories if name not in told),
             unanswered=tuple(name for name in numbers if name in information.without_slope),
@@ -273,6 +284,15 @@ def through_words(through: Through) -> str:
     if through.floor is None:
         return f"{through.attribute} (a category: ask success_rate)"
     return f"{through.attribute} (±{through.floor:.3g}, where a blind guess is off by ±{through.blind:.3g})"
+
+
+def _silent(information: Information, eta: Spread, blind: Mapping[str, float]) -> tuple[bool, ...]:
+    """Return whether the release says nothing: whether it leaves nearly all of what was uncertain."""
+    # Of all ways to be spread the Gaussian one leaves most: only where that is nearly all is the data's own looked at.
+    if eta.name not in blind or not says_nothing(float(GaussianPrior(blind[eta.name] ** 2).left(eta.median))):
+        return False, False, False
+    known = before(information, "data", eta.name)
+    return (False, False, False) if known is None else tuple(map(says_nothing, known.left(eta.values).tolist()))
 
 
 def _percent(share: float) -> str:

@@ -6,10 +6,14 @@ import numpy as np
 
 from seepage._errors import UnansweredError
 from seepage.leakage._information import Information
-from seepage.meaning import reconstruction_floor, van_trees_floor, variance_left
+from seepage.leakage._prior import before
+from seepage.meaning import reconstruction_floor, says_nothing
 
 _UNBIASED = "Unbiased guesses by an attacker who knows all else."
-_PRIOR = "Any guess, by an attacker who knows all else, with a Gaussian prior of the data's variance."
+_PRIOR = (
+    "Any guess, in the mean over all people's values, by an attacker who knows all else and how these values are "
+    "spread; the information at the person's own value stands for that at the others."
+)
 _JUMPS = "The release moves with it by jumps, not smoothly, and nothing is known of it without refits."
 _EVERYONE = "Holds for everybody, whatever the data: the worst case."
 
@@ -22,21 +26,22 @@ def translate(
     examples = information.examples()
     people = (("median person", np.nanmedian), ("most exposed person", np.nanmax))
     for name, meaning in (
-        ("eta", "1/eta bounds the standard error of a guess of any direction"),
+        ("eta", "1/eta bounds the standard error of a guess in any direction"),
         ("dfil", "1/dfil^2 bounds the mean squared error per value"),
     ):
         rows += [(name, who, float(of(examples[name])), meaning, _UNBIASED) for who, of in people]
     unit = "in mixed units of all values"
     rows += [("RMSE floor", who, float(1 / of(examples["dfil"])), unit, _UNBIASED) for who, of in people]
-    attributes, variances = information.attributes(), information.variances()
-    for name, variance in variances.items():
+    attributes = information.attributes()
+    for name in information.variances():
         if name in information.without_slope:
             rows.append((f"error of {name}", "most exposed person", np.nan, "unanswered", _JUMPS))
             continue
-        worst = np.nanmax(attributes[name])
-        floor, left = van_trees_floor(worst, np.min(variance)), variance_left(worst, np.max(variance))
-        vacuous = "a blind guess does as well" if left > 0.99 else f"{100 * left:.2g}% of the variance is left"
-        rows.append((f"error of {name}", "most exposed person", float(floor), vacuous, _PRIOR))
+        known, worst = before(information, "data", name), np.nanmax(attributes[name])
+        assert known is not None
+        left = float(known.left(worst))
+        vacuous = "a blind guess does as well" if says_nothing(left) else f"{100 * left:.2g}% of the variance is left"
+        rows.append((f"error of {name}", "most exposed person", float(known.floor(worst)), vacuous, _PRIOR))
     rows += _differential(information, delta, input_norm, interval)
     names = ("quantity", "of", "value", "meaning", "assumes")
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}

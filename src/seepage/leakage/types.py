@@ -8,7 +8,7 @@ Assurance = Literal["exact", "estimated", "heuristic"]
 Kind = Literal["examples", "attributes"]
 """Whether people or their attributes are spoken of."""
 Prior = Literal["data"] | Mapping[str, float] | None
-"""What is known before the release: the variances of the data, those of a mapping, or nothing."""
+"""What is known before the release: how the data are spread, Gaussians of the variances of a mapping, or nothing."""
 Variance = float | tuple[float, ...]
 """Of an attribute: one number, or one for each of several numbers that it is."""
 By = object

@@ -91,9 +91,9 @@ class Ledger:
     """What all releases together gave away about each person.
 
     Information about a person adds up over independent releases (eq. 6.1). A ledger keeps the sums, and refuses the
-    release after which somebody could be guessed more closely than was promised. Two may publish at once: a debit is
-    committed only on top of what was checked, else it is checked again. It is committed before any noise is drawn, so
-    that a crash costs budget and gives nothing away.
+    release after which an unbiased guess of somebody's value could be nearer than was promised. Two may publish at
+    once: a debit is committed only on top of what was checked, else it is checked again. It is committed before any
+    noise is drawn, so that a crash costs budget and gives nothing away.
 
     Parameters
     ----------
@@ -496,7 +496,7 @@ class Ledger:
         return Stored(path, hashlib.sha256(certificate).hexdigest())
 
     def balance(self, ids: Iterable[object]) -> dict[str, Array]:
-        """Return how closely each person can be guessed from all releases together.
+        """Return how near an unbiased guess of each person can come from all releases together.
 
         Returns
         -------
@@ -514,7 +514,7 @@ class Ledger:
         return shown
 
     def closest(self) -> dict[str, float]:
-        """Return how closely anybody can be guessed from all releases together: personal data, for the owner alone.
+        """Return how near an unbiased guess of anybody can come, from all releases: personal data, for the owner alone.
 
         Returns
         -------
@@ -554,12 +554,6 @@ class Ledger:
         listed = (cast(list[str], entry.body.get("categories", [])) for entry in self.releases)
         return frozenset(name for names in listed for name in names)
 
-    @property
-    def deviations(self) -> dict[str, float]:
-        """The standard deviation of each attribute that is a number, as the newest release has it."""
-        spreads = [cast(dict[str, float], entry.body.get("spreads", {})) for entry in self.releases]
-        return {name: value for spread in spreads for name, value in spread.items()}
-
     def certificate_of(self, debit: Entry) -> Mapping[str, Json] | None:
         """Return what the certificate says that a release left with; None if it has not left.
 
@@ -574,7 +568,7 @@ class Ledger:
         return self._asked(lambda state: read(self._folder.read_bytes(state.certificates[numbers[0]].path)))
 
     def history(self, ids: Iterable[object]) -> dict[str, Array]:
-        """Return how closely each person could be guessed after each release, as far as people were not forgotten.
+        """Return how near an unbiased guess could come after each release, as far as people were not forgotten.
 
         Parameters
         ----------

@@ -9,11 +9,11 @@ from seepage.meaning._floors import beyond_range as beyond_range
 from seepage.meaning._floors import biased_floor as biased_floor
 from seepage.meaning._floors import says_nothing as says_nothing
 from seepage.meaning._floors import unbiased_floor as unbiased_floor
-from seepage.meaning._floors import van_trees_floor as van_trees_floor
-from seepage.meaning._floors import variance_left as variance_left
 from seepage.meaning._glossary import Term as Term
 from seepage.meaning._glossary import glossary as glossary
 from seepage.meaning._glossary import name_of as name_of
+from seepage.meaning._priors import EmpiricalPrior as EmpiricalPrior
+from seepage.meaning._priors import GaussianPrior as GaussianPrior
 from seepage.meaning._success import distance_for as distance_for
 from seepage.meaning._success import success_rate as success_rate
 from seepage.meaning._target import Target as Target

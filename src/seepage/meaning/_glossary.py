@@ -68,14 +68,14 @@ _TERMS = {
         "Eta is the Fisher information loss of a person: the square root of the largest eigenvalue of the information "
         "that the release carries about that person's private values.",
         "Every unbiased guess of any combination of these values has a standard deviation of at least 1/eta, so half "
-        "the eta means an attacker who is wrong by twice as much.",
+        "the eta means an unbiased attacker who is wrong by twice as much.",
         _KNOWS,
         ("dfil", "error_floor", "joint"),
         also=("fil", "fisher_information_loss", "fisher_information"),
         title="eta",
-        plain="One number for all of a person's values: a guess of any combination of them has a standard error of at "
-        "least 1/eta. Twice the eta is half the error. It compares people with each other; its unit is that of the "
-        "values, mixed.",
+        plain="One number for all of a person's values: an unbiased guess of any combination of them has a standard "
+        "error of at least 1/eta. Twice the eta is half the error. It compares people with each other; its unit is "
+        "that of the values, mixed.",
     ),
     "dfil": Term(
         "Dfil is the mean information per private value of a person, as a square root: eta averaged over all "
@@ -107,7 +107,8 @@ _TERMS = {
         "unit of that attribute.",
         "A floor of 5 for an age in years says that no unbiased attack pins this person's age better than ± 5 years.",
         "An attacker with a prior may be biased toward it, and then the floor with that prior is the honest one; a "
-        "floor of ten times the error of a blind guess leaves 99% of what was uncertain.",
+        "floor of ten times the error of a blind guess leaves 99% of what was uncertain about values that are spread "
+        "like a bell, and less where a few are far from all others.",
         ("eta", "prior", "variance_left"),
         also=("error", "floor"),
         title="± (error floor)",
@@ -146,13 +147,14 @@ _TERMS = {
         "The variance left is the share of what was uncertain about an attribute before the release that is still "
         "uncertain after it.",
         "Near 1 a blind guess does as well as the release allows; near 0 the release gives the value away.",
-        "It takes the spread of the attribute over all people as what an attacker knew before, in the shape of a "
-        "Gaussian.",
+        "It takes how the attribute is spread over all people as what an attacker knew before, and the information at "
+        "a person's own value for that at every other; it is a mean over the values that the person might have.",
         ("error_floor", "prior"),
         title="Left unknown",
         plain="What share of an attribute's variance among all people is left to somebody who saw the release. 100%: "
-        "they know no more than before. 0%: they know the value. For a bell-shaped distribution of values, "
-        "with the information at each person's own value.",
+        "they know no more than before. 0%: they know the value. In the mean over the values that a person might "
+        "have, with the information at their own; for values spread as they are over all people or, where a variance "
+        "was stated, like a bell.",
     ),
     "epsilon": Term(
         "Epsilon is the privacy parameter of differential privacy: a bound on how much the probability of any release "
@@ -207,8 +209,11 @@ _TERMS = {
     "prior": Term(
         "A prior is what an attacker knows about a value before the release, such as how ages are spread in the "
         "population.",
-        "With a prior, no guess of any kind beats the floor; without one, the floor holds for unbiased guesses only.",
-        "The one that is called 'data' takes the variance over the people measured, as a Gaussian.",
+        "With a prior, no guess of any kind beats the floor, in the mean over the values that a person might have; "
+        "without one, the floor holds for unbiased guesses only.",
+        "The one that is called 'data' takes all values of the people measured, each as likely as it is frequent; one "
+        "that is given by a variance is a Gaussian; and either takes the information at a person's own value for that "
+        "at every other, which is an approximation where the model is not linear in the attribute.",
         ("error_floor", "variance_left"),
     ),
     "policy": Term(
@@ -251,8 +256,8 @@ _TERMS = {
         also=("signed", "signer", "key"),
     ),
     "ledger": Term(
-        "A ledger keeps, for each person, the sum of what all releases gave away, and refuses the one after which "
-        "somebody could be guessed more closely than was promised.",
+        "A ledger keeps, for each person, the sum of what all releases gave away, and refuses the one after which an "
+        "unbiased guess of somebody's value could be nearer than was promised.",
         'The line "closest age so far: ±31 (promise ±25)" says that no unbiased guess of anybody\'s age from all '
         "releases together has a standard error below 31, and that no release is let through that takes it below 25.",
         "It knows the releases that were posted to it, counts their noise as independent, and takes people's values as "

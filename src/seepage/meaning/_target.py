@@ -23,7 +23,7 @@ class Target:
     attribute : str or None
         Of which attribute; None for eta, which is about all of them.
     limit : Number
-        The limit: a standard error that no guess may fall below, or a rate or an eta that may not be exceeded.
+        The limit: a standard error that no unbiased guess may fall below, or a rate or an eta that may not be exceeded.
     quantile : Number
         The share of people for whom it must hold.
     """

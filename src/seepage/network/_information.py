@@ -14,7 +14,7 @@ from seepage._errors import UnansweredError
 from seepage._facts import Assumption
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
 from seepage.leakage.types import Assurance, Kind, Who
-from seepage.meaning import Guarantee, check_delta
+from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
 from seepage.network._amplification import replacement_divergence
 from seepage.network._probe import LABEL
 
@@ -104,6 +104,13 @@ class NetworkInformation(GatheredInformation):
     def variances(self) -> dict[str, float]:
         # Groups of values have none in common, and the data were never seen as a whole.
         return {}
+
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        raise UnansweredError(
+            f"How the values of {attribute!r} are spread over all people is not known: training saw them a batch at a "
+            f"time, and they are several at once. State a variance instead, prior={{{attribute!r}: ...}}; it is then "
+            "about Gaussian values of which each varies by itself."
+        )
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         raise UnansweredError(

@@ -16,7 +16,7 @@ from seepage._errors import InputError, UnansweredError
 from seepage._facts import Assumption, public
 from seepage.leakage import Distances, GatheredInformation, Information, Leakage
 from seepage.leakage.types import Assurance, Kind, Variance, Who
-from seepage.meaning import Guarantee, check_delta, gaussian_epsilon
+from seepage.meaning import EmpiricalPrior, Guarantee, check_delta, gaussian_epsilon
 
 Array = NDArray[np.float64]
 
@@ -147,6 +147,9 @@ class ComposedInformation(GatheredInformation):
 
     def variances(self) -> Mapping[str, Variance]:
         return self.parts[0].variances()
+
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        return self.parts[0].spreads(attribute)
 
     def distances(self, attribute: str, values: Sequence[object] | None) -> Distances:
         # The releases together are one Gaussian vector, so lengths add like those of orthogonal vectors.

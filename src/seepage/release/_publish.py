@@ -635,7 +635,7 @@ _MEANING = {
     "success_rate": "This is about attackers who see this release alone, know everything else and hold both values for "
     "equally likely beforehand; one who knows better beforehand is right more often.",
     "eta": "This is about unbiased guesses from this release alone, by an attacker who knows everybody else's values: "
-    "no guess of any combination of a person's values has a standard error below 1/eta.",
+    "none of any combination of a person's values has a standard error below 1/eta.",
 }
 
 

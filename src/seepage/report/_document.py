@@ -89,7 +89,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Floor:
-    """What no guess of a number beats, for a share of people.
+    """The smallest errors of guesses of a number, for a share of people.
 
     Attributes
     ----------
@@ -98,7 +98,8 @@ class Floor:
     floor : Number or None
         No unbiased guess has a smaller standard error; None is no limit.
     floor_with_prior : Number or None
-        No guess at all by somebody who knows a Gaussian prior has a smaller root mean square error.
+        No guess by somebody who knows the prior (how values are spread over all people, or a Gaussian whose variance
+        was stated) has a smaller root mean square error, in the mean over the prior.
     variance_left : Number or None
         The share of the prior variance that is left, at least.
     """

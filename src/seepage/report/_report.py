@@ -94,8 +94,8 @@ class Report:
         units : mapping from attribute to str, optional
             The units of attributes, such as `{"age": "years"}`.
         prior : "data" or mapping from attribute to variance, optional
-            What an attacker knows before the release, to compare with; by default the variance over all people.
-            Internal edition only.
+            What an attacker knows before the release, to compare with: how values are spread over all people, which is
+            the default, or Gaussians of these variances. Internal edition only.
         categories : collection of str, optional
             The categorical attributes whose success rates are found by exact refits. By default those of the policy,
             and all of them if there are no more than 10,000 people. Internal edition only.

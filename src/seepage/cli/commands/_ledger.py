@@ -81,7 +81,7 @@ def create(
 
     if not floor and eta is None:
         raise typer.BadParameter(
-            "a ledger keeps a promise: say how closely anybody may be guessed, such as --floor age=5, or --eta 3.",
+            "a ledger keeps a promise: say how near an unbiased guess may come, such as --floor age=5, or --eta 3.",
             param_hint="--floor",
         )
     if key.exists():
@@ -173,7 +173,7 @@ def show(place: Place, key: Key) -> None:
 
 @ledger.command()
 def balance(place: Place, key: Key, ids: Ids) -> None:
-    """Show how closely people can be guessed from all releases together."""
+    """Show how near an unbiased guess of people can come from all releases together."""
     from rich.table import Table
     from rich.text import Text
 
@@ -185,7 +185,7 @@ def balance(place: Place, key: Key, ids: Ids) -> None:
     strangers = [person for person, is_known in zip(ids, known, strict=True) if not is_known]
     if len(strangers) == len(ids):
         raise InputError(f"Not in the ledger: {listing(strangers)}. They were in no release, or are forgotten.")
-    found, deviations = books.balance(ids), books.deviations
+    found = books.balance(ids)
     categories = sorted(name for name in books.categories if name in found)
     shown = {name: column for name, column in found.items() if name not in ("eta", "trace", *categories)}
     console.print(
@@ -202,7 +202,7 @@ def balance(place: Place, key: Key, ids: Ids) -> None:
             table.add_column(Text(shortened(heading, 14)), justify="right" if heading else "left")
         for name, column in shown.items():
             promise = f"± {books.limits[name]:g}" if name in books.limits else ""
-            cells = [_error(column[i], deviations.get(name)) for i in some]
+            cells = [_error(column[i]) for i in some]
             table.add_row(Text(shortened(name, 26)), *cells, promise)
         most = f"at most {books.limits['eta']:g}" if "eta" in books.limits else ""
         table.add_row("eta (more is closer)", *(_digits(found["eta"][i]) for i in some), most)
@@ -270,12 +270,8 @@ def _digits(value: float) -> str:
     return number(float(f"{value:.3g}"))
 
 
-def _error(floor: float, deviation: float | None) -> str:
-    from seepage.meaning import says_nothing
-
-    if floor == float("inf") or (deviation is not None and says_nothing(floor, deviation)):
-        return "says nothing"
-    return f"± {_digits(floor)}"
+def _error(floor: float) -> str:
+    return "says nothing" if floor == float("inf") else f"± {_digits(floor)}"
 
 
 def _opened(place: str, key: Path) -> "Ledger":

@@ -1,4 +1,4 @@
-"""What must be known of the values in files beside the two passes: their variances and extremes."""
+"""What must be known of the values in files beside the two passes: their variances, extremes and spreads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from seepage.engines.storage import Unit
 from seepage.linear.files._rows import FileReader, labels_in, values_in
 from seepage.linear.information import WARM
 from seepage.linear.rows import Batch
+from seepage.meaning import EmpiricalPrior
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +56,16 @@ class Finding:
     def __call__(self, run: Sequence[Unit]) -> Facts:
         return reduce(add, (self._facts(*rows) for unit in run for rows in self.reader.rows(unit)))
 
-    def _facts(self, batch: Batch, columns: pa.RecordBatch) -> Facts:
+    def values(self, columns: pa.RecordBatch) -> list[Array]:
+        """Return the values of some rows, column by column."""
         values = [np.asarray(values_in(columns, name, "X"), np.float64) for name in self.columns]
         if self.label:
             labels = np.asarray(labels_in(columns, self.reader.roles.target), np.float64)
             values += list(labels.reshape(len(labels), -1).T)
+        return values
+
+    def _facts(self, batch: Batch, columns: pa.RecordBatch) -> Facts:
+        values = self.values(columns)
         return Facts(
             np.array([len(each) for each in values], dtype=np.float64),
             np.array([each.mean() for each in values]),
@@ -67,3 +73,32 @@ class Finding:
             float(np.linalg.norm(batch.augmented(), axis=1).max()),
             1.0 if batch.weights is None else float(batch.weights.max()),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """How each column is spread, which adds up."""
+
+    each: tuple[EmpiricalPrior, ...]
+
+    def __add__(self, other: "Spreads") -> "Spreads":
+        return Spreads(tuple(one + more for one, more in zip(self.each, other.each, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """Gathers the values of runs of units, those in one narrow bin as two."""
+
+    preload: ClassVar[str] = WARM
+
+    finding: Finding
+    deviations: tuple[float, ...]
+    """Of all values of each column."""
+
+    def __call__(self, run: Sequence[Unit]) -> Spreads:
+        reader = self.finding.reader
+        return reduce(add, (self._spreads(columns) for unit in run for _, columns in reader.rows(unit)))
+
+    def _spreads(self, columns: pa.RecordBatch) -> Spreads:
+        values = zip(self.finding.values(columns), self.deviations, strict=True)
+        return Spreads(tuple(EmpiricalPrior.of(each, deviation) for each, deviation in values))

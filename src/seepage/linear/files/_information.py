@@ -10,7 +10,7 @@ from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array
 from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
-from seepage.linear.files._facts import Facts, Finding
+from seepage.linear.files._facts import Facts, Finding, Gathering
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._refits import Refitting, Seeing
 from seepage.linear.files._rows import FileRows
@@ -18,6 +18,7 @@ from seepage.linear.files._scores import MOST, Scores, Summary, places
 from seepage.linear.information import ExactInformation, KnownValues
 from seepage.linear.objective import JointSums, Nothing
 from seepage.linear.rows import Reading
+from seepage.meaning import EmpiricalPrior
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,6 +83,17 @@ class FileInformation(ExactInformation):
         # The label is last, and has a number for each target.
         return {**single, numbers[-1]: tuple(found[len(numbers) - 1 :])}
 
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        at = self._numbers.index(attribute)
+        # The label is last, and has a number for each target.
+        return self._spreads[at:] if attribute == self._numbers[-1] else self._spreads[at : at + 1]
+
+    @cached_property
+    def _spreads(self) -> tuple[EmpiricalPrior, ...]:
+        # A pass of its own: how narrow the bins must be is known once the variances are.
+        deviations = np.sqrt(self._facts.squares / self._facts.count).tolist()
+        return self.rows.add(Gathering(self._finding, tuple(deviations)), "gathering values").each
+
     @property
     def reading(self) -> Reading:
         return self.rows.reader.reading
@@ -97,11 +109,14 @@ class FileInformation(ExactInformation):
     def _numbers(self) -> list[str]:
         return [name for name in self.attribute_names if name not in self.categorical]
 
+    @property
+    def _finding(self) -> Finding:
+        columns = tuple(name for name in self._numbers if not self.is_label(name))
+        return Finding(self.rows.reader, columns, len(columns) < len(self._numbers))
+
     @cached_property
     def _facts(self) -> Facts:
-        columns = tuple(name for name in self._numbers if not self.is_label(name))
-        work = Finding(self.rows.reader, columns, len(columns) < len(self._numbers))
-        return self.rows.add(work, "variances")
+        return self.rows.add(self._finding, "variances")
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         self._check_refits(attribute)

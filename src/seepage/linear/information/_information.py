@@ -23,6 +23,7 @@ from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.information._together import refitted_together
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
+from seepage.meaning import EmpiricalPrior
 
 Array = NDArray[np.float64]
 
@@ -214,6 +215,10 @@ class LinearInformation(ExactInformation, GatheredInformation):
 
     def variances(self) -> dict[str, Variance]:
         return self._variances
+
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        known = np.asarray(self._column(attribute)[self.has(attribute)], dtype=np.float64)
+        return tuple(EmpiricalPrior.of(values) for values in known.reshape(len(known), -1).T)
 
     @cached_property
     def refit(self) -> Refit:

@@ -20,7 +20,7 @@ from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._noise import made, whitening
 from seepage.linear.survival._refit import SurvivalRefit
 from seepage.linear.survival._response import Part, Response
-from seepage.meaning import Guarantee, check_delta
+from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
 
 Array = NDArray[np.float64]
 
@@ -155,6 +155,9 @@ class SurvivalInformation(GatheredInformation):
 
     def variances(self) -> dict[str, Variance]:
         return self._variances
+
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        return (EmpiricalPrior.of(self._column(attribute)),)
 
     def _column(self, attribute: str) -> Column:
         if attribute in self._covariates:

@@ -1,13 +1,14 @@
 """What each attribute's holder may take for granted: error floors, and success rates of categories."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seepage._errors import MinimizerError, UnansweredError
-from seepage._facts import Number, personal, public
+from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
-from seepage.leakage import Distribution, Information, Sketch, told_apart
-from seepage.meaning import success_rate, van_trees_floor, variance_left
+from seepage.leakage import Before, Distribution, Information, Sketch, before, deviations, told_apart
+from seepage.leakage.types import Prior
+from seepage.meaning import success_rate
 from seepage.report._document import CategoryAttribute, Floor, NumberAttribute, Rate, Silence
 from seepage.report._edition import SHARES, at_most, down, down_to_percent, near, up_to_percent
 
@@ -16,14 +17,18 @@ _MOST_REFITTED = 10_000
 _JUMPS = "The release moves with it by jumps, and not smoothly: no floor is known, which is no safety."
 
 
-def numbers(
-    information: Information, *, units: Mapping[str, str], deviations: Mapping[str, Number]
-) -> tuple[NumberAttribute, ...]:
+def numbers(information: Information, *, units: Mapping[str, str], prior: Prior) -> tuple[NumberAttribute, ...]:
     """Return the attributes that are numbers, the one that the release says most about first."""
+    origin = given if isinstance(prior, Mapping) else personal
+    blind = {name: origin(deviation) for name, deviation in deviations(information, prior).items()}
     found = [
         NumberAttribute(name, units.get(name), None, (), Silence("unanswered", _JUMPS))
         if name in information.without_slope
-        else _number(name, known.sketched(), units.get(name), deviations.get(name))
+        else _number(
+            NumberAttribute(name, units.get(name), blind.get(name), (), None),
+            known.sketched(),
+            before(information, prior, name) if name in blind else None,
+        )
         for name, known in information.distributions("attributes").items()
         if name not in information.categorical
     ]
@@ -36,19 +41,19 @@ def _left(entry: NumberAttribute) -> tuple[float, ...]:
     return tuple(left.value for left in lefts if left is not None) or (2.0,)
 
 
-def _number(name: str, known: Distribution, unit: str | None, deviation: Number | None) -> NumberAttribute:
+def _number(entry: NumberAttribute, known: Distribution, prior: Before | None) -> NumberAttribute:
     floors = []
     for share in SHARES:
         eta = at_most(known, share)
         left, with_prior = None, None
-        if deviation is not None:
-            variance = deviation.value**2
-            left = personal(down_to_percent(float(variance_left(eta, variance))))
-            with_prior = personal(down(float(van_trees_floor(eta, variance))))
+        if prior is not None:
+            left = personal(down_to_percent(float(prior.left(eta))))
+            with_prior = personal(down(float(prior.floor(eta))))
         floor = personal(down(1 / eta)) if eta > 0 else None
         floors.append(Floor(public(share), floor, with_prior, left))
-    shown = None if deviation is None else Number(near(deviation.value), deviation.origin)
-    return NumberAttribute(name, unit, shown, tuple(floors), None)
+    blind = entry.deviation
+    shown = None if blind is None else Number(near(blind.value), blind.origin)
+    return replace(entry, deviation=shown, floors=tuple(floors))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from seepage._errors import SeepageError, UnansweredError
 from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
 from seepage._version import __version__
-from seepage.leakage import Information, Leakage, check_names, deviations, grid, groupings
+from seepage.leakage import Information, Leakage, check_names, grid, groupings
 from seepage.leakage.types import Prior
 from seepage.report._document import CREATED, Document, Noise, Person, Silence
 from seepage.report._edition import SHARES
@@ -71,9 +71,7 @@ def build(leak: Leakage, asked: Question) -> Document:
     by = dict(groupings(information, asked.groups))
     edges = grid([examples["eta"], *(group.sketched() for found in by.values() for group in found.values())])
     prior = "data" if asked.prior is None else asked.prior
-    known = given if isinstance(prior, Mapping) else personal
-    before = {name: known(deviation) for name, deviation in deviations(information, prior).items()}
-    found = numbers(information, units=asked.units, deviations=before)
+    found = numbers(information, units=asked.units, prior=prior)
     told = categories(information, named=asked.refitted)
     everyone = spread(examples["eta"], edges, whole=True)
     grouped = tuple(grouping(name, parts, edges) for name, parts in by.items())

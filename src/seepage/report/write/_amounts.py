@@ -3,7 +3,7 @@
 from seepage._facts import Number
 from seepage.meaning import says_nothing
 from seepage.pages import name, number, percent
-from seepage.report._document import Channel
+from seepage.report._document import Channel, Floor
 
 SAYS_NOTHING = "says nothing"
 
@@ -13,11 +13,10 @@ def floor(value: Number | None) -> str:
     return "no limit" if value is None else f"± {number(value.value)}"
 
 
-def error(value: Number | None, deviation: Number | None) -> str:
+def error(found: Floor) -> str:
     """Return an error, or that the release says nothing if it leaves nearly all of what was uncertain."""
-    if value is not None and deviation is not None and says_nothing(value.value, deviation.value):
-        return SAYS_NOTHING
-    return floor(value)
+    left = found.variance_left
+    return SAYS_NOTHING if left is not None and says_nothing(left.value) else floor(found.floor)
 
 
 def guesses(channel: Channel) -> tuple[str, str]:
@@ -27,5 +26,4 @@ def guesses(channel: Channel) -> tuple[str, str]:
     if channel.floor is None:
         return "not refitted", "right 50%"
     unit = f" {name(channel.unit)}" if channel.unit else ""
-    told = error(channel.floor, channel.blind)
-    return told if told == SAYS_NOTHING else f"{told}{unit}", f"{floor(channel.blind)}{unit}"
+    return f"{floor(channel.floor)}{unit}", f"{floor(channel.blind)}{unit}"

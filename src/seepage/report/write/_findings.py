@@ -63,10 +63,10 @@ def _category(entry: CategoryAttribute) -> str:
         return f"An attacker who knows all else can tell “{called}” of some people almost for certain; {half_rate}."
     rate = percent(widest.success_rate.value)
     if widest.share.value == 1:
-        sentence = f"No attacker can tell anyone's “{called}” more than {rate} of the time"
+        sentence = f"At equal odds, no attacker can tell anyone's “{called}” more than {rate} of the time"
     else:
         whom = most(widest.share.value)
-        sentence = f"For {whom}, no attacker can tell “{called}” more than {rate} of the time"
+        sentence = f"For {whom}, at equal odds, no attacker can tell “{called}” more than {rate} of the time"
     return f"{sentence}, where a coin has 50%." if widest is half else f"{sentence}; {half_rate}."
 
 

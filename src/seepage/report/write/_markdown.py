@@ -84,7 +84,7 @@ def _attributes(document: Document) -> str:
     numbers = [
         [
             _named(entry.name, entry.unit),
-            *(error(each.floor, entry.deviation) for each in entry.floors),
+            *(error(each) for each in entry.floors),
         ]
         for entry in document.numbers
         if entry.floors
@@ -97,7 +97,7 @@ def _attributes(document: Document) -> str:
     parts = [
         "No unbiased guess of an attribute is better than this, in its own unit:" if numbers else "",
         _table(["attribute", *whom], numbers[:_MOST_ROWS]),
-        "No attacker tells a category from another value more often than this:" if categories else "",
+        "At equal odds, no attacker tells a category from another value more often than this:" if categories else "",
         _table(["category", *whom], categories[:_MOST_ROWS]),
     ]
     return "\n\n".join(part for part in parts if part)

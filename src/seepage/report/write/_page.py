@@ -130,7 +130,7 @@ def _numbers(document: Document, mark: str) -> Html | None:
 
 
 def _number_row(entry: NumberAttribute, shares: int, priors: bool) -> list[str]:
-    floors = [error(each.floor, entry.deviation) for each in entry.floors]
+    floors = [error(each) for each in entry.floors]
     row: list[str] = [_name(entry.name, entry.unit), *floors, *[NOTHING] * (shares - len(floors))]
     if priors:
         lefts = [each.variance_left.value for each in entry.floors if each.variance_left is not None]
@@ -145,7 +145,7 @@ def _categories(document: Document) -> Html | None:
         [_name(entry.name), *(percent(each.success_rate.value) for each in entry.rates)] for entry in told[:_MOST_ROWS]
     ]
     heads = ["category", *(most(share.value) for share in document.shares)]
-    caption = "No attacker tells a category from another value more often than this"
+    caption = "At equal odds, no attacker tells a category from another value more often than this"
     shown = [table(caption, heads, rows), _more(told, "categories")] if rows else []
     return together(shown, _silent(document))
 
