@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -250,7 +250,7 @@ def _ridge(who, values, seed, **given):
 
 
 def test_each_repeated_value_is_counted_whichever_way_tells_more():
-    found = mixed = 0
+    found = mixed = averaged = mixed_averages = 0
     for seed in range(40):
         random = np.random.default_rng(seed)
         who = np.repeat(np.arange(20), 2)
@@ -271,17 +271,36 @@ def test_each_repeated_value_is_counted_whichever_way_tells_more():
                 np.linalg.solve(hessian, np.eye(4)[:, :3] * r - np.outer(design[i], theta[:3])) / 0.3
                 for i, r in zip(rows, residual, strict=True)
             ]
-            ways = {}
+            ways, means = {}, {}
             for ones in ([], [0], [1], [0, 1]):
                 apart = [j for j in range(3) if j not in ones]
-                ways[len(ones) % 2, *ones] = np.linalg.norm(
-                    np.hstack([each[0][:, apart], each[1][:, apart], (each[0] + each[1])[:, ones]]), 2
-                )
+                moves = np.hstack([each[0][:, apart], each[1][:, apart], (each[0] + each[1])[:, ones]])
+                ways[len(ones) % 2, *ones] = np.linalg.norm(moves, 2)
+                means[len(ones) % 2, *ones] = np.sqrt((moves**2).sum() / moves.shape[1])
+            largest = max(means, key=lambda key: means[key])
+            mixed_averages += largest[0]
+            averaged += np.isclose(leak.examples["dfil"][person], means[largest], rtol=1e-9)
             best = max(ways, key=lambda key: ways[key])
             mixed += best[0]
             found += np.isclose(leak.examples["eta"][person], ways[best], rtol=1e-9)
-    assert found == 800
-    assert mixed > 0
+    assert found == averaged == 800
+    assert min(mixed, mixed_averages) > 0
+
+
+def test_what_a_lasso_leaves_unanswered_is_no_part_of_the_mean_over_several_rows():
+    random = np.random.default_rng(3)
+    X = pd.DataFrame(random.normal(size=(N, 4)), columns=list("abcd"))
+    y, who = 2 * X["a"] + X["b"] + random.normal(size=N), np.repeat(np.arange(N // 2), 2)
+    # Two values that all rows of a person repeat, of which one has a coefficient of zero.
+    X[["b", "d"]] = X[["b", "d"]].to_numpy()[::2][who]
+    model = Lasso(0.3, tol=1e-12).fit(X, y)
+    assert [name for name, value in zip(X, model.coef_, strict=True) if value] == ["a", "b"]
+    whole, kept = (
+        seepage.measure(each, rows, y, noise_scale=0.3, ids=who)
+        for each, rows in ((model, X), (Lasso(0.3, tol=1e-12).fit(X[["a", "b"]], y), X[["a", "b"]]))
+    )
+    np.testing.assert_allclose(whole.examples["dfil"], kept.examples["dfil"], rtol=1e-8)
+    np.testing.assert_array_equal(whole.information.private_values, kept.information.private_values)
 
 
 def test_releases_compose_by_person_and_not_by_row():

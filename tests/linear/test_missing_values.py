@@ -10,11 +10,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage.linear.information import Anew
 from seepage.report import Report
 
 N = 70
@@ -211,3 +212,184 @@ def test_files_name_the_column_that_lacks_a_value(tmp_path):
     model = make_pipeline(_steps(), Ridge(solver="svd")).fit(X, y)
     with pytest.raises(seepage.InputError, match=r"missing value in column '(age|ward)'.*in memory"):
         seepage.measure(model, tmp_path / "people.parquet", target="y", noise_scale=1.0)
+
+
+def _holed(name):
+    """Return people of whom many lack a code or a dose, labels, and a model to fit."""
+    random = np.random.default_rng(3)
+    X = pd.DataFrame(
+        {"code": random.integers(0, 2, 40) * 1.0, "dose": random.normal(4, 2, 40), "age": random.normal(size=40)}
+    )
+    score = 2 * X["code"] + X["dose"] / 2 + X["age"] + random.normal(size=40)
+    X.loc[random.permutation(40)[:17], "code"] = np.nan
+    X.loc[random.permutation(40)[:9], "dose"] = np.nan
+    if name == "ridge":
+        return X, score, Ridge(2.0, solver="cholesky")
+    if name == "logistic":
+        return X, (score > score.median()).astype(int), LogisticRegression(tol=1e-12, solver="newton-cholesky")
+    y = random.poisson(np.exp(score / 4))
+    return X, y, PoissonRegressor(alpha=0.05, tol=1e-12, solver="newton-cholesky", max_iter=1000)
+
+
+ORDERS = {
+    "imputer": lambda: [SimpleImputer()],
+    "imputer, scaler": lambda: [SimpleImputer(), StandardScaler()],
+    "scaler, imputer": lambda: [StandardScaler(), SimpleImputer()],
+    "scaler, imputer, scaler": lambda: [StandardScaler(), SimpleImputer(), StandardScaler()],
+    "imputer, deviations": lambda: [SimpleImputer(), StandardScaler(with_mean=False)],
+    "means, imputer": lambda: [StandardScaler(with_std=False), SimpleImputer()],
+    "constant, scaler": lambda: [SimpleImputer(strategy="constant", fill_value=0.3), StandardScaler()],
+    "by columns": lambda: [
+        ColumnTransformer(
+            [
+                ("one", make_pipeline(SimpleImputer(), StandardScaler()), ["code"]),
+                ("two", make_pipeline(StandardScaler(), SimpleImputer()), ["dose"]),
+                ("rest", "passthrough", ["age"]),
+            ]
+        )
+    ],
+}
+
+
+def _published(model):
+    """Return the parameters in raw units and what white noise becomes there, by asking the steps for a few rows."""
+    steps, estimator = model[:-1], model[-1]
+    probes = pd.DataFrame(np.vstack([np.zeros(3), np.eye(3)]), columns=["code", "dose", "age"])
+    features = np.asarray(steps.transform(probes))
+    fold = np.zeros((4, 4))
+    fold[:3, :3], fold[3, :3], fold[3, 3] = features[1:] - features[0], features[0], 1.0
+    return fold @ np.append(np.ravel(estimator.coef_), estimator.intercept_), 0.04 * fold @ fold.T
+
+
+def _apart(one, other):
+    """Return how far apart two releases are, by the Bhattacharyya distance of the two Gaussians."""
+    middle, gap = (one[1] + other[1]) / 2, one[0] - other[0]
+    sizes = [np.linalg.slogdet(each)[1] for each in (middle, one[1], other[1])]
+    return np.sqrt(gap @ np.linalg.solve(middle, gap) + 4 * (sizes[0] - (sizes[1] + sizes[2]) / 2))
+
+
+@pytest.mark.parametrize("name", ["ridge", "logistic", "poisson"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_refits_follow_what_is_filled_in_whatever_the_order_of_steps(order, name):
+    X, y, estimator = _holed(name)
+
+    def release(rows):
+        return _published(make_pipeline(*ORDERS[order](), clone(estimator)).fit(rows, y))
+
+    leak = seepage.measure(make_pipeline(*ORDERS[order](), estimator).fit(X, y), X, y, noise_scale=0.2)
+    truth = release(X)
+    for column, value in (("code", 0.0), ("code", 1.0), ("dose", 7.0), ("age", 1.0)):
+        found = leak.information.distances(column, [value]).distance[:, 0]
+        # Some of them lack the other of the two columns.
+        people = np.flatnonzero(X[column].notna() & (X[column] != value))[::4]
+        assert len(people) >= 2
+        for person in people:
+            other = X.copy()
+            other.loc[person, column] = value
+            assert found[person] == pytest.approx(_apart(truth, release(other)), rel=1e-6)
+
+
+@pytest.mark.parametrize("order", ["imputer, scaler", "scaler, imputer"])
+@pytest.mark.parametrize("name", ["ridge", "logistic"])
+def test_refits_of_several_rows_of_a_person_follow_what_is_filled_in(name, order):
+    X, y, estimator = _holed(name)
+    first, second = np.flatnonzero(X["code"].notna())[:2]
+    X.loc[second, "code"] = X.loc[first, "code"]
+    ids = np.arange(40)
+    ids[second] = first
+    model = make_pipeline(*ORDERS[order](), estimator).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.2, ids=ids)
+    value = 1.0 - X.loc[first, "code"]
+    found = leak.information.distances("code", [0.0, 1.0]).distance[first, int(value)]
+    other = X.copy()
+    other.loc[[first, second], "code"] = value
+    moved = make_pipeline(*ORDERS[order](), clone(estimator)).fit(other, y)
+    assert found == pytest.approx(_apart(_published(model), _published(moved)), rel=1e-6)
+
+
+def test_a_promised_success_rate_is_kept_by_whoever_refits_the_whole_pipeline():
+    random = np.random.default_rng(5)
+    X = pd.DataFrame({"code": random.integers(0, 2, 100) * 1.0, "age": random.normal(size=100)})
+    y = 3 * X["code"] + X["age"] + random.normal(size=100) / 2
+    X.loc[random.permutation(100)[:30], "code"] = np.nan
+    model = make_pipeline(SimpleImputer(), Ridge()).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.1)
+    scale = seepage.calibrate(leak, success_rate={"code": 0.75}, exact=True)
+    far = []
+    for person in np.flatnonzero(X["code"].notna()):
+        other = X.copy()
+        other.loc[person, "code"] = 1 - X.loc[person, "code"]
+        moved = clone(model).fit(other, y)[-1]
+        far.append(np.hypot(np.linalg.norm(moved.coef_ - model[-1].coef_), moved.intercept_ - model[-1].intercept_))
+    assert seepage.meaning.success_rate(np.max(far) / scale) == pytest.approx(0.75, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "order", ["imputer", "imputer, scaler", "scaler, imputer", "imputer, deviations", "by columns"]
+)
+@pytest.mark.parametrize("name", ["ridge", "logistic"])
+def test_what_is_known_of_all_once_a_value_is_another_is_what_a_new_measurement_says(name, order):
+    X, y, estimator = _holed(name)
+    model = make_pipeline(*ORDERS[order](), estimator).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.2, numbers=["code"])
+    names = tuple(leak.attributes)
+    whole = X.notna().all(axis=1)
+    some = [(person, "dose", 9.0) for person in np.flatnonzero(X["dose"].notna())[:4]]
+    some += [(person, "code", 2.0) for person in np.flatnonzero(X["code"].notna() & X["dose"].isna())[:2]]
+
+    def compare(change, found):
+        person, column, value = change
+        other = X.copy()
+        other.loc[person, column] = value
+        anew = seepage.measure(clone(model).fit(other, y), other, y, noise_scale=0.2, numbers=["code"])
+        np.testing.assert_allclose(np.sqrt(found.information), anew.attributes, rtol=1e-7)
+        np.testing.assert_allclose(found.eta[whole], anew.examples["eta"][whole], rtol=1e-7)
+
+    Anew(leak.information, names, with_eta=True).each(some, compare)
+
+
+def test_refits_past_kinks_of_a_lasso_that_move_filled_cells_are_refused_with_the_way_out():
+    X, y, _ = _holed("ridge")
+    model = make_pipeline(SimpleImputer(), Lasso(0.1, tol=1e-12)).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=0.2)
+    with pytest.raises(seepage.UnansweredError, match=r"strategy=\"constant\".*public_preprocessing"):
+        leak.success_rate("code")
+    declared = seepage.measure(model, X, y, noise_scale=0.2, public_preprocessing=["simpleimputer"])
+    assert declared.success_rate("code")["success_rate"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("steps", "public"),
+    [
+        ([StandardScaler(), SimpleImputer(strategy="constant", fill_value=0.7)], []),
+        ([StandardScaler(), SimpleImputer()], ["simpleimputer"]),
+        ([StandardScaler(), SimpleImputer(strategy="constant", fill_value=0.7), StandardScaler()], []),
+    ],
+    ids=["constant", "declared", "between two scalers"],
+)
+def test_a_constant_behind_a_scaler_of_the_same_rows_is_refused(steps, public):
+    X, y, estimator = _holed("ridge")
+    model = make_pipeline(*steps, estimator).fit(X, y)
+    with pytest.raises(seepage.UnsupportedError, match=r"'simpleimputer' fills.*before the scaler.*SimpleImputer\(\)"):
+        seepage.measure(model, X, y, noise_scale=0.2, public_preprocessing=public)
+    complete = X.fillna(0.0)
+    fitted = make_pipeline(*(clone(step) for step in steps), estimator).fit(complete, y)
+    assert seepage.measure(fitted, complete, y, noise_scale=0.2, public_preprocessing=public).information.count == 40
+
+
+@pytest.mark.parametrize("order", ["constant, scaler", "scaler, imputer"])
+def test_the_ways_out_of_a_constant_behind_a_scaler_are_what_finite_differences_say(order):
+    X, y, estimator = _holed("logistic")
+    found = seepage.measure(make_pipeline(*ORDERS[order](), estimator).fit(X, y), X, y, noise_scale=0.2).attributes
+    for column in X:
+        for person in np.flatnonzero(X[column].notna())[::6]:
+            ends = []
+            for sign in (1, -1):
+                moved = X.copy()
+                moved.loc[person, column] += sign * 1e-4
+                ends.append(_published(make_pipeline(*ORDERS[order](), clone(estimator)).fit(moved, y)))
+            gap, shape = ((ends[0][i] - ends[1][i]) / 2e-4 for i in (0, 1))
+            noise = (ends[0][1] + ends[1][1]) / 2
+            turned = np.linalg.solve(noise, shape)
+            expected = np.sqrt(gap @ np.linalg.solve(noise, gap) + np.trace(turned @ turned) / 2)
+            assert found[column][person] == pytest.approx(expected, rel=1e-5)

@@ -1,7 +1,8 @@
 """What would be known of everybody if one person had another value, from an exact refit.
 
 The minimizer with the record changed is that of `Refit`; the Hessian there is added up again, and with it everybody's
-information. A scaler that was fitted on the same rows moves along: everybody is seen in the units of the new one.
+information. A scaler and an imputer that were fitted on the same rows move along: everybody is seen in the units of the
+new one, with what is then filled in.
 Nothing is linearized.
 """
 
@@ -15,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from seepage.linear.information import ChangedScales, Geometry, LinearInformation, scorer_of
+from seepage.linear.information import (
+    AddingFilled,
+    ChangedScales,
+    Geometry,
+    LinearInformation,
+    Scales,
+    columns_of,
+    scorer_of,
+    with_filled_moved,
+)
 from seepage.linear.objective import held_still, newton_sums
 from seepage.linear.rows import Batch, in_threads
 
@@ -59,8 +69,14 @@ class Anew:
         before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
         after = self._after(before, changes)
         changed = ChangedScales.of(information.geometry.scales, before, after)
-        moves = information.refit.moves(before, after, changed=changed)
-        distances, shapes = information.refit.apart(moves, changed)
+        refit = information.refit
+        moves, filled = np.empty((len(before), information.geometry.parameters.size)), [refit.filled] * len(before)
+        for some, around, first in refit.as_filled(refit.gaps(before, after)):
+            own = None if changed is None else changed.take(some)
+            moves[some] = first + around.moves(before.take(some), after.take(some), changed=own)
+            for i in some:
+                filled[i] = around.filled
+        distances, shapes = refit.apart(moves, changed)
         if shapes is not None:
             distances = np.hypot(distances, shapes)
         # Made here, once, and not by each of the threads that ask for them.
@@ -71,7 +87,7 @@ class Anew:
         def one(i: int) -> Result:
             at = slice(i, i + 1)
             moved = None if changed is None else changed.take(at)
-            swap = _Swap(changes[i][0], before.take(at), after.take(at), moved)
+            swap = _Swap(information, changes[i][0], before.take(at), after.take(at), moved, filled[i])
             return of(changes[i], self._changed(swap, moves[i], float(distances[i])))
 
         return list(in_threads(one, range(len(changes))))
@@ -132,11 +148,24 @@ class Anew:
             if curves is not None:
                 curves = curves.scaled(changed.factors(len(geometry.parameters)))
             geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales, curves=curves)
+        if geometry.scales is not None and len(geometry.scales.filled):
+            geometry = replace(geometry, scales=self._filled_anew(swap, position, geometry))
         hessian, free = self._hessian_at(position, swap), geometry.minimizer.free
         inverse = np.asarray(np.linalg.inv(held_still(position, hessian, free)[1]), dtype=np.float64)
         if free is not None:
             inverse *= np.outer(free.T.ravel(), free.T.ravel())
         return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
+
+    def _filled_anew(self, swap: "_Swap", position: Array, geometry: Geometry) -> Scales:
+        """Return what a value does to the scaler and to cells that were filled in, where these have moved."""
+        scales = geometry.scales
+        assert scales is not None
+        columns = columns_of(self.information.rows.reading.affine, scales.filled)
+        theta = geometry.frame.parameters(position)
+        adding = AddingFilled(scales.filled, columns, geometry.loss, geometry.frame, position, theta)
+        pulls = reduce(add, (adding(swap.seen(batch)) for batch in self._batches))
+        pulls += adding(swap.seen(swap.after)) - adding(swap.seen(swap.before))
+        return replace(scales, filled_pull=pulls.reshape(len(pulls), -1) / scales.having[scales.filled][:, None])
 
     def _scored(self, geometry: Geometry, swap: "_Swap", of: Callable[[Any, Batch], Array]) -> Array:
         scorer = scorer_of(geometry)
@@ -192,7 +221,7 @@ class Anew:
             return newton_sums(swap.seen(batch), geometry.loss, position, geometry.frame).hessian
 
         exchanged = data(swap.after) - data(swap.before)
-        if geometry.loss.quadratic and swap.changed is None:
+        if geometry.loss.quadratic and swap.changed is None and swap.filled is None:
             return self._hessian + exchanged
         return self._penalty + exchanged + reduce(add, map(data, self._batches))
 
@@ -201,12 +230,18 @@ class Anew:
 class _Swap:
     """One person's record in exchange for another."""
 
+    information: LinearInformation
     person: int
     before: Batch
     after: Batch
     changed: ChangedScales | None
     """How the scaler moves."""
+    filled: Array | None
+    """By how much what was filled in moves, if it does."""
 
     def seen(self, batch: Batch) -> Batch:
-        """Return rows in the units of the scaler that goes with the change."""
+        """Return rows with the filled cells, and in the units of the scaler, that go with the change."""
+        scales = self.information.geometry.scales
+        if self.filled is not None and scales is not None:
+            batch = with_filled_moved(batch, self.information.rows.reading.affine, scales.filled, self.filled)
         return batch if self.changed is None else self.changed.rows(batch)

@@ -24,6 +24,8 @@ class Claim:
     """Whether it filled cells in."""
     with_mean: bool = False
     """Whether it filled them with the mean of the others."""
+    with_constant: bool = False
+    """Whether it filled them with a number that does not follow the rows it was fitted on."""
     after_filling: bool = False
     """Whether no cell was missing any more when the step came."""
     factor: float = 1.0

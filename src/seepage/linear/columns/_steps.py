@@ -268,7 +268,8 @@ def _(step: SimpleImputer, incoming: Affine, path: str) -> Affine:
         incoming = incoming.marked(columns, step.missing_values)
     kept = [not is_missing(statistic) for statistic in np.asarray(step.statistics_).tolist()]
     filled = incoming if all(kept) or step.keep_empty_features else incoming.take(np.flatnonzero(kept))
-    filled = filled.claimed(Claim(path, fills=True, with_mean=step.strategy == "mean"))
+    strategy = step.strategy
+    filled = filled.claimed(Claim(path, fills=True, with_mean=strategy == "mean", with_constant=strategy == "constant"))
     return filled.noticing(len(step.indicator_.features_)) if step.add_indicator else filled
 
 

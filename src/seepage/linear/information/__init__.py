@@ -30,7 +30,10 @@ from seepage.linear.information._passes import Kept as Kept
 from seepage.linear.information._passes import OnEngine as OnEngine
 from seepage.linear.information._passes import fingerprint as fingerprint
 from seepage.linear.information._passes import in_runs as in_runs
+from seepage.linear.information._preprocessing import AddingFilled as AddingFilled
+from seepage.linear.information._preprocessing import columns_of as columns_of
 from seepage.linear.information._preprocessing import steps_named as steps_named
+from seepage.linear.information._preprocessing import with_filled_moved as with_filled_moved
 from seepage.linear.information._refit import Refit as Refit
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import Scales as Scales

@@ -29,6 +29,8 @@ class ChangedScales:
     """What of a feature's coefficient goes to the intercept, shape (n, r)."""
     moved: Array
     """By how much the mean moves, in old deviations, shape (n, r)."""
+    filled: Array
+    """By how much cells that hold the mean of the others move, in old deviations, shape (n, r)."""
 
     @classmethod
     def of(
@@ -51,20 +53,32 @@ class ChangedScales:
         at = np.argsort(~changed, axis=1, kind="stable")[:, :most]
         features = touched[at]
         old, new = np.take_along_axis(old, at, axis=1), np.take_along_axis(new, at, axis=1)
-        share = scales.share[features] * np.take_along_axis(scales.weights(before, touched), at, axis=1)
-        moved, grown = share * (new - old), share * (new**2 - old**2)
+        weight = np.take_along_axis(scales.weights(before, touched), at, axis=1)
+        gap, moved, grown = new - old, weight * (new - old), weight * (new**2 - old**2)
         if together:
-            features, moved, grown = features[:1], moved.sum(axis=0, keepdims=True), grown.sum(axis=0, keepdims=True)
+            features = features[:1]
+            gap, moved, grown = (each.sum(axis=0, keepdims=True) for each in (gap, moved, grown))
+        # Cells that hold the mean of the others move by their share of the gap, and the scaler with them.
+        filled, share, weight = gap / scales.having[features], scales.share[features], scales.filled_mean[features]
+        moved = share * (moved + weight * gap)
+        grown = share * (grown + (2 * scales.filled_deviation[features] + weight * filled) * gap)
         variance = 1.0 + grown - moved**2
         stretch = np.where(scales.deviates[features], np.sqrt(np.maximum(variance, 1e-300)), 1.0)
         shrunk = 1.0 / stretch - 1.0
         mean = np.where(scales.centered[features], scales.factor[features] * moved, 0.0)
         shift = scales.shift[features] if before.intercept else 0.0
-        return cls(features, stretch, -shift * shrunk - mean * (1.0 + shrunk), moved)
+        return cls(features, stretch, -shift * shrunk - mean * (1.0 + shrunk), moved, filled)
 
-    def take(self, rows: slice | NDArray[np.bool_]) -> "ChangedScales":
+    def take(self, rows: slice | NDArray[np.bool_] | NDArray[np.intp]) -> "ChangedScales":
         """Return some of the records."""
-        return ChangedScales(self.features[rows], self.stretch[rows], self.lean[rows], self.moved[rows])
+        return replace(
+            self,
+            features=self.features[rows],
+            stretch=self.stretch[rows],
+            lean=self.lean[rows],
+            moved=self.moved[rows],
+            filled=self.filled[rows],
+        )
 
     def rows(self, batch: Batch) -> Batch:
         """Return rows in the units of the new scaler, of a single change."""
@@ -96,12 +110,15 @@ class ChangedScales:
         at, stretch = self.features[0], self.stretch[0]
         center = scales.center.copy()
         center[at] = (center[at] + np.where(scales.centered[at], 0.0, self.moved[0])) / stretch
+        # What is filled in sums to as much as before, less what the mean moved by.
+        deviation = scales.filled_deviation.copy()
+        deviation[at] = (deviation[at] + scales.filled_mean[at] * (self.filled[0] - self.moved[0])) / stretch
         shift = scales.shift
         if not intercept:
             # Without an intercept nothing takes up what is added behind the scaler: it is divided like the rest.
             shift = shift.copy()
             shift[at] /= stretch
-        return replace(scales, center=center, shift=shift)
+        return replace(scales, center=center, shift=shift, filled_deviation=deviation)
 
     def penalties(self, penalty: Array) -> Array:
         """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""

@@ -446,8 +446,8 @@ def _assumptions(
         found.append(
             Assumption(
                 "refits",
-                "In success rates, and when a page is attacked before it is written, what is filled into missing cells "
-                "and how means enter a penalty on the intercept is held as it is.",
+                "In success rates, and when a page is attacked before it is written, how means enter a penalty on the "
+                "intercept is held as it is.",
             )
         )
     if preprocessing.without_intercept:

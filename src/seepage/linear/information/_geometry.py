@@ -177,8 +177,11 @@ class Geometry:
         return int(self.reading.shape[1]) + (0 if self.public_label else self.loss.label_values)
 
     def private_values(self, indices: Sequence[int] | None = None) -> int:
-        """Return how many private values some of the attributes are; one that the model never sees is one."""
-        chosen = range(len(self.blocks)) if indices is None else indices
+        """Return how many private values some of the attributes are that are answered.
+
+        An attribute that the model never sees is one; one that is still has no slope, so that it is none.
+        """
+        chosen = [i for i in (range(len(self.blocks)) if indices is None else indices) if i not in self.still]
         return sum(max(len(self.blocks[i]), 1) for i in chosen) + (0 if self.public_label else self.loss.label_values)
 
     @cached_property

@@ -178,7 +178,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         def jacobians(rows: NDArray[np.intp]) -> Array:
             return np.concatenate(list(known.jacobians(self.rows.picked(rows))))
 
-        return Several(self.owners, tuple(blocks), repeats, jacobians)
+        return Several(self.owners, tuple(blocks), repeats, jacobians, geometry.still)
 
     def _known_of(self, attribute: str | None) -> KnownValues:
         if attribute is None:

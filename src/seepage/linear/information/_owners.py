@@ -3,7 +3,8 @@
 A value that is the same in all rows of a person may be one value, like a year of birth, or several that happen to
 agree. Whoever learns of one value learns from all its rows: its column of the Jacobian is the sum of theirs. Each is
 counted whichever way tells more: given a direction of what is published, that is known of each value by itself, and
-given the ways, the direction that tells most is a singular vector; the two are found in turn.
+given the ways, the direction that tells most is a singular vector; the two are found in turn. So are the ways of a mean
+over values, dfil's, and that mean: a value counts as one where it then lies further above the mean.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -95,6 +96,8 @@ class Several:
     """How many more rows of each person say the same value of each attribute again, shape (people, attributes)."""
     jacobians: Callable[[NDArray[np.intp]], Array]
     """Of some rows, in units of the noise, shape (rows, published, values)."""
+    still: tuple[int, ...] = ()
+    """Attributes that are unanswered, and no part of a mean."""
 
     def examples(
         self, each: Mapping[str, Array], counts: Callable[[NDArray[np.intp]], NDArray[np.int64]]
@@ -116,13 +119,25 @@ class Several:
                 own, values, repeats = moved[start:stop], float(several[start:stop].sum()), self.repeats[person]
                 # Squares of all columns of all rows; their largest singular value (eq. 2.11).
                 found["eta"][person] = self._eta(own, repeats) if values else np.nan
-                squares = (own**2).sum() / values if values else np.nan
-                if repeats.any():
-                    fewer = values - sum(more * max(len(b), 1) for more, b in zip(repeats, self.blocks, strict=True))
-                    once = (self._as_one(own, repeats) ** 2).sum() / fewer
-                    squares, values = (once, fewer) if once > squares else (squares, values)
-                found["dfil"][person], held[person] = np.sqrt(squares), values
+                square, held[person] = self._mean_square(own, repeats, values) if values else (np.nan, values)
+                found["dfil"][person] = np.sqrt(square)
         return found, held
+
+    def _mean_square(self, moved: Array, repeats: NDArray[np.intp], values: float) -> tuple[float, float]:
+        """Return the largest mean of squares over values, each repeated one counted either way, and over how many."""
+        gains = [(moved[:, :, b].sum(axis=0) ** 2).sum() - (moved[:, :, b] ** 2).sum() for b in self.blocks]
+        gain = np.where(repeats > 0, gains, 0.0)
+        sizes = [0 if i in self.still else max(len(block), 1) for i, block in enumerate(self.blocks)]
+        fewer, total = repeats * np.array(sizes, dtype=np.intp), float((moved**2).sum())
+        mean, over = total / values, values
+        for _ in range(_MOST_TURNS):
+            once = gain + mean * fewer > 0
+            left = values - float(fewer[once].sum())
+            better = (total + float(gain[once].sum())) / left
+            if better <= mean * (1 + _NOTHING):
+                break
+            mean, over = better, left
+        return mean, over
 
     def attributes(self, each: Mapping[str, Array]) -> dict[str, Array]:
         """Return eta of each attribute of each person, from those of each row."""

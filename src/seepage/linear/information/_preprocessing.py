@@ -1,11 +1,12 @@
 """Which steps before the model were fitted on the rows at hand, and what follows for what is published."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._noise import GaussianNoise
@@ -63,7 +64,7 @@ class Preprocessing:
     without_intercept : bool
         Whether a mean that was taken away has no intercept to go to, and so would be published without noise.
     held : bool
-        Whether refits hold something that moves: what is filled into cells, or means in a penalty on the intercept.
+        Whether refits hold something that moves: means in a penalty on the intercept.
     measured : frozenset of str
         Where the steps stand all of whose constants are of the rows at hand, and counted so.
     """
@@ -115,6 +116,22 @@ class Moments(Additive):
             return _Sums(count, mean, squares / count - mean**2)
 
 
+def _lacking(batch: Batch, columns: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
+    """Return which rows lack a value of each of some features, given the raw columns that each is made of."""
+    found = np.zeros((len(batch), len(columns)), dtype=bool)
+    for i, each in enumerate(columns):
+        for column in each:
+            found[:, i] |= batch.missing.get(column, False)
+    return found
+
+
+def with_filled_moved(batch: Batch, affine: Affine, features: NDArray[np.intp], by: Array) -> Batch:
+    """Return rows in which the cells of some features that were filled in have moved by so much."""
+    rows, at = np.nonzero(_lacking(batch, columns_of(affine, features)))
+    more = sparse.csr_array((by[at], (rows, features[at])), shape=batch.features.shape)
+    return replace(batch, features=batch.features + more)
+
+
 @dataclass(frozen=True, eq=False)
 class AddingMoments:
     """Adds moments of some features up over a batch; holds no rows, so that it can travel."""
@@ -125,14 +142,9 @@ class AddingMoments:
     origin: Array
 
     def __call__(self, batch: Batch) -> Moments:
-        values = batch.features[:, self.features]
-        dense = np.asarray(values if isinstance(values, np.ndarray) else values.toarray()) - self.origin
+        dense = batch.columns(self.features) - self.origin
         weights = np.ones(len(batch)) if batch.sample_weights is None else batch.sample_weights
-        lacks = np.zeros(dense.shape)
-        for i, columns in enumerate(self.columns):
-            for column in columns:
-                if column in batch.missing:
-                    lacks[:, i] = np.maximum(lacks[:, i], batch.missing[column])
+        lacks = _lacking(batch, self.columns).astype(np.float64)
         has, square, weight = 1.0 - lacks, dense**2, weights[:, None]
         return Moments(
             has.sum(axis=0),
@@ -164,10 +176,8 @@ class AddingFilled:
     def __call__(self, batch: Batch) -> Array:
         q, outputs = self.position.shape
         found = np.zeros((len(self.features), outputs, q))
-        for i, (feature, columns) in enumerate(zip(self.features, self.columns, strict=True)):
-            lacks = np.zeros(len(batch), dtype=bool)
-            for column in columns:
-                lacks |= batch.missing.get(column, False)
+        every = _lacking(batch, self.columns)
+        for i, (feature, lacks) in enumerate(zip(self.features, every.T, strict=True)):
             if not lacks.any():
                 continue
             rows = self.frame.rows(batch.take(lacks))
@@ -198,8 +208,10 @@ def preprocessing_of(
     """
     every = single_steps(fit.preprocess)
     named, steps = steps_named(every, public), {path: step for path, step in every.items() if learns(step)}
-    claims = {f: tuple(c for c in each if c.step not in named) for f, each in fit.affine.claims.items()}
-    features = np.array(sorted(f for f, each in claims.items() if each), dtype=np.intp)
+    claims = {f: _undeclared(each, named) for f, each in fit.affine.claims.items()}
+    features = np.array(
+        sorted(f for f, each in claims.items() if any(c.step not in named for c in each)), dtype=np.intp
+    )
     if not len(features):
         return Preprocessing(public=_listed(fit, steps, ())), None
     columns = columns_of(fit.affine, features)
@@ -217,6 +229,7 @@ def preprocessing_of(
     if _ties(minimizer, features, found):
         # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
         return Preprocessing(public=_listed(fit, steps, ())), None
+    _refuse_constants(features, claims, moments, origin, weighted, rounding)
     fitted = {claim.step for each in found for claim in (each.scaler, each.filled) if claim is not None}
     if not fitted:
         return Preprocessing(public=_listed(fit, steps, ())), None
@@ -231,9 +244,9 @@ def preprocessing_of(
         for position, claim in enumerate(claims[int(f)])
         if not _settled(claims[int(f)], position, each, moments.lacking[i] > 0)
     }
-    settled = {claim.step for f in features for claim in claims[int(f)]} - rest
+    settled = {claim.step for f in features for claim in claims[int(f)]} - rest - named
     counted = tuple(_called(path, step) for path, step in steps.items() if path in fitted)
-    held = bool(len(scales.filled)) or bool(scales.lean.any())
+    held = bool(scales.lean.any())
     measured = frozenset(fitted & settled)
     return Preprocessing(counted, _listed(fit, steps, settled), offset, held, measured), scales
 
@@ -296,20 +309,62 @@ def _standing(
         if gap <= _SAME * np.sqrt(max(has.variance[i], 0.0)):
             filled = next((claim for claim in claims if claim.with_mean), None)
     for claim in reversed(claims):
-        if not (claim.centers or claim.scales):
-            continue
-        for by_weight in (False, True) if weighted else (False,):
-            seen = moments.of(weighted=by_weight, everyone=claim.after_filling)
-            mean = (seen.mean[i] + origin[i] - claim.shift) / claim.factor
-            variance = seen.variance[i] / claim.factor**2
-            same = _SAME + rounding / claim.factor
-            # A column of one value has nothing to divide by, and is left as it is.
-            constant = variance <= _SAME**2
-            if (not claim.centers or abs(mean) <= same) and (
-                not claim.scales or abs(variance - 1) <= same or (claim.centers and constant)
-            ):
-                return _Standing(claim, by_weight, filled)
+        by_weight = _of_these(claim, moments, origin, i, weighted, rounding=rounding)
+        if by_weight is not None:
+            return _Standing(claim, by_weight, filled)
     return _Standing(filled=filled)
+
+
+def _of_these(claim: Claim, moments: Moments, origin: Array, i: int, weighted: bool, *, rounding: float) -> bool | None:
+    """Return whether a scaler that was fitted on these rows took their weights; None for any other step."""
+    if not (claim.centers or claim.scales):
+        return None
+    for by_weight in (False, True) if weighted else (False,):
+        seen = moments.of(weighted=by_weight, everyone=claim.after_filling)
+        mean = (seen.mean[i] + origin[i] - claim.shift) / claim.factor
+        variance = seen.variance[i] / claim.factor**2
+        same = _SAME + rounding / claim.factor
+        # A column of one value has nothing to divide by, and is left as it is.
+        constant = variance <= _SAME**2
+        if (not claim.centers or abs(mean) <= same) and (
+            not claim.scales or abs(variance - 1) <= same or (claim.centers and constant)
+        ):
+            return by_weight
+    return None
+
+
+def _undeclared(claims: tuple[Claim, ...], named: set[str]) -> tuple[Claim, ...]:
+    """Return what steps claim that were not declared public; what these fill in is a constant."""
+    kept = (c if c.step not in named else replace(c, with_mean=False, with_constant=True) for c in claims)
+    return tuple(c for c in kept if c.step not in named or c.fills)
+
+
+def _refuse_constants(
+    features: NDArray[np.intp],
+    claims: dict[int, tuple[Claim, ...]],
+    moments: Moments,
+    origin: Array,
+    weighted: bool,
+    rounding: Array,
+) -> None:
+    """Refuse a constant that is filled in behind a scaler of these rows: in the column's unit it moves with them."""
+    for i, f in enumerate(features):
+        each = claims[int(f)]
+        at = next((k for k, claim in enumerate(each) if claim.fills), None)
+        if at is None or not moments.lacking[i] or not each[at].with_constant:
+            continue
+        for claim in each[:at]:
+            if _of_these(claim, moments, origin, i, weighted, rounding=float(rounding[i])) is None:
+                continue
+            raise UnsupportedError(
+                f"The step {each[at].step!r} fills missing cells with a constant, given or declared public, behind "
+                f"{claim.step!r}, which was fitted on the same rows: in the unit of a column that constant moves with "
+                "everybody's value, and this is not counted. Way out: the imputer before the scaler, with a constant "
+                "in the column's own unit; or the mean in its place, SimpleImputer(), which is the same model where "
+                "the constant is 0; or, if what the scaler learned is known to the attacker, "
+                f"public_preprocessing=[{claim.step.rpartition('.')[2]!r}] (on the command line, "
+                "--public-preprocessing)."
+            )
 
 
 def _refuse_near(
@@ -384,7 +439,8 @@ def _scales(
     theta, (q, outputs) = minimizer.parameters, minimizer.position.shape
     deviates, centered, by_weight = np.zeros(width, bool), np.zeros(width, bool), np.zeros(width, bool)
     share, factor, shift, center = np.zeros(width), np.ones(width), np.zeros(width), np.zeros(width)
-    filled_deviation, filled_mean = np.zeros(width), np.zeros(width)
+    filled_deviation, filled_mean, having = np.zeros(width), np.zeros(width), np.ones(width)
+    having[features] = moments.count
     for i, (f, each) in enumerate(zip(features, found, strict=True)):
         claim = each.scaler
         if claim is None:
@@ -427,6 +483,7 @@ def _scales(
         push=np.zeros((width, outputs)) if active is None else (active.absolute * active.signs)[:width, None],
         lean=np.array(penalty[-1]) if problem.intercept else np.zeros(outputs),
         filled=filled,
+        having=having,
         filled_pull=pulls,
         published=len(problem.basis),
         covariance=None if noise.covariance is None else np.asarray(noise.covariance),

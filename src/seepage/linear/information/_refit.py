@@ -15,7 +15,7 @@ record moves the model far, so that it does not contract, are refitted one by on
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
@@ -24,14 +24,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh
 from scipy.special import expit, softmax
 
+from seepage._errors import UnansweredError
 from seepage.engines.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._logistic import dense_beyond, sparse_beyond
+from seepage.linear.information._preprocessing import with_filled_moved
 from seepage.linear.objective import (
     ActiveSet,
     Dispersed,
@@ -89,6 +91,8 @@ class Refit:
     geometry: Geometry
     penalty: Array
     """Shape (p, outputs)."""
+    filled: Array | None = None
+    """By how much what an imputer filled in has moved, one entry for each feature with such cells, if it has."""
 
     @property
     def active(self) -> ActiveSet | None:
@@ -144,7 +148,57 @@ class Refit:
             return moves, None
         before, after = before.take(people), after.take(people)
         changed = ChangedScales.of(self.geometry.scales, before, after)
-        return self.moves(before, after, changed=changed, watch=watch), changed
+        moves = np.empty((len(before), self.geometry.parameters.size))
+        for some, refit, first in self.as_filled(self.gaps(before, after)):
+            own = None if changed is None else changed.take(some)
+            moves[some] = first + refit.moves(before.take(some), after.take(some), changed=own, watch=watch)
+        return moves, changed
+
+    def gaps(self, before: Batch, after: Batch) -> Array:
+        """Return how features of which cells were filled in change, shape (n, features)."""
+        scales = self.geometry.scales
+        at = np.empty(0, dtype=np.intp) if scales is None else scales.filled
+        return np.asarray(after.columns(at) - before.columns(at))
+
+    def as_filled(self, gaps: Array) -> Iterator[tuple[NDArray[np.intp], "Refit", Array]]:
+        """Yield whose changes move the mean in filled cells alike, the refit with those moved, and how far it is off.
+
+        What an imputer filled in is the mean of the others, in everybody's row who lacks a value: people with the same
+        change share the minimizer that goes with it, around which each one's own record is then exchanged.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n, features)
+            How each person's features of which cells were filled in change, added up over their rows.
+        """
+        scales, nowhere = self.geometry.scales, np.zeros(self.geometry.parameters.size)
+        if scales is None or not gaps.size:
+            yield np.arange(len(gaps)), self, nowhere
+            return
+        means, which = np.unique(gaps / scales.having[scales.filled], axis=0, return_inverse=True)
+        for i, by in enumerate(means):
+            people = np.flatnonzero(which.ravel() == i)
+            yield (people, *self._filled_with(by)) if by.any() else (people, self, nowhere)
+
+    def _filled_with(self, by: Array) -> tuple["Refit", Array]:
+        """Return the refit around the minimizer with filled cells moved, and how far that is from this one."""
+        if self.active is not None:
+            raise UnansweredError(
+                "With another value of a column whose missing cells were filled in with its mean, these cells move "
+                "too, and refits that follow them are not made past the kinks of an L1 penalty. Fill them in with a "
+                'constant (SimpleImputer(strategy="constant")); or, if their mean is known to the attacker, name the '
+                "imputer in public_preprocessing=[...]."
+            )
+        moved, geometry, same = replace(self, filled=by), self.geometry, self._read(slice(0, 1))
+        move = Exchange(moved, same, same, None, self.penalty).newton()
+        p, outputs = geometry.parameters.shape
+        frame = geometry.frame.matrix(p)
+        position = geometry.position + np.linalg.pinv(frame) @ move.reshape(outputs, p).T
+        sums = moved._sum(lambda known: newton_sums(known.batch, geometry.loss, position, geometry.frame))
+        penalty = block_diag(*(frame.T @ (each[:, None] * frame) for each in self.penalty.T))
+        _, hessian = held_still(position, sums.hessian + penalty, geometry.minimizer.free)
+        minimizer = replace(geometry.minimizer, position=position, inverse=inverse(hessian))
+        return replace(moved, geometry=replace(geometry, minimizer=minimizer)), move
 
     def without(self, span: slice) -> Array:
         """Return by how much the minimizer moves when each row of a span is taken out, the penalty staying."""
@@ -318,6 +372,9 @@ class Refit:
         if isinstance(item, _Known):
             return item
         span, batch = item, self.rows.read(item)
+        if self.filled is not None:
+            assert self.geometry.scales is not None
+            batch = with_filled_moved(batch, self.rows.reading.affine, self.geometry.scales.filled, self.filled)
         if isinstance(batch.features, np.ndarray) and np.count_nonzero(batch.features) < _SPARSE * batch.features.size:
             batch = replace(batch, features=sparse.csr_array(batch.features))
         margins = batch.margins(self.geometry.parameters)

@@ -45,6 +45,8 @@ class Scales:
     """The penalty on the intercept, shape (outputs,); most models have none."""
     filled: NDArray[np.intp]
     """The features of which cells were filled in with a mean."""
+    having: Array
+    """How many rows have a value of each feature: what was filled in is the mean over these."""
     filled_pull: Array
     """What those cells add to the gradient as that mean moves, in the frame, shape (filled, outputs * q)."""
     published: int
@@ -89,9 +91,9 @@ class Scales:
 
     def standardized(self, batch: Batch, features: NDArray[np.intp]) -> Array:
         """Return z of some features, shape (n, features)."""
-        values = batch.features[:, features]
-        dense = values if isinstance(values, np.ndarray) else values.toarray()
-        return np.asarray((dense - self.shift[features]) / self.factor[features] - self.center[features])
+        return np.asarray(
+            (batch.columns(features) - self.shift[features]) / self.factor[features] - self.center[features]
+        )
 
     def weights(self, batch: Batch, features: NDArray[np.intp]) -> Array:
         """Return the scaler's weight of each row, shape (n, features)."""

@@ -62,15 +62,15 @@ def refitted_together(
         some = people[start : start + _PEOPLE]
         rows, ends = np.concatenate(some), np.cumsum([len(each) for each in some])
         before, after = refit.rows.picked(rows), refit.rows.altered(rows, attribute, value)
-        changes = [
-            _Change.of(refit, before.take(slice(end - len(each), end)), after.take(slice(end - len(each), end)))
-            for each, end in zip(some, ends.tolist(), strict=True)
-        ]
-        with np.errstate(all="ignore"):
-            moves = _moves(refit, changes)
-        for i, (change, move) in enumerate(zip(changes, moves, strict=True), start=start):
-            mean, shape = refit.apart(move[None], change.changed)
-            means[i], shapes[i] = mean[0], 0.0 if shape is None else shape[0]
+        spans = [slice(end - len(each), end) for each, end in zip(some, ends.tolist(), strict=True)]
+        gaps = np.add.reduceat(refit.gaps(before, after), [span.start for span in spans])
+        for alike, around, first in refit.as_filled(gaps):
+            changes = [_Change.of(around, before.take(spans[i]), after.take(spans[i])) for i in alike]
+            with np.errstate(all="ignore"):
+                moves = first + _moves(around, changes)
+            for i, change, move in zip(start + alike, changes, moves, strict=True):
+                mean, shape = refit.apart(move[None], change.changed)
+                means[i], shapes[i] = mean[0], 0.0 if shape is None else shape[0]
         watch(len(some))
     return means, shapes
 

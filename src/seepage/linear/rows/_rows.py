@@ -92,6 +92,11 @@ class Batch:
         features = self.features
         return features if isinstance(features, np.ndarray) else np.asarray(features.toarray())
 
+    def columns(self, features: NDArray[np.intp]) -> Array:
+        """Return some of the features as a dense array."""
+        values = self.features[:, features]
+        return np.asarray(values if isinstance(values, np.ndarray) else values.toarray())
+
     def augmented(self) -> Array:
         """Return [X, 1] as a dense array."""
         return np.column_stack([self.dense(), np.ones(len(self))]) if self.intercept else self.dense()
