@@ -292,8 +292,8 @@ def publish(
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
     sample_weight : array-like of shape (n,), optional
-        The weights that it was fitted with, which the attacker knows. Those that `EqualizedLeakage` made of the rows are
-        refused: what they tell is not counted yet.
+        The weights that it was fitted with, which the attacker knows. Those that `EqualizedLeakage` made of the rows
+        are refused: what they tell is not counted yet.
     offset : array-like of shape (n,), optional
         What was added to each row's margin when a `GLM` was fitted. It stays: the published model predicts for an
         offset of zero, or of the reader's own rows (`predict(X, offset)`).
