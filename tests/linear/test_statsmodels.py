@@ -142,6 +142,34 @@ def test_splines_and_standardized_columns_in_a_formula():
     assert any("formula" in one.sentence() for one in leak.information.assumptions)
 
 
+NATURAL = "cost ~ cr(age, knots=[-0.5, 0.5], lower_bound=-5, upper_bound=5) + dose"
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda rows: smf.ols(NATURAL, rows).fit(),
+        lambda rows: smf.wls(NATURAL, rows, weights=WEIGHTS).fit(),
+        lambda rows: smf.glm(NATURAL, rows).fit(),
+    ],
+    ids=["ols", "wls", "glm"],
+)
+@pytest.mark.filterwarnings("ignore:The design matrix is rank-deficient")
+def test_natural_splines_beside_a_constant_are_the_least_norm_that_statsmodels_finds(fit):
+    """Their columns add up to one. The norm that is least has the constant in it, and that of scikit-learn has not."""
+    rows = TABLE[["age", "dose", "cost"]].assign(cost=TABLE["cost"] + 5.0)
+    leak = seepage.measure(fit(rows), noise_scale=NOISE)
+    for person in (0, 20, 51):
+        for column in rows:
+            ends = []
+            for sign in (1, -1):
+                moved = rows.copy()
+                moved.loc[person, column] += sign * 1e-4
+                ends.append(fit(moved).params.to_numpy())
+            expected = np.linalg.norm(ends[0] - ends[1]) / 2e-4 / NOISE
+            assert leak.attributes[column][person] == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("formula", "steps"),
     [

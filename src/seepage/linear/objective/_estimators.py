@@ -78,6 +78,8 @@ class Problem:
     """Which parameters are fitted, shape (p, outputs), if some are zero by what the model is."""
     beside: tuple[str, ...] = ()
     """What parameters beside the coefficients are called, one an output after the first."""
+    intercept_in_norm: bool = True
+    """Whether the intercept is a part of the norm that is least, where many parameters fit equally well."""
 
     @property
     def size(self) -> int:
@@ -544,6 +546,8 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
         hint=found.hint,
         free=free,
         beside=beside,
+        # scikit-learn's least squares centers its columns first; descent from zero, and statsmodels, do not.
+        intercept_in_norm=not found.loss.quadratic or isinstance(model, GLM),
     )
 
 

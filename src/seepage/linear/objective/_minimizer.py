@@ -238,9 +238,8 @@ class _Objective:
         assert axes is not None
         matrix = self.frame.matrix(self.problem.size)
         null = matrix[:, nothing]
-        # Least squares centers its columns and leaves the intercept out of the norm; descent from zero does not.
         counted = np.ones(self.problem.size)
-        if self.problem.intercept and self.problem.loss.quadratic:
+        if self.problem.intercept and not self.problem.intercept_in_norm:
             counted[-1] = 0.0
         size = np.linalg.norm(counted[:, None] * null, axis=0)
         null, lost = null / size, axes[:, nothing] / size
@@ -414,7 +413,7 @@ def _check_least_norm(objective: _Objective) -> None:
     """Refuse parameters that are one of many minimizers and not the one of least norm."""
     given, null = objective.problem.parameters, objective.undecided
     counted = given.copy()
-    if objective.problem.intercept and objective.problem.loss.quadratic:
+    if objective.problem.intercept and not objective.problem.intercept_in_norm:
         counted[-1] = 0.0
     if np.abs(null.T @ counted).max() > 1e-5 * np.linalg.norm(counted):
         raise objective.not_unique(objective.units * np.abs(null).max(axis=1))
