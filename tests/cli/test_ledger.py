@@ -54,6 +54,15 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     nobody = terminal.run(f"seepage ledger balance {books} stranger")
     assert (nobody.code, "Not in the ledger" in nobody.text) == (2, True)
 
+    balance_file = next((folder / "books" / "balances").rglob("*.parquet"))
+    content = balance_file.read_bytes()
+    balance_file.write_bytes(content[:-1] + b"x")
+    for command in (f"{preview} --noise-scale 2", f"{publish} --noise-scale 2 --out third.skops"):
+        changed = terminal.run(command)
+        assert (changed.code, balance_file.name in changed.text) == (3, True), changed.text
+    assert not (folder / "third.skops").exists()
+    balance_file.write_bytes(content)
+
     assert terminal.run(f"seepage ledger forget {books} P0007").code == 0
     assert "One person" in terminal.run(f"{preview} --noise-scale 2").text
     assert "Everything fits" in terminal.run(f"seepage ledger audit {books}").text

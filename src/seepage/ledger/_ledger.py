@@ -19,13 +19,13 @@ import pyarrow.fs
 from numpy.typing import NDArray
 
 from seepage._amounts import up_to_grid
-from seepage._errors import InputError, PolicyError
+from seepage._errors import InputError, LedgerError, PolicyError
 from seepage._records import Json
 from seepage._signing import public_key_of
 from seepage._tables import Array
 from seepage.engines.storage import resolve
 from seepage.leakage import GatheredInformation, Leakage
-from seepage.ledger._audit import Fault, audited
+from seepage.ledger._audit import Fault, audited, of_chain
 from seepage.ledger._buckets import Folder, Spool, Stored, Sums, bucket_of
 from seepage.ledger._certificates import is_same, read, signature_fault
 from seepage.ledger._charges import Units, charges, check_alike, check_named, ids_of, spreads
@@ -130,9 +130,10 @@ class Ledger:
         self._log = log_at(*_reached(place, root, storage_options), filesystem, self._folder.root)
         self._seen = State()
         self._wait = _FIRST_WAIT
-        first = self._log.entries()[0]
+        first = self._log.first()
         if not first.is_sealed(self._names):
             raise InputError(f"The key is not that of the ledger at {place}, or its first entry was changed.")
+        self._log.known.append(first)
 
     @classmethod
     def create(
@@ -201,17 +202,17 @@ class Ledger:
     @property
     def head(self) -> str:
         """The seal of the newest entry: kept elsewhere, it shows whether the end of the ledger was cut off."""
-        return self._log.entries()[-1].seal
+        return self._entries()[-1].seal
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Everything that happened, in order."""
-        return tuple(self._log.entries())
+        return tuple(self._entries())
 
     @property
     def releases(self) -> tuple[Entry, ...]:
         """The debits: releases that were paid for, whether or not they have left yet."""
-        return tuple(entry for entry in self._log.entries() if entry.kind == "debit")
+        return tuple(entry for entry in self._entries() if entry.kind == "debit")
 
     def preview(
         self, leak: Leakage, *, units: Mapping[str, float] | None = None, without: Sequence[str] = ()
@@ -320,6 +321,8 @@ class Ledger:
         ------
         PolicyError
             When somebody would be left with less than was promised; nothing is posted then.
+        LedgerError
+            When a file that this rests on is not what was written; nothing is posted then either.
         """
         information = leak.information
         scale = self._checked(leak, units, without)
@@ -374,6 +377,7 @@ class Ledger:
         """Commit a debit on top of some state; None if it does not fit there, or if another came first."""
         last, token, written = self._log.known[state.count - 1], secrets.token_hex(8), dict[int, Stored]()
         gone, most = self._forgotten(state), self._most()
+        count = False
         try:
             for bucket, debit in debits.items():
                 charge = self._folder.read(debit)
@@ -383,11 +387,13 @@ class Ledger:
                     return None
                 written[bucket] = self._folder.write(f"balances/{token}/{bucket}.parquet", total)
             entry = Entry.after(last, "debit", {**body, "balances": listed(written)}, self._names)
-            done = self._commit(entry, [state.balances[each] for each in debits if each in state.balances])
-            written = {} if done else written
-            return entry if done else None
+            # From here on they may count, whatever goes wrong on the way.
+            count = True
+            count = self._commit(entry, [state.balances[each] for each in debits if each in state.balances])
+            return entry if count else None
         finally:
-            self._folder.delete([each.path for each in written.values()])
+            if not count:
+                self._folder.delete([each.path for each in written.values()])
 
     def _commit(self, entry: Entry, replaced: Iterable[Stored]) -> bool:
         """Append an entry, whose files replace others, which go; False if another came first."""
@@ -409,10 +415,13 @@ class Ledger:
         while True:
             state = self._state()
             try:
-                return question(state)
+                if not self._folder.exists(_head(state.count)):
+                    return question(state)
+                fault = LedgerError(self._log.NAME, f"ends before entry {state.count}, which was committed and noted")
             except FileNotFoundError as missing:
-                if len(self._log.entries()) == state.count:
-                    raise InputError(f"The ledger is damaged; ledger.audit() says where. {missing}") from missing
+                fault = LedgerError(str(missing), "is missing")
+            if len(self._log.entries()) == state.count:
+                raise fault
 
     def _note_files(self, number: int) -> None:
         """Note the hashes of what the log itself wrote, so that not one of its bytes can be changed unnoticed."""
@@ -438,7 +447,8 @@ class Ledger:
         """
         kept, request = self._kept(certificate.encode()), str(debit.body["request"])
         while True:
-            last, state = self._log.entries()[-1], self._state()
+            state = self._state()
+            last = self._log.known[state.count - 1]
             if debit.number not in state.open:
                 self._folder.delete([kept.path])
                 raise PolicyError(
@@ -483,7 +493,7 @@ class Ledger:
         """Commit a signed certificate in place of another that says the same; None if another came first."""
         # Whoever signs does so soon after a release.
         for number, stored in reversed(state.certificates.items()):
-            if is_same(read(self._folder.read_bytes(stored.path)), said):
+            if is_same(read(self._folder.content(stored)), said):
                 body: dict[str, Json] = {"release": number, "certificate": [kept.path, kept.hash]}
                 entry = Entry.after(self._log.known[state.count - 1], "signed", body, self._names)
                 return entry if self._commit(entry, [stored]) else None
@@ -571,7 +581,7 @@ class Ledger:
         numbers = [one.number for one in self.entries if one.kind == "release" and one.body["debit"] == debit.number]
         if not numbers:
             return None
-        return self._asked(lambda state: read(self._folder.read_bytes(state.certificates[numbers[0]].path)))
+        return self._asked(lambda state: read(self._folder.content(state.certificates[numbers[0]])))
 
     def history(self, ids: Iterable[object]) -> dict[str, Array]:
         """Return how closely each person could be guessed after each release, as far as people were not forgotten.
@@ -627,8 +637,8 @@ class Ledger:
             that are there are checked.
         """
         known = None if signer is None else public_key_of(signer)
-        fresh = replace(self._log, known=[])
-        return tuple(audited(fresh, self._folder, self._names, self._buckets, head=head, signer=known))
+        fresh, seen = replace(self._log, known=[]), self._log.known[-1]
+        return tuple(audited(fresh, self._folder, self._names, self._buckets, seen=seen, head=head, signer=known))
 
     def forget(self, ids: Iterable[object]) -> Entry:
         """Erase what is owed to some people, and see to it that they are in no further release.
@@ -653,7 +663,7 @@ class Ledger:
         """Commit new files without some people in place of those that hold them; None if another came first."""
         last, token = self._log.known[state.count - 1], secrets.token_hex(8)
         touched = np.unique(bucket_of(names, self._buckets)).tolist()
-        replaced, written = list(state.forgotten), list[Stored]()
+        replaced, written, count = list(state.forgotten), list[Stored](), False
 
         def rewritten(files: Mapping[int, Stored], folder: str) -> dict[int, Stored]:
             found: dict[int, Stored] = {}
@@ -678,11 +688,12 @@ class Ledger:
                 "tombstones": [tombstones.path, tombstones.hash],
             }
             entry = Entry.after(last, "forgotten", body, self._names)
-            done = self._commit(entry, replaced)
-            written = [] if done else written
-            return entry if done else None
+            count = True
+            count = self._commit(entry, replaced)
+            return entry if count else None
         finally:
-            self._folder.delete([each.path for each in written])
+            if not count:
+                self._folder.delete([each.path for each in written])
 
     def _sweep(self) -> None:
         """Delete files that no entry names, but for those that somebody may be writing now."""
@@ -702,8 +713,18 @@ class Ledger:
     def _most(self) -> dict[str, float]:
         return cast(dict[str, float], self._log.known[0].body["limits"])
 
+    def _entries(self) -> list[Entry]:
+        """Return all entries. Each is checked once: its seal, and that it follows the one before."""
+        entries = self._log.entries()
+        for fault in of_chain(entries, self._names, self._seen.count):
+            # Read again next time: by then it may have been put right.
+            del self._log.known[max(self._seen.count, 1) :]
+            raise LedgerError(f"{fault.place} of {self._log.NAME}", fault.reason)
+        self._seen.add(entries)
+        return entries
+
     def _state(self) -> State:
-        self._seen.add(self._log.entries())
+        self._entries()
         return self._seen
 
     def _paid(self, request: str, debits: Mapping[int, Stored]) -> Entry | None:
@@ -714,7 +735,7 @@ class Ledger:
             return next((number for number in asked if self._covers(state.debits[number], debits)), None)
 
         number = self._asked(found)
-        return None if number is None else self._log.entries()[number]
+        return None if number is None else self._log.known[number]
 
     def _covers(self, paid: Mapping[int, Stored], debits: Mapping[int, Stored]) -> bool:
         """Return whether a debit is about the same people, and has paid for each at least what others would."""
