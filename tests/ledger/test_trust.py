@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from race import PEOPLE, leak
+from race import PEOPLE, YEARS, leak
 
 import seepage
 from seepage.ledger import Entry, Ledger
@@ -42,7 +42,9 @@ def ends(seconds=30):
 def place(request, tmp_path):
     """A ledger with room for three and a half releases, which holds three."""
     floor = float(leak().error_floor()["age"].min()) / np.sqrt(ROOM + 0.5)
-    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"age": floor}, store=request.param, buckets=2)
+    ledger = Ledger.create(
+        tmp_path / "ledger", key=KEY, error_floor={"age": floor}, units=YEARS, store=request.param, buckets=2
+    )
     for number in range(ROOM):
         post(ledger, str(number))
     return tmp_path / "ledger"
@@ -53,13 +55,13 @@ def opened(place):
 
 
 def post(ledger, title="one more"):
-    return ledger.post(leak(), title=title)
+    return ledger.post(leak(), title=title, units=YEARS)
 
 
 def questions(ledger):
     return (
         lambda: post(ledger),
-        lambda: ledger.preview(leak()),
+        lambda: ledger.preview(leak(), units=YEARS),
         lambda: ledger.balance(PEOPLE),
         lambda: ledger.eligible(PEOPLE),
         lambda: ledger.closest(),
@@ -108,10 +110,10 @@ def test_one_flipped_bit_of_a_balance_or_of_who_is_forgotten_is_named(place):
             changed[at] ^= 1 << int(random.integers(8))
             path.write_bytes(changed)
             with pytest.raises(seepage.LedgerError) as refused:
-                opened(place).preview(leak())
+                opened(place).preview(leak(), units=YEARS)
             assert refused.value.place == str(path.relative_to(place))
         path.write_bytes(content)
-    assert opened(place).preview(leak()).forgotten == 1
+    assert opened(place).preview(leak(), units=YEARS).forgotten == 1
 
 
 def test_a_file_that_is_gone_is_named(place):
@@ -181,7 +183,7 @@ def kept(path, copy):
 def test_an_older_copy_of_everything_is_noticed_by_whoever_saw_the_newer(tmp_path):
     for store in ("sqlite", "delta"):
         place = tmp_path / store
-        ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, store=store, buckets=2)
+        ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, units=YEARS, store=store, buckets=2)
         post(ledger)
         copy = kept(place, tmp_path / f"{store} before")
         reader = opened(place)
@@ -193,7 +195,7 @@ def test_an_older_copy_of_everything_is_noticed_by_whoever_saw_the_newer(tmp_pat
             with ends(), pytest.raises(seepage.LedgerError, match="no longer holds entry 2"):
                 post(seen)
             with ends(), pytest.raises(seepage.LedgerError, match="no longer holds entry 2"):
-                seen.preview(leak())
+                seen.preview(leak(), units=YEARS)
             assert any("entry 2, which was read" in fault.reason for fault in seen.audit())
         # Somebody else goes on from there: that is another ledger by then.
         for _ in range(3):
@@ -205,7 +207,7 @@ def test_an_older_copy_of_everything_is_noticed_by_whoever_saw_the_newer(tmp_pat
 def test_an_older_log_among_newer_files_ends_for_everybody(tmp_path):
     for store, name in (("sqlite", "releases.sqlite"), ("delta", "releases")):
         place = tmp_path / store
-        ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, store=store, buckets=2)
+        ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, units=YEARS, store=store, buckets=2)
         post(ledger)
         copy, newer = kept(place / name, tmp_path / f"{store} log"), opened(place)
         post(ledger), post(ledger)
@@ -222,7 +224,7 @@ def test_an_older_log_among_newer_files_ends_for_everybody(tmp_path):
 
 def test_an_entry_that_was_taken_out_under_an_open_ledger_ends(tmp_path):
     place = tmp_path / "ledger"
-    ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, store="sqlite", buckets=2)
+    ledger = Ledger.create(place, key=KEY, error_floor={"age": 1e-3}, units=YEARS, store="sqlite", buckets=2)
     for _ in range(3):
         post(ledger)
     with sqlite3.connect(place / "releases.sqlite") as database:
@@ -237,7 +239,7 @@ def test_an_entry_that_was_taken_out_under_an_open_ledger_ends(tmp_path):
 @pytest.fixture
 def table(tmp_path):
     """A ledger in a Delta table, with three releases and room for many."""
-    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"age": 1e-3}, buckets=2)
+    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"age": 1e-3}, units=YEARS, buckets=2)
     for _ in range(3):
         post(ledger)
     return ledger, deltalake.DeltaTable(tmp_path / "ledger" / "releases")

@@ -114,10 +114,11 @@ class Ledger:
     >>> people = [f"patient {i}" for i in range(len(X))]
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=people)
     >>> key, place = secrets.token_bytes(32), tempfile.mkdtemp() + "/ledger"
-    >>> ledger = seepage.Ledger.create(place, key=key, error_floor={"age": 5.0}, store="sqlite")
-    >>> ledger.preview(leak).fits
+    >>> units = {"age": "years"}
+    >>> ledger = seepage.Ledger.create(place, key=key, error_floor={"age": 5.0}, units=units, store="sqlite")
+    >>> ledger.preview(leak, units=units).fits
     True
-    >>> ledger.post(leak, title="Risk score 2026").kind
+    >>> ledger.post(leak, title="Risk score 2026", units=units).kind
     'debit'
     >>> bool((ledger.balance(people)["age"] >= 5.0).all())
     True
@@ -133,6 +134,11 @@ class Ledger:
         first = self._log.first()
         if not first.is_sealed(self._names):
             raise InputError(f"The key is not that of the ledger at {place}, or its first entry was changed.")
+        if "units" not in first.body:
+            raise InputError(
+                f"The ledger at {place} was made before promises had units. Make another with units=, and post to it "
+                "again what was released."
+            )
         self._log.known.append(first)
 
     @classmethod
@@ -143,6 +149,7 @@ class Ledger:
         key: bytes,
         error_floor: Mapping[str, float] | None = None,
         eta: float | None = None,
+        units: Mapping[str, str] | None = None,
         store: Literal["delta", "sqlite"] = "delta",
         buckets: int = 64,
         storage_options: Mapping[str, str] | None = None,
@@ -159,6 +166,10 @@ class Ledger:
             The standard error that no unbiased guess may fall below, from all releases together.
         eta : float, optional
             The largest information about any direction of a person's values, from all releases together.
+        units : mapping from attribute to str, optional
+            In which unit attributes are counted, such as `{"age": "years"}`: of each that `error_floor` names, and of
+            others that shall be checked. Every release has to name the same, or be converted. A category has none: any
+            word stands for it.
         store : {"delta", "sqlite"}, default="delta"
             How entries are committed: as a Delta table, or in SQLite for one machine.
         buckets : int, default=64
@@ -167,6 +178,7 @@ class Ledger:
             What `deltalake` needs to reach an object store.
         """
         limits = _checked_limits(error_floor, eta)
+        _check_units(units or {}, error_floor or {})
         if buckets < 1 or buckets > 2**16 or buckets & (buckets - 1):
             raise InputError(f"buckets must be a power of two of at most 65,536, not {buckets!r}.")
         if store not in ("delta", "sqlite"):
@@ -181,7 +193,7 @@ class Ledger:
         names = Names(key)
         kind = DeltaLog if store == "delta" else SqliteLog
         log = kind(*_reached(place, root, storage_options), filesystem, root)
-        body: dict[str, Json] = {"limits": dict(limits), "buckets": buckets}
+        body: dict[str, Json] = {"limits": dict(limits), "units": dict(units or {}), "buckets": buckets}
         log.create(Entry.after(None, "created", body, names))
         ledger = cls(place, key=key, storage_options=storage_options)
         ledger._note_files(0)
@@ -200,6 +212,11 @@ class Ledger:
         return floors
 
     @property
+    def units(self) -> dict[str, str]:
+        """In which unit attributes are counted, where that was said when the ledger was made."""
+        return dict(cast(dict[str, str], self._log.known[0].body["units"]))
+
+    @property
     def head(self) -> str:
         """The seal of the newest entry: kept elsewhere, it shows whether the end of the ledger was cut off."""
         return self._entries()[-1].seal
@@ -215,7 +232,7 @@ class Ledger:
         return tuple(entry for entry in self._entries() if entry.kind == "debit")
 
     def preview(
-        self, leak: Leakage, *, units: Mapping[str, float] | None = None, without: Sequence[str] = ()
+        self, leak: Leakage, *, units: Mapping[str, str | float] | None = None, without: Sequence[str] = ()
     ) -> Preview:
         """Return what a release would do to the promises, without posting it.
 
@@ -223,18 +240,19 @@ class Ledger:
         ----------
         leak : Leakage
             What the release gives away, measured with `ids=`.
-        units : mapping from attribute to float, optional
-            How many units of this release are one unit of the ledger, for attributes that are counted in another.
+        units : mapping from attribute to str or float, optional
+            In which unit the release has each attribute that has one in the ledger: its name, which must be the same;
+            or, where it is counted in another, how many units of this release are one unit of the ledger.
         without : sequence of str, optional
             What is promised something about, and this release says nothing about.
         """
         scale = self._checked(leak, units, without)
         return self._asked(lambda state: self._previewed(leak, scale, state))
 
-    def _checked(self, leak: Leakage, units: Mapping[str, float] | None, without: Sequence[str]) -> Units:
+    def _checked(self, leak: Leakage, units: Mapping[str, str | float] | None, without: Sequence[str]) -> Units:
         """Return the units of a release that is about what the ledger is about, in what seem to be the same ones."""
-        found = Units.of(units, leak.information.attribute_names)
         check_named(leak, [name for name in self.limits if name != "eta"], without)
+        found = Units.of(units, leak.information.attribute_names, self.units)
         now = spreads(leak, found)
         for before in self._state().spreads.values():
             check_alike(now, before, found)
@@ -274,7 +292,8 @@ class Ledger:
         def fits(factor: float) -> bool:
             kind: Literal["examples", "attributes"] = "examples" if what == "eta" else "attributes"
             eta = np.nan_to_num(information.column_at(kind, name, factor))
-            return bool((eta**2 * units.squared(name) <= left).all())
+            scale = units.most() if what == "eta" else units.squared(name)
+            return bool((eta**2 * scale <= left).all())
 
         if not fits(np.inf):
             return np.inf
@@ -292,7 +311,7 @@ class Ledger:
         leak: Leakage,
         *,
         title: str,
-        units: Mapping[str, float] | None = None,
+        units: Mapping[str, str | float] | None = None,
         without: Sequence[str] = (),
         request: str | None = None,
     ) -> Entry:
@@ -304,8 +323,9 @@ class Ledger:
             What the release gives away, measured with `ids=`.
         title : str
             What it is.
-        units : mapping from attribute to float, optional
-            How many units of this release are one unit of the ledger, for attributes that are counted in another.
+        units : mapping from attribute to str or float, optional
+            In which unit the release has each attribute that has one in the ledger: its name, which must be the same;
+            or, where it is counted in another, how many units of this release are one unit of the ledger.
         without : sequence of str, optional
             What is promised something about, and this release says nothing about.
         request : str, optional
@@ -336,7 +356,7 @@ class Ledger:
             "attributes": list(information.attribute_names),
             "categories": [*sorted(information.categorical)],
             "assurance": information.assurance,
-            "units": dict(scale.factors),
+            "units": dict(scale.given),
             "spreads": dict(spreads(leak, scale)),
             "debits": listed(debits),
         }
@@ -794,6 +814,18 @@ def _reached(place: str | Path, root: str, given: Mapping[str, str] | None) -> t
     if "region" in told:
         options["AWS_REGION"] = told["region"]
     return uri.rstrip("/"), options | dict(given or {})
+
+
+def _check_units(units: Mapping[str, str], promised: Iterable[str]) -> None:
+    for name, unit in units.items():
+        if not isinstance(unit, str) or not unit.strip():
+            raise InputError(f"The unit of {name!r} is {unit!r}: name it, such as 'years'.")
+    for name in promised:
+        if name not in units:
+            raise InputError(
+                f"The ledger promises something about {name!r}, and no unit of it is named. Name it, as every release "
+                f"has to after that: units={{{name!r}: 'years'}} (on the command line --unit {name}=years)."
+            )
 
 
 def _checked_limits(error_floor: Mapping[str, float] | None, eta: float | None) -> dict[str, float]:

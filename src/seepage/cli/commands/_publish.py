@@ -117,6 +117,7 @@ def publish(
             rich_help_panel=options.MEASURED,
         ),
     ] = None,
+    unit: options.Units = None,
     report: options.Report = None,
     edition: options.EditionOption = options.Edition.internal,
     again: Annotated[
@@ -154,6 +155,11 @@ def publish(
         )
     if title is not None and ledger is None:
         raise typer.BadParameter("it is what a ledger calls the release: name one with --ledger.", param_hint="--title")
+    if unit and ledger is None:
+        raise typer.BadParameter(
+            "it is held against the unit of a ledger: name one with --ledger.", param_hint="--unit"
+        )
+    units = options.units_of(unit)
     certificate = certificate or out.with_suffix(".certificate.json")
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
@@ -218,7 +224,7 @@ def publish(
         debit = None
         if books is not None:
             try:
-                debit = release.paid(books, leaves, title=title)
+                debit = release.paid(books, leaves, units, title=title)
             except PolicyError as reason:
                 raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
