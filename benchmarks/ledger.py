@@ -32,7 +32,7 @@ WORKER = Path(__file__).parents[1] / "tests" / "ledger" / "race.py"
 def race(kind: str, publications: int) -> None:
     """Let processes publish until the budget is spent, and kill one of them every now and then."""
     sys.path.insert(0, str(WORKER.parent))
-    from race import PEOPLE, leak, publish
+    from race import PEOPLE, YEARS, leak, publish
 
     key, found = secrets.token_bytes(32), leak()
     place = _object_store() if kind == "store" else f"{tempfile.mkdtemp()}/ledger"
@@ -41,6 +41,7 @@ def race(kind: str, publications: int) -> None:
         place,
         key=key,
         error_floor={"age": floor},
+        units=YEARS,
         store="sqlite" if kind == "sqlite" else "delta",
         buckets=2,
     )

@@ -242,14 +242,17 @@ def _balances() -> BalanceDisplay:
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     few, patients = X[["age", "sex", "bmi"]], [f"patient {i}" for i in range(len(X))]
     with tempfile.TemporaryDirectory() as folder:
-        ledger = seepage.Ledger.create(f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, store="sqlite")
+        units = {"age": "years"}
+        ledger = seepage.Ledger.create(
+            f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, units=units, store="sqlite"
+        )
         for model, rows, labels, noise in (
             (Ridge(), X, y, 1.0),
             (LinearRegression(), few, X["bp"], 0.5),
             (LinearRegression(), few, X["s6"], 0.2),
         ):
             leak = seepage.measure(model.fit(rows, labels), rows, labels, noise_scale=noise, ids=patients)
-            ledger.post(leak, title="")
+            ledger.post(leak, title="", units=units)
         again = leak.error_floor()["age"].to_numpy()
         floors = ledger.history(patients)["age"]
     return BalanceDisplay.from_history(

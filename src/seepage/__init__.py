@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from seepage._errors import DatasetError as DatasetError
 from seepage._errors import EngineError as EngineError
 from seepage._errors import InputError as InputError
+from seepage._errors import LedgerError as LedgerError
 from seepage._errors import MinimizerError as MinimizerError
 from seepage._errors import MissingExtraError as MissingExtraError
 from seepage._errors import PolicyError as PolicyError
@@ -72,6 +73,7 @@ __all__ = [
     "Job",
     "Leakage",
     "Ledger",
+    "LedgerError",
     "MinimizerError",
     "MissingExtraError",
     "Policy",

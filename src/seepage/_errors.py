@@ -50,6 +50,33 @@ class PolicyError(SeepageError, ValueError):
         self.factor = factor
 
 
+class LedgerError(SeepageError, RuntimeError):
+    """A ledger is not what was written to it, so that nothing can be decided by it.
+
+    Attributes
+    ----------
+    place : str
+        The file, or the entry in it.
+    reason : str
+        What is wrong with it.
+    way_out : str
+        What to do.
+    """
+
+    def __init__(
+        self, place: str, reason: str, way_out: str = "Put it back as it was, from a backup that has every entry."
+    ) -> None:
+        # All are arguments of the exception, so that it can travel from one process to another.
+        super().__init__(place, reason, way_out)
+        self.place, self.reason, self.way_out = place, reason, way_out
+
+    def __str__(self) -> str:
+        return (
+            f"The ledger is not what was written: {self.place} {self.reason}. Until it is, nothing is posted. "
+            f"{self.way_out} An audit of the ledger lists all that does not fit."
+        )
+
+
 class DatasetError(SeepageError, OSError):
     """A public data set is not where it was looked for, or is not what was published."""
 

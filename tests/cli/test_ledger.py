@@ -7,26 +7,38 @@ import pandas as pd
 import skops.io
 
 import seepage
-from cli.terminal import Terminal
+from cli.terminal import Answer, Terminal
 
 ASK = "--target progression --ids patient"
+UNIT = "--unit age=years"
+
+
+def _flat(answer: Answer) -> str:
+    """Return what was printed as one line, whatever was drawn around it."""
+    return re.sub(r"[│\s]+", " ", answer.text)
 
 
 def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Terminal) -> None:
     folder, books = terminal.folder, "books --key books.key"
-    made = terminal.run(f"seepage ledger create {books} --floor age=10 --sqlite")
+    made = terminal.run(f"seepage ledger create {books} --floor age=10 {UNIT} --sqlite")
     assert made.code == 0, made.text
     assert stat.S_IMODE((folder / "books.key").stat().st_mode) == 0o600
     assert "exists" in terminal.run("seepage ledger create others --key books.key --eta 1").text
 
-    preview = f"seepage ledger preview {books} --model model.skops --data people.csv {ASK}"
+    preview = f"seepage ledger preview {books} --model model.skops --data people.csv {ASK} {UNIT}"
     assert terminal.run(f"{preview} --noise-scale 2").code == 0
     closer = terminal.run(f"{preview} --noise-scale 0.2")
     assert closer.code == 1
     assert "times as large would fit" in closer.text
 
     paying = "--without-policy --ledger books --ledger-key books.key"
-    publish = f"seepage publish model.skops people.csv {ASK} {paying}"
+    publish = f"seepage publish model.skops people.csv {ASK} {paying} {UNIT}"
+    for unit, words in (("", "does not say in which unit"), ("--unit age=months", "has it in 'months'")):
+        for command in (preview, f"{publish} --out first.skops"):
+            unsaid = terminal.run(f"{command.replace(UNIT, unit)} --noise-scale 2")
+            assert (unsaid.code, words in _flat(unsaid)) == (2, True), unsaid.text
+            assert "--unit age=years" in _flat(unsaid)
+    assert not (folder / "first.skops").exists()
     paid = terminal.run(f"{publish} --noise-scale 2 --out first.skops --title 'Risk score'")
     assert paid.code == 0, paid.text
     assert "Posted to the ledger  books: entry 1, Risk score, 442 people" in paid.text
@@ -42,7 +54,7 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     model = skops.io.load(folder / "model.skops")
     leak = seepage.measure(model, people[list(model.feature_names_in_)], people["progression"], noise_scale=2.0)
     floors = leak.error_floor()
-    assert f"closest age so far: ±{floors['age'].min():.3g} (promise ±10)" in shown
+    assert f"closest age so far: ±{floors['age'].min():.3g} years (promise ±10 years)" in shown
     assert re.search(r"1 +\d{4}-\d\d-\d\d +Risk score +Ridge +2 +442 +released", shown)
     balance = terminal.run(f"seepage ledger balance {books} P0007 stranger").text
     assert "Smallest standard error of any unbiased guess from all releases so far" in balance
@@ -54,6 +66,15 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     assert "Not in the ledger: stranger" in balance
     nobody = terminal.run(f"seepage ledger balance {books} stranger")
     assert (nobody.code, "Not in the ledger" in nobody.text) == (2, True)
+
+    balance_file = next((folder / "books" / "balances").rglob("*.parquet"))
+    content = balance_file.read_bytes()
+    balance_file.write_bytes(content[:-1] + b"x")
+    for command in (f"{preview} --noise-scale 2", f"{publish} --noise-scale 2 --out third.skops"):
+        changed = terminal.run(command)
+        assert (changed.code, balance_file.name in changed.text) == (3, True), changed.text
+    assert not (folder / "third.skops").exists()
+    balance_file.write_bytes(content)
 
     assert terminal.run(f"seepage ledger forget {books} P0007").code == 0
     assert "One person" in terminal.run(f"{preview} --noise-scale 2").text
@@ -76,11 +97,16 @@ def test_what_is_missing_is_named(terminal: Terminal) -> None:
     assert answer.code == 2
     assert "--ledger-key" in answer.text
     assert "COLUMN=NUMBER" in terminal.run("seepage ledger create b --key b.key --floor age").text
+    made = "seepage ledger create b --key b.key --floor age=5 --sqlite"
+    for unit, words in (("", "no unit of it is named"), ("--unit age", "COLUMN=UNIT"), ("--unit age=12", "name it")):
+        answer = terminal.run(f"{made} {unit}")
+        assert (answer.code, words in _flat(answer)) == (2, True), answer.text
+    assert not (terminal.folder / "b.key").exists()
 
 
 def test_a_table_names_its_outcome_to_a_ledger_too(wards: Terminal) -> None:
-    assert wards.run("seepage ledger create tables --key tables.key --floor age=10 --sqlite").code == 0
-    ask = "--model ill.toml --data wards.parquet --ids patient --noise-scale 1"
+    assert wards.run(f"seepage ledger create tables --key tables.key --floor age=10 {UNIT} --sqlite").code == 0
+    ask = f"--model ill.toml --data wards.parquet --ids patient --noise-scale 1 {UNIT}"
     found = wards.run(f"seepage ledger preview tables --key tables.key {ask}")
     assert (found.code, "still hold" in found.text) == (0, True), found.text
     twice = wards.run(f"seepage ledger preview tables --key tables.key {ask} --target ill")
@@ -95,6 +121,7 @@ def test_a_ledger_without_a_promise_is_told_how_one_is_made(terminal: Terminal) 
     assert not (terminal.folder / "empty.key").exists()
 
 
-def test_a_title_needs_a_ledger(terminal: Terminal) -> None:
-    ask = "model.skops people.csv -t progression -n 2 --without-policy --out titled.skops --title x"
-    assert "--ledger" in terminal.run(f"seepage publish {ask}").text
+def test_a_title_and_a_unit_need_a_ledger(terminal: Terminal) -> None:
+    ask = "model.skops people.csv -t progression -n 2 --without-policy --out titled.skops"
+    for option in ("--title x", UNIT):
+        assert "--ledger" in terminal.run(f"seepage publish {ask} {option}").text

@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 import seepage
 
 PEOPLE = [f"patient {i}" for i in range(12)]
+YEARS = {"age": "years"}
 
 
 def leak() -> seepage.Leakage:
@@ -24,7 +25,7 @@ def publish(place: str, key: bytes, tries: int) -> None:
     ledger, found = seepage.Ledger(place, key=key), leak()
     for _ in range(tries):
         try:
-            debit = ledger.post(found, title="raced")
+            debit = ledger.post(found, title="raced", units=YEARS)
         except seepage.PolicyError:
             return
         ledger.released(debit, "{}")

@@ -16,6 +16,7 @@ from seepage.ledger import Ledger
 
 KEY = secrets.token_bytes(32)
 PEOPLE = [f"patient {i}" for i in range(60)]
+YEARS = {"age": "years"}
 
 
 def _rows(seed=0, people=60):
@@ -36,14 +37,19 @@ def store(request):
 
 def _ledger(tmp_path, store, **promise):
     return Ledger.create(
-        tmp_path / "ledger", key=KEY, store=store, buckets=4, **(promise or {"error_floor": {"age": 5.0}})
+        tmp_path / "ledger",
+        key=KEY,
+        store=store,
+        buckets=4,
+        units=YEARS,
+        **(promise or {"error_floor": {"age": 5.0}}),
     )
 
 
 def test_five_releases_add_up_to_what_compose_says(tmp_path, store):
     ledger, leaks = _ledger(tmp_path, store), [_leak(alpha) for alpha in (0.1, 1.0, 2.0, 5.0, 9.0)]
     for number, leak in enumerate(leaks):
-        ledger.post(leak, title=f"release {number}")
+        ledger.post(leak, title=f"release {number}", units=YEARS)
     together = seepage.compose(leaks)
     found = Ledger(tmp_path / "ledger", key=KEY).balance(PEOPLE)
     for name in ("age", "dose"):
@@ -55,7 +61,7 @@ def test_five_releases_add_up_to_what_compose_says(tmp_path, store):
 
 def test_people_are_found_whatever_the_order_and_strangers_owe_nothing(tmp_path, store):
     ledger, leak = _ledger(tmp_path, store), _leak()
-    ledger.post(leak, title="one")
+    ledger.post(leak, title="one", units=YEARS)
     found = ledger.balance([PEOPLE[7], "a stranger", PEOPLE[3]])["age"]
     expected = leak.error_floor()["age"].to_numpy()
     np.testing.assert_allclose(found, [expected[7], np.inf, expected[3]], rtol=1e-12)
@@ -64,9 +70,9 @@ def test_people_are_found_whatever_the_order_and_strangers_owe_nothing(tmp_path,
 def test_the_same_person_is_7_and_7_point_0_and_the_text_7(tmp_path, store):
     ledger = _ledger(tmp_path, store)
     ids = list(range(60))
-    ledger.post(_leak(ids=ids), title="integers")
-    ledger.post(_leak(ids=[str(i) for i in ids]), title="texts")
-    ledger.post(_leak(ids=np.arange(60.0)), title="floats")
+    ledger.post(_leak(ids=ids), title="integers", units=YEARS)
+    ledger.post(_leak(ids=[str(i) for i in ids]), title="texts", units=YEARS)
+    ledger.post(_leak(ids=np.arange(60.0)), title="floats", units=YEARS)
     one, three = _leak().error_floor()["age"].to_numpy(), ledger.balance(ids)["age"]
     np.testing.assert_allclose(three, one / np.sqrt(3), rtol=1e-12)
 
@@ -81,17 +87,17 @@ def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace
         limit = {"eta": float(leak.examples["eta"].max()) * np.sqrt(3.5)}
     ledger = _ledger(tmp_path, store, **limit)
     for _ in range(3):
-        ledger.post(leak, title="fits")
-    preview, before = ledger.preview(leak), set((tmp_path / "ledger").rglob("*"))
+        ledger.post(leak, title="fits", units=YEARS)
+    preview, before = ledger.preview(leak, units=YEARS), set((tmp_path / "ledger").rglob("*"))
     assert not preview.fits
     assert list(preview.short) == [promise]
     with pytest.raises(seepage.PolicyError, match="break a promise") as refused:
-        ledger.post(leak, title="too much")
+        ledger.post(leak, title="too much", units=YEARS)
     assert len(ledger.releases) == 3
     assert {path for path in (tmp_path / "ledger").rglob("*") if path.is_file()} <= before
     # Half a release is left: noise of sqrt(2), which is 2 on the grid, makes it fit.
     assert refused.value.factor == preview.factor == 2.0
-    ledger.post(_leak(scale=2.0), title="fits")
+    ledger.post(_leak(scale=2.0), title="fits", units=YEARS)
     assert ledger.audit() == ()
 
 
@@ -99,8 +105,8 @@ def test_where_the_budget_is_spent_no_noise_is_enough_and_others_are_eligible(tm
     leak = _leak()
     floors = leak.error_floor()["age"].to_numpy()
     ledger = _ledger(tmp_path, store, error_floor={"age": float(floors.min())})
-    ledger.post(leak, title="all of it")
-    preview = ledger.preview(leak)
+    ledger.post(leak, title="all of it", units=YEARS)
+    preview = ledger.preview(leak, units=YEARS)
     assert preview.factor == np.inf or preview.factor > 1e4
     spent = ~ledger.eligible(PEOPLE)
     assert spent[np.argmin(floors)]
@@ -117,7 +123,7 @@ def test_the_noise_that_would_fit_counts_what_no_noise_hides(tmp_path, scale):
 
     floor = float(leak(scale).error_floor()["age"].min())
     ledger = _ledger(tmp_path, "sqlite", error_floor={"age": floor * 1.3})
-    factor = ledger.preview(leak(scale)).factor
+    factor = ledger.preview(leak(scale), units=YEARS).factor
     least = leak(scale * factor).error_floor()["age"].min()
     assert np.isinf(factor) or least >= floor * 1.3
     below = {1.0: 0.5, 2.0: 0.5, 5.0: 0.4}[float(f"{factor:.0e}"[0])] if np.isfinite(factor) else 1.0
@@ -138,17 +144,17 @@ def test_units_are_converted(tmp_path, store):
 
 def test_another_unit_is_noticed_by_its_spread_and_another_name_by_its_absence(tmp_path, store):
     ledger, (X, y) = _ledger(tmp_path, store), _rows()
-    ledger.post(_leak(), title="years")
+    ledger.post(_leak(), title="years", units=YEARS)
     months = X.assign(age=X["age"] * 12)
     in_months = seepage.measure(Ridge(alpha=1.0).fit(months, y), months, y, noise_scale=1.0, ids=PEOPLE)
-    for ask in (ledger.preview, lambda leak: ledger.post(leak, title="months")):
+    for ask in (ledger.preview, lambda leak, **said: ledger.post(leak, title="months", **said)):
         with pytest.raises(seepage.InputError, match="another unit"):
-            ask(in_months)
+            ask(in_months, units=YEARS)
     ledger.post(in_months, title="months", units={"age": 12.0})
     others = X.rename(columns={"age": "Age"})
     renamed = seepage.measure(Ridge().fit(others, y), others, y, noise_scale=1.0, ids=PEOPLE)
     with pytest.raises(seepage.InputError, match="promises something about 'age'"):
-        ledger.post(renamed, title="renamed")
+        ledger.post(renamed, title="renamed", units=YEARS)
     assert len(ledger.releases) == 2
     before = ledger.balance(PEOPLE)["age"]
     ledger.post(renamed, title="of something else", without=["age"])
@@ -171,8 +177,8 @@ def test_people_in_files_owe_what_people_in_memory_do(tmp_path, store, monkeypat
         job=seepage.Job(output=tmp_path / "scores"),
     )
     ledger = _ledger(tmp_path, store)
-    assert ledger.preview(there).fits
-    assert ledger.post(there, title="files").body["people"] == 60
+    assert ledger.preview(there, units=YEARS).fits
+    assert ledger.post(there, title="files", units=YEARS).body["people"] == 60
     for name in ("age", "dose"):
         expected = _leak().error_floor()[name].to_numpy()
         np.testing.assert_allclose(ledger.balance(PEOPLE)[name], expected, rtol=1e-9)
@@ -183,13 +189,13 @@ def test_rows_without_ids_are_refused(tmp_path, store):
     X, y = _rows()
     leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
     with pytest.raises(seepage.InputError, match="ids="):
-        _ledger(tmp_path, store).post(leak, title="?")
+        _ledger(tmp_path, store).post(leak, title="?", units=YEARS)
 
 
 def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, store, monkeypatch):
     ledger, (X, y) = _ledger(tmp_path, store), _rows()
     model = Ridge().fit(X, y)
-    terms = {"noise_scale": 1.0, "accept": None, "ids": PEOPLE, "ledger": ledger}
+    terms = {"noise_scale": 1.0, "accept": None, "ids": PEOPLE, "ledger": ledger, "units": YEARS}
     with monkeypatch.context() as broken:
         broken.setattr("seepage.release._publish.drawn", lambda *_: 1 / 0)
         for _ in range(2):
@@ -209,13 +215,13 @@ def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, store, monk
 
 def test_a_debit_that_was_left_open_pays_for_the_same_people_and_for_no_more(tmp_path, store):
     ledger = _ledger(tmp_path, store)
-    first = ledger.post(_leak(), title="one", request="r")
+    first = ledger.post(_leak(), title="one", units=YEARS, request="r")
     others = [f"somebody else {i}" for i in range(60)]
-    assert ledger.post(_leak(ids=others), title="one", request="r").number == 2
+    assert ledger.post(_leak(ids=others), title="one", units=YEARS, request="r").number == 2
     more = seepage.compose([_leak(), _leak()])
-    assert ledger.post(more, title="one", request="r").number == 3
-    assert ledger.post(_leak(), title="one", request="r") == first
-    assert ledger.post(_leak(ids=others), title="one", request="r").number == 2
+    assert ledger.post(more, title="one", units=YEARS, request="r").number == 3
+    assert ledger.post(_leak(), title="one", units=YEARS, request="r") == first
+    assert ledger.post(_leak(ids=others), title="one", units=YEARS, request="r").number == 2
     np.testing.assert_allclose(ledger.balance(PEOPLE)["age"], _leak().error_floor()["age"] / np.sqrt(3), rtol=1e-12)
     assert ledger.audit() == ()
 
@@ -230,18 +236,18 @@ def test_one_person_is_asked_for_in_a_list(tmp_path, store):
 
 def test_one_debit_pays_for_one_release(tmp_path, store):
     ledger = _ledger(tmp_path, store)
-    debit = ledger.post(_leak(), title="one", request="r")
-    assert ledger.post(_leak(), title="one", request="r") == debit
+    debit = ledger.post(_leak(), title="one", units=YEARS, request="r")
+    assert ledger.post(_leak(), title="one", units=YEARS, request="r") == debit
     ledger.released(debit, "{}")
     with pytest.raises(seepage.PolicyError, match="has left already"):
         ledger.released(debit, "{}")
-    assert ledger.post(_leak(), title="one", request="r") != debit
+    assert ledger.post(_leak(), title="one", units=YEARS, request="r") != debit
 
 
 def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path, store):
     ledger = _ledger(tmp_path, store)
     for alpha in (1.0, 2.0):
-        ledger.post(_leak(alpha), title="before")
+        ledger.post(_leak(alpha), title="before", units=YEARS)
     name = bytes(ledger._names.of([PEOPLE[5]])[0])
     kept = ledger.balance(PEOPLE[6:])
     held = [path for path in (tmp_path / "ledger").rglob("*.parquet") if name in path.read_bytes()]
@@ -253,9 +259,9 @@ def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path, stor
     assert ledger.audit() == ()
     assert ledger.eligible(PEOPLE).tolist() == [i != 5 for i in range(60)]
     with pytest.raises(seepage.PolicyError, match="One person must not be in any further release"):
-        ledger.post(_leak(), title="after")
+        ledger.post(_leak(), title="after", units=YEARS)
     others = [name for name in PEOPLE if name != PEOPLE[5]]
-    ledger.post(_leak(ids=others), title="after")
+    ledger.post(_leak(ids=others), title="after", units=YEARS)
     ledger.forget([PEOPLE[9]])
     assert not ledger.eligible([PEOPLE[5], PEOPLE[9]]).any()
     assert ledger.audit() == ()
@@ -264,9 +270,9 @@ def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path, stor
 def _full(tmp_path, store):
     ledger = _ledger(tmp_path, store)
     for alpha in (1.0, 2.0):
-        ledger.released(ledger.post(_leak(alpha), title="one"), '{"certificate": 1}')
+        ledger.released(ledger.post(_leak(alpha), title="one", units=YEARS), '{"certificate": 1}')
     ledger.forget([PEOPLE[0]])
-    ledger.post(_leak(ids=PEOPLE[1:]), title="two")
+    ledger.post(_leak(ids=PEOPLE[1:]), title="two", units=YEARS)
     return ledger
 
 
@@ -341,7 +347,7 @@ def test_a_place_that_holds_something_else_is_left_alone(tmp_path):
 def test_history_is_what_compose_says_after_each_release(tmp_path, store):
     ledger, leaks = _ledger(tmp_path, store), [_leak(alpha) for alpha in (0.1, 1.0, 2.0)]
     for leak in leaks:
-        ledger.post(leak, title="one")
+        ledger.post(leak, title="one", units=YEARS)
     found = ledger.history([*PEOPLE, "a stranger"])["age"]
     assert found.shape == (3, len(PEOPLE) + 1)
     assert np.isinf(found[:, -1]).all()

@@ -13,6 +13,7 @@ import seepage
 from seepage.ledger import Ledger
 
 PEOPLE = [f"patient {i}" for i in range(40)]
+YEARS = {"age": "years"}
 
 
 def _fit():
@@ -25,13 +26,15 @@ def _fit():
 @pytest.fixture(params=["sqlite", "delta"])
 def ledger(request, tmp_path):
     place = tmp_path / "ledger"
-    return Ledger.create(place, key=secrets.token_bytes(32), store=request.param, buckets=4, error_floor={"age": 5.0})
+    return Ledger.create(
+        place, key=secrets.token_bytes(32), store=request.param, buckets=4, error_floor={"age": 5.0}, units=YEARS
+    )
 
 
 @pytest.fixture
 def publish(ledger, tmp_path):
     def published(name, **options):
-        found = seepage.publish(*_fit(), noise_scale=1.0, accept=None, ids=PEOPLE, ledger=ledger)
+        found = seepage.publish(*_fit(), noise_scale=1.0, accept=None, ids=PEOPLE, ledger=ledger, units=YEARS)
         found.write(tmp_path / f"{name}.skops", **options)
         return tmp_path / f"{name}.certificate.json"
 
@@ -92,7 +95,7 @@ def test_an_audit_names_a_broken_signature_and_another_signer(ledger, publish, s
     # What was broken before it was noted has the right hash.
     leak = seepage.measure(*_fit(), noise_scale=1.0, ids=PEOPLE)
     signed = json.loads(publish("second", sign=secret).read_text())
-    ledger.released(ledger.post(leak, title="third"), json.dumps({**signed, "people": 41}))
+    ledger.released(ledger.post(leak, title="third", units=YEARS), json.dumps({**signed, "people": 41}))
     faults = ledger.audit()
     assert [fault.reason for fault in faults] == [
         "was edited after it was signed: the signature does not belong to what it says"

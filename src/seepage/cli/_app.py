@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperGroup
 
-from seepage._errors import PolicyError, SeepageError, UnansweredError
+from seepage._errors import LedgerError, PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
 from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._certify import certify
@@ -119,6 +119,9 @@ def _refused(reason: Exception) -> int:
     if isinstance(reason, UnansweredError):
         refuse(f"{reason}\n\nRows that are streamed cannot answer everything: --in-memory reads them at once.")
         return Ending.UNUSABLE
+    if isinstance(reason, LedgerError):
+        refuse(str(reason))
+        return Ending.MISMATCH
     if isinstance(reason, SeepageError):
         refuse(str(reason))
         return Ending.UNUSABLE

@@ -37,7 +37,7 @@ class Fault:
 
 
 def audited(
-    log: Log, folder: Folder, names: Names, buckets: int, *, head: str | None, signer: str | None
+    log: Log, folder: Folder, names: Names, buckets: int, *, seen: Entry, head: str | None, signer: str | None
 ) -> Iterator[Fault]:
     """Yield what does not fit."""
     try:
@@ -46,7 +46,9 @@ def audited(
         yield Fault("the log of releases", f"cannot be read: {error}")
         yield from _of_log(log, folder, names, 0)
         return
-    faults = list(_of_chain(entries, names))
+    faults = list(of_chain(entries, names))
+    if seen.seal not in {entry.seal for entry in entries}:
+        faults.append(Fault("the log of releases", f"entry {seen.number}, which was read from it before, is not in it"))
     if head is not None and head not in {entry.seal for entry in entries}:
         faults.append(Fault("the log of releases", "the entry with the seal that was kept elsewhere is not in it"))
     yield from faults
@@ -60,9 +62,10 @@ def audited(
         yield from _of_balance(state, folder, bucket)
 
 
-def _of_chain(entries: list[Entry], names: Names) -> Iterator[Fault]:
-    previous = FIRST
-    for place, entry in enumerate(entries):
+def of_chain(entries: list[Entry], names: Names, start: int = 0) -> Iterator[Fault]:
+    """Yield which entries are not sealed, or do not follow the one before; those before some place are trusted."""
+    previous = entries[start - 1].seal if start else FIRST
+    for place, entry in enumerate(entries[start:], start):
         if entry.number != place:
             yield Fault(f"entry {place}", f"is missing: entry {entry.number} stands in its place")
             return

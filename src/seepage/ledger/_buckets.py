@@ -18,7 +18,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import StorageError
+from seepage._errors import LedgerError, StorageError
 from seepage._tables import Array
 from seepage.ledger._names import BYTES
 
@@ -145,15 +145,20 @@ class Folder:
         """Return what is owed in a bucket; nothing if nobody is in it yet."""
         if stored is None:
             return Sums(np.empty(0, dtype=f"V{BYTES}"), {})
-        return Sums.read(self.read_bytes(stored.path))
+        return Sums.read(self.content(stored))
+
+    def content(self, stored: Stored) -> bytes:
+        """Return all bytes of a file, which are those that were written."""
+        content = self.read_bytes(stored.path)
+        if hashlib.sha256(content).hexdigest() != stored.hash:
+            raise LedgerError(stored.path, "was changed after it was committed")
+        return content
 
     def read_bytes(self, path: str) -> bytes:
         """Return all bytes of a file."""
         try:
             with self.filesystem.open_input_stream(f"{self.root}/{path}") as file:
                 return bytes(file.read())
-        except FileNotFoundError:
-            raise
         except (OSError, StorageError):
             # An object store that lost the file after it was opened says so in words of its own.
             if self.exists(path):

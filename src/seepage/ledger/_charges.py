@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -33,27 +34,52 @@ class Batches(Protocol):
 
 @dataclass(frozen=True)
 class Units:
-    """In which unit each attribute is counted, and how many of a release's own units are one of them."""
+    """In which unit a release has each attribute: by name, or how many of its own units are one of the ledger's."""
 
-    factors: Mapping[str, float]
+    given: Mapping[str, str | float]
 
     @classmethod
-    def of(cls, given: Mapping[str, float] | None, attributes: tuple[str, ...]) -> "Units":
-        """Check what was given: an attribute that is not named is in the ledger's unit."""
-        factors = dict(given or {})
-        for name, factor in factors.items():
+    def of(
+        cls, given: Mapping[str, str | float] | None, attributes: tuple[str, ...], ledger: Mapping[str, str]
+    ) -> "Units":
+        """Check what was given: an attribute that has a unit in the ledger is in that one, or is converted to it."""
+        units = dict(given or {})
+        for name, unit in units.items():
             if name not in attributes:
                 raise InputError(f"units names {name!r}, which is none of the attributes {list(attributes)}.")
-            if not 0 < factor < np.inf:
+            if isinstance(unit, str) and name not in ledger:
                 raise InputError(
-                    f"The unit of {name!r} is {factor!r}: say how many units of this release are one unit of the "
+                    f"The ledger has no unit for {name!r}, so nothing can be held against {unit!r}: leave it out. "
+                    "Attributes get their units when a ledger is made."
+                )
+            if not isinstance(unit, str) and not (isinstance(unit, Real) and 0 < unit < np.inf):
+                raise InputError(
+                    f"The unit of {name!r} is {unit!r}: say how many units of this release are one unit of the "
                     "ledger, such as 12 for months in a ledger that counts years."
                 )
-        return cls(factors)
+        for name, unit in ledger.items():
+            said = units.get(name)
+            if name in attributes and (said is None or isinstance(said, str)) and said != unit:
+                here = "does not say in which unit it has it" if said is None else f"has it in {said!r}"
+                raise InputError(
+                    f"The ledger counts {name!r} in {unit!r}, and this release {here}. If it is the same, say so with "
+                    f"units={{{name!r}: {unit!r}}} (on the command line --unit {name}={unit}); if not, give in its "
+                    f"place how many units of this release are one {unit!r}."
+                )
+        return cls(units)
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """How many units of the release are one of the ledger's, where that was said."""
+        return {name: float(unit) for name, unit in self.given.items() if not isinstance(unit, str)}
 
     def squared(self, name: str) -> float:
         """Return by what the information about an attribute is multiplied."""
-        return float(self.factors.get(name, 1.0)) ** 2
+        return self.factors.get(name, 1.0) ** 2
+
+    def most(self) -> float:
+        """Return by what the information about a direction is multiplied at most, whatever it is made of."""
+        return max([1.0, *self.factors.values()]) ** 2
 
 
 def spreads(leak: Leakage, units: Units) -> dict[str, float]:
@@ -100,7 +126,7 @@ def charges(leak: Leakage, names: Names, units: Units) -> Iterator[tuple[NDArray
     """Yield what a release costs its people, some of them at a time."""
     information = leak.information
     for ids, examples, attributes, values in _parts(leak):
-        columns = {"eta": examples["eta"] ** 2, "trace": examples["dfil"] ** 2 * values}
+        columns = {"eta": examples["eta"] ** 2 * units.most(), "trace": examples["dfil"] ** 2 * values}
         _check_answered(information, columns)
         for name, eta in attributes.items():
             # Whoever has no value of an attribute owes nothing for it.

@@ -19,13 +19,13 @@ import pyarrow.fs
 from numpy.typing import NDArray
 
 from seepage._amounts import up_to_grid
-from seepage._errors import InputError, PolicyError
+from seepage._errors import InputError, LedgerError, PolicyError
 from seepage._records import Json
 from seepage._signing import public_key_of
 from seepage._tables import Array
 from seepage.engines.storage import resolve
 from seepage.leakage import GatheredInformation, Leakage
-from seepage.ledger._audit import Fault, audited
+from seepage.ledger._audit import Fault, audited, of_chain
 from seepage.ledger._buckets import Folder, Spool, Stored, Sums, bucket_of
 from seepage.ledger._certificates import is_same, read, signature_fault
 from seepage.ledger._charges import Units, charges, check_alike, check_named, ids_of, spreads
@@ -114,10 +114,11 @@ class Ledger:
     >>> people = [f"patient {i}" for i in range(len(X))]
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=people)
     >>> key, place = secrets.token_bytes(32), tempfile.mkdtemp() + "/ledger"
-    >>> ledger = seepage.Ledger.create(place, key=key, error_floor={"age": 5.0}, store="sqlite")
-    >>> ledger.preview(leak).fits
+    >>> units = {"age": "years"}
+    >>> ledger = seepage.Ledger.create(place, key=key, error_floor={"age": 5.0}, units=units, store="sqlite")
+    >>> ledger.preview(leak, units=units).fits
     True
-    >>> ledger.post(leak, title="Risk score 2026").kind
+    >>> ledger.post(leak, title="Risk score 2026", units=units).kind
     'debit'
     >>> bool((ledger.balance(people)["age"] >= 5.0).all())
     True
@@ -130,9 +131,15 @@ class Ledger:
         self._log = log_at(*_reached(place, root, storage_options), filesystem, self._folder.root)
         self._seen = State()
         self._wait = _FIRST_WAIT
-        first = self._log.entries()[0]
+        first = self._log.first()
         if not first.is_sealed(self._names):
             raise InputError(f"The key is not that of the ledger at {place}, or its first entry was changed.")
+        if "units" not in first.body:
+            raise InputError(
+                f"The ledger at {place} was made before promises had units. Make another with units=, and post to it "
+                "again what was released."
+            )
+        self._log.known.append(first)
 
     @classmethod
     def create(
@@ -142,6 +149,7 @@ class Ledger:
         key: bytes,
         error_floor: Mapping[str, float] | None = None,
         eta: float | None = None,
+        units: Mapping[str, str] | None = None,
         store: Literal["delta", "sqlite"] = "delta",
         buckets: int = 64,
         storage_options: Mapping[str, str] | None = None,
@@ -158,6 +166,10 @@ class Ledger:
             The standard error that no unbiased guess may fall below, from all releases together.
         eta : float, optional
             The largest information about any direction of a person's values, from all releases together.
+        units : mapping from attribute to str, optional
+            In which unit attributes are counted, such as `{"age": "years"}`: of each that `error_floor` names, and of
+            others that shall be checked. Every release has to name the same, or be converted. A category has none: any
+            word stands for it.
         store : {"delta", "sqlite"}, default="delta"
             How entries are committed: as a Delta table, or in SQLite for one machine.
         buckets : int, default=64
@@ -166,6 +178,7 @@ class Ledger:
             What `deltalake` needs to reach an object store.
         """
         limits = _checked_limits(error_floor, eta)
+        _check_units(units or {}, error_floor or {})
         if buckets < 1 or buckets > 2**16 or buckets & (buckets - 1):
             raise InputError(f"buckets must be a power of two of at most 65,536, not {buckets!r}.")
         if store not in ("delta", "sqlite"):
@@ -180,7 +193,7 @@ class Ledger:
         names = Names(key)
         kind = DeltaLog if store == "delta" else SqliteLog
         log = kind(*_reached(place, root, storage_options), filesystem, root)
-        body: dict[str, Json] = {"limits": dict(limits), "buckets": buckets}
+        body: dict[str, Json] = {"limits": dict(limits), "units": dict(units or {}), "buckets": buckets}
         log.create(Entry.after(None, "created", body, names))
         ledger = cls(place, key=key, storage_options=storage_options)
         ledger._note_files(0)
@@ -199,22 +212,27 @@ class Ledger:
         return floors
 
     @property
+    def units(self) -> dict[str, str]:
+        """In which unit attributes are counted, where that was said when the ledger was made."""
+        return dict(cast(dict[str, str], self._log.known[0].body["units"]))
+
+    @property
     def head(self) -> str:
         """The seal of the newest entry: kept elsewhere, it shows whether the end of the ledger was cut off."""
-        return self._log.entries()[-1].seal
+        return self._entries()[-1].seal
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Everything that happened, in order."""
-        return tuple(self._log.entries())
+        return tuple(self._entries())
 
     @property
     def releases(self) -> tuple[Entry, ...]:
         """The debits: releases that were paid for, whether or not they have left yet."""
-        return tuple(entry for entry in self._log.entries() if entry.kind == "debit")
+        return tuple(entry for entry in self._entries() if entry.kind == "debit")
 
     def preview(
-        self, leak: Leakage, *, units: Mapping[str, float] | None = None, without: Sequence[str] = ()
+        self, leak: Leakage, *, units: Mapping[str, str | float] | None = None, without: Sequence[str] = ()
     ) -> Preview:
         """Return what a release would do to the promises, without posting it.
 
@@ -222,18 +240,19 @@ class Ledger:
         ----------
         leak : Leakage
             What the release gives away, measured with `ids=`.
-        units : mapping from attribute to float, optional
-            How many units of this release are one unit of the ledger, for attributes that are counted in another.
+        units : mapping from attribute to str or float, optional
+            In which unit the release has each attribute that has one in the ledger: its name, which must be the same;
+            or, where it is counted in another, how many units of this release are one unit of the ledger.
         without : sequence of str, optional
             What is promised something about, and this release says nothing about.
         """
         scale = self._checked(leak, units, without)
         return self._asked(lambda state: self._previewed(leak, scale, state))
 
-    def _checked(self, leak: Leakage, units: Mapping[str, float] | None, without: Sequence[str]) -> Units:
+    def _checked(self, leak: Leakage, units: Mapping[str, str | float] | None, without: Sequence[str]) -> Units:
         """Return the units of a release that is about what the ledger is about, in what seem to be the same ones."""
-        found = Units.of(units, leak.information.attribute_names)
         check_named(leak, [name for name in self.limits if name != "eta"], without)
+        found = Units.of(units, leak.information.attribute_names, self.units)
         now = spreads(leak, found)
         for before in self._state().spreads.values():
             check_alike(now, before, found)
@@ -273,7 +292,8 @@ class Ledger:
         def fits(factor: float) -> bool:
             kind: Literal["examples", "attributes"] = "examples" if what == "eta" else "attributes"
             eta = np.nan_to_num(information.column_at(kind, name, factor))
-            return bool((eta**2 * units.squared(name) <= left).all())
+            scale = units.most() if what == "eta" else units.squared(name)
+            return bool((eta**2 * scale <= left).all())
 
         if not fits(np.inf):
             return np.inf
@@ -291,7 +311,7 @@ class Ledger:
         leak: Leakage,
         *,
         title: str,
-        units: Mapping[str, float] | None = None,
+        units: Mapping[str, str | float] | None = None,
         without: Sequence[str] = (),
         request: str | None = None,
     ) -> Entry:
@@ -303,8 +323,9 @@ class Ledger:
             What the release gives away, measured with `ids=`.
         title : str
             What it is.
-        units : mapping from attribute to float, optional
-            How many units of this release are one unit of the ledger, for attributes that are counted in another.
+        units : mapping from attribute to str or float, optional
+            In which unit the release has each attribute that has one in the ledger: its name, which must be the same;
+            or, where it is counted in another, how many units of this release are one unit of the ledger.
         without : sequence of str, optional
             What is promised something about, and this release says nothing about.
         request : str, optional
@@ -320,6 +341,8 @@ class Ledger:
         ------
         PolicyError
             When somebody would be left with less than was promised; nothing is posted then.
+        LedgerError
+            When a file that this rests on is not what was written; nothing is posted then either.
         """
         information = leak.information
         scale = self._checked(leak, units, without)
@@ -333,7 +356,7 @@ class Ledger:
             "attributes": list(information.attribute_names),
             "categories": [*sorted(information.categorical)],
             "assurance": information.assurance,
-            "units": dict(scale.factors),
+            "units": dict(scale.given),
             "spreads": dict(spreads(leak, scale)),
             "debits": listed(debits),
         }
@@ -374,6 +397,7 @@ class Ledger:
         """Commit a debit on top of some state; None if it does not fit there, or if another came first."""
         last, token, written = self._log.known[state.count - 1], secrets.token_hex(8), dict[int, Stored]()
         gone, most = self._forgotten(state), self._most()
+        count = False
         try:
             for bucket, debit in debits.items():
                 charge = self._folder.read(debit)
@@ -383,11 +407,13 @@ class Ledger:
                     return None
                 written[bucket] = self._folder.write(f"balances/{token}/{bucket}.parquet", total)
             entry = Entry.after(last, "debit", {**body, "balances": listed(written)}, self._names)
-            done = self._commit(entry, [state.balances[each] for each in debits if each in state.balances])
-            written = {} if done else written
-            return entry if done else None
+            # From here on they may count, whatever goes wrong on the way.
+            count = True
+            count = self._commit(entry, [state.balances[each] for each in debits if each in state.balances])
+            return entry if count else None
         finally:
-            self._folder.delete([each.path for each in written.values()])
+            if not count:
+                self._folder.delete([each.path for each in written.values()])
 
     def _commit(self, entry: Entry, replaced: Iterable[Stored]) -> bool:
         """Append an entry, whose files replace others, which go; False if another came first."""
@@ -409,10 +435,13 @@ class Ledger:
         while True:
             state = self._state()
             try:
-                return question(state)
+                if not self._folder.exists(_head(state.count)):
+                    return question(state)
+                fault = LedgerError(self._log.NAME, f"ends before entry {state.count}, which was committed and noted")
             except FileNotFoundError as missing:
-                if len(self._log.entries()) == state.count:
-                    raise InputError(f"The ledger is damaged; ledger.audit() says where. {missing}") from missing
+                fault = LedgerError(str(missing), "is missing")
+            if len(self._log.entries()) == state.count:
+                raise fault
 
     def _note_files(self, number: int) -> None:
         """Note the hashes of what the log itself wrote, so that not one of its bytes can be changed unnoticed."""
@@ -438,7 +467,8 @@ class Ledger:
         """
         kept, request = self._kept(certificate.encode()), str(debit.body["request"])
         while True:
-            last, state = self._log.entries()[-1], self._state()
+            state = self._state()
+            last = self._log.known[state.count - 1]
             if debit.number not in state.open:
                 self._folder.delete([kept.path])
                 raise PolicyError(
@@ -483,7 +513,7 @@ class Ledger:
         """Commit a signed certificate in place of another that says the same; None if another came first."""
         # Whoever signs does so soon after a release.
         for number, stored in reversed(state.certificates.items()):
-            if is_same(read(self._folder.read_bytes(stored.path)), said):
+            if is_same(read(self._folder.content(stored)), said):
                 body: dict[str, Json] = {"release": number, "certificate": [kept.path, kept.hash]}
                 entry = Entry.after(self._log.known[state.count - 1], "signed", body, self._names)
                 return entry if self._commit(entry, [stored]) else None
@@ -565,7 +595,7 @@ class Ledger:
         numbers = [one.number for one in self.entries if one.kind == "release" and one.body["debit"] == debit.number]
         if not numbers:
             return None
-        return self._asked(lambda state: read(self._folder.read_bytes(state.certificates[numbers[0]].path)))
+        return self._asked(lambda state: read(self._folder.content(state.certificates[numbers[0]])))
 
     def history(self, ids: Iterable[object]) -> dict[str, Array]:
         """Return how near an unbiased guess could come after each release, as far as people were not forgotten.
@@ -621,8 +651,8 @@ class Ledger:
             that are there are checked.
         """
         known = None if signer is None else public_key_of(signer)
-        fresh = replace(self._log, known=[])
-        return tuple(audited(fresh, self._folder, self._names, self._buckets, head=head, signer=known))
+        fresh, seen = replace(self._log, known=[]), self._log.known[-1]
+        return tuple(audited(fresh, self._folder, self._names, self._buckets, seen=seen, head=head, signer=known))
 
     def forget(self, ids: Iterable[object]) -> Entry:
         """Erase what is owed to some people, and see to it that they are in no further release.
@@ -647,7 +677,7 @@ class Ledger:
         """Commit new files without some people in place of those that hold them; None if another came first."""
         last, token = self._log.known[state.count - 1], secrets.token_hex(8)
         touched = np.unique(bucket_of(names, self._buckets)).tolist()
-        replaced, written = list(state.forgotten), list[Stored]()
+        replaced, written, count = list(state.forgotten), list[Stored](), False
 
         def rewritten(files: Mapping[int, Stored], folder: str) -> dict[int, Stored]:
             found: dict[int, Stored] = {}
@@ -672,11 +702,12 @@ class Ledger:
                 "tombstones": [tombstones.path, tombstones.hash],
             }
             entry = Entry.after(last, "forgotten", body, self._names)
-            done = self._commit(entry, replaced)
-            written = [] if done else written
-            return entry if done else None
+            count = True
+            count = self._commit(entry, replaced)
+            return entry if count else None
         finally:
-            self._folder.delete([each.path for each in written])
+            if not count:
+                self._folder.delete([each.path for each in written])
 
     def _sweep(self) -> None:
         """Delete files that no entry names, but for those that somebody may be writing now."""
@@ -696,8 +727,18 @@ class Ledger:
     def _most(self) -> dict[str, float]:
         return cast(dict[str, float], self._log.known[0].body["limits"])
 
+    def _entries(self) -> list[Entry]:
+        """Return all entries. Each is checked once: its seal, and that it follows the one before."""
+        entries = self._log.entries()
+        for fault in of_chain(entries, self._names, self._seen.count):
+            # Read again next time: by then it may have been put right.
+            del self._log.known[max(self._seen.count, 1) :]
+            raise LedgerError(f"{fault.place} of {self._log.NAME}", fault.reason)
+        self._seen.add(entries)
+        return entries
+
     def _state(self) -> State:
-        self._seen.add(self._log.entries())
+        self._entries()
         return self._seen
 
     def _paid(self, request: str, debits: Mapping[int, Stored]) -> Entry | None:
@@ -708,7 +749,7 @@ class Ledger:
             return next((number for number in asked if self._covers(state.debits[number], debits)), None)
 
         number = self._asked(found)
-        return None if number is None else self._log.entries()[number]
+        return None if number is None else self._log.known[number]
 
     def _covers(self, paid: Mapping[int, Stored], debits: Mapping[int, Stored]) -> bool:
         """Return whether a debit is about the same people, and has paid for each at least what others would."""
@@ -767,6 +808,18 @@ def _reached(place: str | Path, root: str, given: Mapping[str, str] | None) -> t
     if "region" in told:
         options["AWS_REGION"] = told["region"]
     return uri.rstrip("/"), options | dict(given or {})
+
+
+def _check_units(units: Mapping[str, str], promised: Iterable[str]) -> None:
+    for name, unit in units.items():
+        if not isinstance(unit, str) or not unit.strip():
+            raise InputError(f"The unit of {name!r} is {unit!r}: name it, such as 'years'.")
+    for name in promised:
+        if name not in units:
+            raise InputError(
+                f"The ledger promises something about {name!r}, and no unit of it is named. Name it, as every release "
+                f"has to after that: units={{{name!r}: 'years'}} (on the command line --unit {name}=years)."
+            )
 
 
 def _checked_limits(error_floor: Mapping[str, float] | None, eta: float | None) -> dict[str, float]:

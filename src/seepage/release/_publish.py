@@ -226,16 +226,18 @@ class Ready:
             nobody = self.model.with_parameters(np.zeros_like(self.exact))
             text_of_published(nobody, self.draft, outcome, success)
 
-    def paid(self, ledger: Ledger, leak: Leakage, *, title: str | None = None) -> Entry:
+    def paid(
+        self, ledger: Ledger, leak: Leakage, units: Mapping[str, str | float] | None, *, title: str | None = None
+    ) -> Entry:
         """Post to a ledger what leaves; the same release that has not left yet is not paid for twice."""
         noise = repr(self.noise.scale if self.noise.covariance is None else np.asarray(self.noise.covariance).tolist())
         kind = str(self.draft.published["estimator"])
         request = ledger.seal(kind, noise, str(self.draft.private))
-        return ledger.post(leak, title=kind if title is None else title, request=request)
+        return ledger.post(leak, title=kind if title is None else title, units=units, request=request)
 
-    def draw_on(self, ledger: Ledger) -> Publication:
+    def draw_on(self, ledger: Ledger, units: Mapping[str, str | float] | None) -> Publication:
         """Pay, draw, and note that it has left: only then does anybody see what was drawn."""
-        debit = self.paid(ledger, self.leak)
+        debit = self.paid(ledger, self.leak, units)
         publication = self.draw()
         ledger.released(debit, publication.certificate.text())
         return publication
@@ -259,6 +261,7 @@ def publish(
     decision: Decision | Mapping[str, object] | None = None,
     ids: Listed = None,
     ledger: Ledger | None = None,
+    units: Mapping[str, str | float] | None = None,
 ) -> Publication:
     """Return a fitted linear model in raw units that carries noise, if the noise is enough.
 
@@ -320,6 +323,8 @@ def publish(
     ledger : Ledger, optional
         What all releases may give away together. The release is paid for before any noise is drawn, and refused if
         somebody's budget does not allow it. If a run ends between the two, the same call goes on without paying twice.
+    units : mapping from attribute to str or float, optional
+        In which unit each attribute is that has one in the ledger, as `Ledger.post` takes them.
 
     Returns
     -------
@@ -346,6 +351,8 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
+    if units is not None and ledger is None:
+        raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
     if is_results(model) and not is_survival(model):
         if y is not None or sample_weight is not None or offset is not None:
             raise InputError(
@@ -384,7 +391,7 @@ def publish(
     )
     with nullcontext() if table is None else explaining(table):
         release = ready(model, X, y, terms)
-    return release.draw() if ledger is None else release.draw_on(ledger)
+    return release.draw() if ledger is None else release.draw_on(ledger, units)
 
 
 def levels_given(

@@ -64,6 +64,14 @@ def create(
     eta: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="The largest eta, from all releases.", show_default=False)
     ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=UNIT",
+            help="The unit of a column, such as age=years, which every release has to name.",
+            show_default=False,
+        ),
+    ] = None,
     sqlite: Annotated[bool, typer.Option("--sqlite", help="For one machine; a Delta table otherwise.")] = False,
 ) -> None:
     """Make a new ledger, and its key.
@@ -81,13 +89,22 @@ def create(
 
     if not floor and eta is None:
         raise typer.BadParameter(
-            "a ledger keeps a promise: say how near an unbiased guess may come, such as --floor age=5, or --eta 3.",
+            "a ledger keeps a promise: say how near an unbiased guess may come, such as --floor age=5 --unit age=years, "
+            "or --eta 3.",
             param_hint="--floor",
         )
     if key.exists():
         raise InputError(f"{key} exists. Each ledger has a key of its own; name another file.")
     secret = secrets.token_bytes(32)
-    Ledger.create(place, key=secret, error_floor=_promises(floor or []), eta=eta, store="sqlite" if sqlite else "delta")
+    Ledger.create(
+        place,
+        key=secret,
+        error_floor=_promises(floor or []),
+        eta=eta,
+        # What is no word is refused there.
+        units=cast("dict[str, str]", options.units_of(unit)),
+        store="sqlite" if sqlite else "delta",
+    )
     write_file(key, secret, private=True)
     console = screen()
     console.print(Text.assemble("The ledger            ", (place, "bold")))
@@ -107,6 +124,7 @@ def preview(
     public_label: options.PublicLabel = False,
     public_preprocessing: options.PublicPreprocessing = None,
     sample_weight: options.SampleWeight = None,
+    unit: options.Units = None,
     trust: options.Trust = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -132,7 +150,7 @@ def preview(
             ids=ids,
             stream=False,
         )
-        found = books.preview(question.measured(noise_scale))
+        found = books.preview(question.measured(noise_scale), units=options.units_of(unit))
     for sentence in found.sentences():
         screen().print(Text(sentence))
     raise typer.Exit(Ending.DONE if found.fits else Ending.MISSED)
@@ -154,8 +172,9 @@ def show(place: Place, key: Key) -> None:
             words = f"largest eta so far: {_digits(closest['eta'])} (promise: at most {limit:g})"
         else:
             floor = closest.get(name, float("inf"))
-            so_far = f"±{_digits(floor)}" if floor < float("inf") else "nothing released"
-            words = f"closest {name} so far: {so_far} (promise ±{limit:g})"
+            unit = books.units[name]
+            so_far = f"±{_digits(floor)} {unit}" if floor < float("inf") else "nothing released"
+            words = f"closest {name} so far: {so_far} (promise ±{limit:g} {unit})"
         console.print(Text(printable(words), style="bold"))
     console.print(Text("Smallest standard error of any unbiased guess, from all releases together.", style="dim"))
     console.print()

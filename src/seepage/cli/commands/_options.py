@@ -33,6 +33,33 @@ Target = Annotated[
     ),
 ]
 
+Units = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit",
+        metavar="COLUMN=UNIT",
+        help="The column's unit, which must be the ledger's, such as age=years; or how many of it are one of those.",
+        show_default=False,
+        rich_help_panel=MEASURED,
+    ),
+]
+
+
+def units_of(given: list[str] | None) -> dict[str, str | float]:
+    """Read units such as age=years, and numbers such as age=12."""
+    found: dict[str, str | float] = {}
+    for each in given or []:
+        name, mark, unit = each.rpartition("=")
+        if not (name and mark and unit.strip()):
+            raise typer.BadParameter(
+                f"{each!r} is not of the form COLUMN=UNIT, such as age=years.", param_hint="--unit"
+            )
+        try:
+            found[name] = float(unit)
+        except ValueError:
+            found[name] = unit
+    return found
+
 
 def _number(text: str) -> float:
     """Read a number; not every version of typer quotes what is none."""

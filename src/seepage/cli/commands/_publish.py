@@ -116,6 +116,7 @@ def publish(
             rich_help_panel=options.MEASURED,
         ),
     ] = None,
+    unit: options.Units = None,
     report: options.Report = None,
     edition: options.EditionOption = options.Edition.internal,
     again: Annotated[
@@ -168,6 +169,11 @@ def publish(
             raise typer.BadParameter(f"{one!r} names no column: write COLUMN=LEVEL,LEVEL.", param_hint="--categories")
     parts = [one.partition("=") for one in categories or ()]
     levels = {column: read_names(text) for column, _, text in parts} or None
+    if unit and ledger is None:
+        raise typer.BadParameter(
+            "it is held against the unit of a ledger: name one with --ledger.", param_hint="--unit"
+        )
+    units = options.units_of(unit)
     certificate = certificate or out.with_suffix(".certificate.json")
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
@@ -229,7 +235,7 @@ def publish(
         debit = None
         if books is not None:
             try:
-                debit = release.paid(books, release.leak, title=title)
+                debit = release.paid(books, release.leak, units, title=title)
             except PolicyError as reason:
                 raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
