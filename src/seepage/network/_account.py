@@ -291,10 +291,14 @@ def _stretch_sums(visits: Table, people: int, taken: Array, value: Array) -> Arr
     total, count = np.zeros_like(taken), np.zeros_like(taken)
     np.add.at(total, at, value)
     np.add.at(count, at, 1.0)
-    visited = count > 0
-    seen, all_steps = np.where(visited, taken, 0.0).sum(1), taken.sum(1)
-    sums = (np.where(visited, taken, 0.0) * total / np.maximum(count, 1)).sum(1)
-    return sums * np.divide(all_steps, seen, out=np.zeros(people), where=seen > 0)
+    return (visit_weights(count, taken) * total).sum(1)
+
+
+def visit_weights(count: Array, taken: Array) -> Array:
+    """Return how many steps each visit stands for, given how many there are of each person in each stretch."""
+    visited = np.where(count > 0, taken, 0.0)
+    seen, all_steps = visited.sum(1, keepdims=True), taken.sum(1, keepdims=True)
+    return visited / np.maximum(count, 1) * np.divide(all_steps, seen, out=np.zeros_like(seen), where=seen > 0)
 
 
 def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:
