@@ -74,6 +74,35 @@ def test_the_trend_takes_most_of_the_error_away():
     assert np.median(np.sqrt(found.variance[:, 0]) / values.sum(1)) < 0.05
 
 
+def test_standard_errors_are_those_of_repetitions_where_people_differ_by_orders_of_magnitude():
+    """The same information is visited at other steps and in other directions, again and again."""
+    random, steps, people, values = np.random.default_rng(0), 120, 400, 6
+    levels, moments = random.lognormal(0, 3, people), random.uniform(0, 6, (people, 1))
+    over_time = np.exp(np.sin(moments + np.linspace(0, 40, steps))) * np.exp(-np.linspace(0, 2, steps))
+    roots = random.normal(size=(people, 2, values)) * np.sqrt(levels)[:, None, None]
+    stretches, taken = Stretches(steps, 4), np.full((people, 4), steps / 4)
+    found, errors = [], []
+    for _ in range(40):
+        visits = Visits(people, 1)
+        for stretch in range(4):
+            for step, parts in stretches.visits(stretch, np.arange(people), 50, random).items():
+                for rows in parts:
+                    signs = random.integers(0, 2, (len(rows), values, 1)) * 2.0 - 1
+                    value = over_time[rows, step, None] * ((roots[rows] @ signs) ** 2).sum(1)
+                    visits.add(rows, step, stretch, value, value)
+        estimates = estimate(visits.arrays(), people, stretches, np.ones(steps), taken, taken)
+        root = np.sqrt(estimates.traces[:, 0])
+        found.append(root)
+        errors.append(np.sqrt(estimates.variance[:, 0]) / (2 * root))
+    said, real = np.mean(errors, axis=0), np.std(found, axis=0, ddof=1)
+    truth = (roots**2).sum((1, 2)) * over_time.sum(1)
+    assert np.median(real / np.sqrt(truth)) > 0.2
+    # Of those who are little exposed as of those who are much.
+    for some in np.array_split(np.argsort(levels), 4):
+        assert 0.75 < np.median(said[some] / real[some]) < 1.5
+        assert np.mean(np.square(found)[:, some] / truth[some]) == pytest.approx(1, abs=0.1)
+
+
 def test_a_single_visit_alone_has_no_standard_error_and_a_second_one_of_somebody_else_lends_theirs():
     stretches, none = Stretches(2, 2), np.zeros((1, 1))
     visits = Visits(2, 1)

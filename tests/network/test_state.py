@@ -123,7 +123,7 @@ def _rank(rank, port, queue):
         with pytest.raises(seepage.UnansweredError, match="synchronize"):
             accountant.leakage()
         own = np.bincount(accountant._visits.arrays()["person"], minlength=PEOPLE)
-        table = accountant._sketch.table.numpy().copy()
+        tables = torch.stack(accountant._sketch.tables).numpy()
         accountant.synchronize()
         accountant.synchronize()
         examples = accountant.leakage().examples
@@ -136,8 +136,8 @@ def _rank(rank, port, queue):
                 examples["dfil"].to_numpy(),
                 np.bincount(gathered[0]["person"], minlength=PEOPLE),
                 weights.numpy(),
-                table,
-                gathered[2].table.numpy(),
+                tables,
+                torch.stack(gathered[2].tables).numpy(),
                 examples[["eta_low", "eta"]].to_numpy(),
             )
         )

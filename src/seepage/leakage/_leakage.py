@@ -56,9 +56,9 @@ class Leakage:
     def examples(self) -> Frame:
         """One row per person: `eta` (any direction) and `dfil` (root mean square over the private values).
 
-        Estimates bring more columns: `eta_low`, below which eta cannot be (`eta` is then an upper bound);
-        `dfil_standard_error`; and for networks `dfil_unamplified`, what dfil would be if everybody knew who was in
-        which batch. `seepage explain NAME` says more of each.
+        Several releases and networks bring more columns: `eta_low`, beside an `eta` that counts more than is known to
+        be given away; for networks, whose columns are all estimates, also `dfil_standard_error` and `dfil_unamplified`,
+        what dfil would be if everybody knew who was in which batch. `seepage explain NAME` says more of each.
         """
         return self.people.frame(self.information.examples())
 

@@ -85,12 +85,13 @@ _TERMS = {
         ("eta", "error_floor"),
     ),
     "eta_low": Term(
-        "Eta_low is a lower bound of a person's eta, which stands beside it where eta itself is an upper bound: for "
-        "networks, and for several releases together.",
-        "The true eta is between the two; the closer they are, the more is known, and a decision that holds at eta "
-        "holds for sure.",
-        "For networks it comes from a sketch of the information over the visits to a person's record, and is 0 if no "
-        "spectrum was kept.",
+        "Eta_low stands beside a person's eta where eta counts more than is known to be given away: for networks, and "
+        "for several releases together.",
+        "Of several releases together the true eta is between the two, if their etas are exact; of a network both are "
+        "estimates, which bound nothing, and the closer they are, the less depends on what is not known.",
+        "For networks both come from a sketch of the information over the visits to a person's record, of which eta "
+        "adds all that may be left out and eta_low nothing; without a spectrum eta is the square root of the estimated "
+        "trace, and eta_low is 0.",
         ("eta",),
     ),
     "dfil_unamplified": Term(

@@ -38,8 +38,10 @@ _WINDOW = (24, 200)
 _PRIOR = 1.0
 # Visits' worth of everybody's relative variance in the variance of one person.
 _BORROWED = 40.0
-# How far a level that is noise may be anybody's.
+# How far a level that is noise may be that of a neighbor.
 _DOUBT = 0.26
+# Who is a neighbor: within so many standard deviations of a level on the log scale; and so many people at least.
+_REACH, _NEIGHBORS = 2.0, 30
 
 
 @dataclass(frozen=True)
@@ -171,12 +173,14 @@ class _Group:
         counted = np.where(visited, self.taken, 0.0)
         # What the trend says of each stretch beyond what the visit there stands for.
         left = sums - counted * mu
-        # A ratio to the trend is worth little where the trend was low: everybody's counts as much as some visits more.
+        # A ratio to the trend is worth little where the trend was low: everybody's counts as much as some visits more,
+        # unless the person's is far lower. Most people's are, if few have much, and would be drowned in it.
         typical = self.value.sum() / max(trend.sum(), _TINY)
-        prior = _PRIOR * trend.mean()
-        ratio = left / (mu.sum(1, keepdims=True) - mu + prior)
+        others, of_others = mu.sum(1, keepdims=True) - mu, value.sum(1, keepdims=True) - value
+        prior = np.where(of_others < typical * others / 2, 0.0, _PRIOR * trend.mean())
+        ratio = left / (others + prior)
         weights = np.where(visited, counted + ratio.sum(1, keepdims=True) - ratio, 0.0)
-        total = (weights * value).sum(1) + typical * prior * ratio.sum(1)
+        total = (weights * value).sum(1) + typical * (prior * ratio).sum(1)
         # A ratio of sums can be thrown off by a visit or two; the plain sum over visits then stands alone.
         plain = (counted * value).sum(1)
         total = np.where(total > 0.1 * plain, total, plain)
@@ -184,7 +188,8 @@ class _Group:
         spread = (weights**2 * mu_squares * share**2).sum(1) + (np.where(visited, 0.0, sums) ** 2).sum(1)
         relative = self._relative(trend)
         noise = relative * (mu_squares * share**2).sum(1) / np.maximum(mu.sum(1), _TINY) ** 2
-        return total, relative * _settled(level, noise) * spread
+        halves = [value[:, i::2].sum(1) / np.maximum(mu[:, i::2].sum(1), _TINY) for i in range(2)]
+        return total, relative * _settled(level, noise, _scatter(*halves)) * spread
 
     def _relative(self, trend: Array) -> Array:
         """Return each person's relative variance around the trend: their own, and everybody's, by what is known."""
@@ -234,14 +239,32 @@ class _Group:
         return found
 
 
-def _settled(level: Array, noise: Array) -> Array:
+def _scatter(first: Array, second: Array) -> float:
+    """Return the standard deviation of the logarithm of a level, by how halves of each person's visits differ."""
+    both = (first > 0) & (second > 0)
+    # Half of the difference of two halves varies as their mean does.
+    return math.sqrt((np.log(first[both] / second[both]) ** 2).mean()) / 2 if both.any() else math.inf
+
+
+def _settled(level: Array, noise: Array, scatter: float) -> Array:
     """Return the mean square of each person's true level, given estimates of it with the given relative variances.
 
     A person whose few visits happened to be small ones is not the more certain for it: as far as a level is noise, it
-    may be anybody's.
+    may be that of anybody whom chance could have put there. Not of everybody: levels of people may differ by orders of
+    magnitude, and that of the most exposed says nothing about the errors of the others.
     """
-    anybody = (level[level > 0] ** 2).mean() if (level > 0).any() else 0.0
-    return (level**2 + _DOUBT * noise * anybody) / (1 + _DOUBT * noise)
+    known = np.sort(level[level > 0])
+    if not len(known):
+        return level**2
+    reach = math.exp(min(_REACH * scatter, 300.0))
+    first = np.searchsorted(known, level) - _NEIGHBORS // 2
+    first = np.clip(first, 0, max(len(known) - _NEIGHBORS, 0))
+    last = np.minimum(first + _NEIGHBORS, len(known))
+    first = np.minimum(first, np.searchsorted(known, level / reach))
+    last = np.maximum(last, np.searchsorted(known, level * reach, side="right"))
+    running = np.concatenate([[0.0], np.cumsum(known**2)])
+    neighbors = (running[last] - running[first]) / (last - first)
+    return (level**2 + _DOUBT * noise * neighbors) / (1 + _DOUBT * noise)
 
 
 def _smooth(steps: Rows, values: Array, length: int) -> Array:
@@ -268,10 +291,14 @@ def _stretch_sums(visits: Table, people: int, taken: Array, value: Array) -> Arr
     total, count = np.zeros_like(taken), np.zeros_like(taken)
     np.add.at(total, at, value)
     np.add.at(count, at, 1.0)
-    visited = count > 0
-    seen, all_steps = np.where(visited, taken, 0.0).sum(1), taken.sum(1)
-    sums = (np.where(visited, taken, 0.0) * total / np.maximum(count, 1)).sum(1)
-    return sums * np.divide(all_steps, seen, out=np.zeros(people), where=seen > 0)
+    return (visit_weights(count, taken) * total).sum(1)
+
+
+def visit_weights(count: Array, taken: Array) -> Array:
+    """Return how many steps each visit stands for, given how many there are of each person in each stretch."""
+    visited = np.where(count > 0, taken, 0.0)
+    seen, all_steps = visited.sum(1, keepdims=True), taken.sum(1, keepdims=True)
+    return visited / np.maximum(count, 1) * np.divide(all_steps, seen, out=np.zeros_like(seen), where=seen > 0)
 
 
 def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:

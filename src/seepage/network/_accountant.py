@@ -73,8 +73,9 @@ class FisherAccountant:
         Names for groups of input values whose information is kept apart: lists of column numbers, or masks (see
         `patches`). Each visit then takes a pass for each group.
     spectrum : bool or int, default=False
-        Whether to keep a sketch of each person's information matrix, which bounds `eta`: of rank 8, or of the rank that
-        is given. Without it `eta` is bounded by the trace. `plan` says what it costs.
+        Whether to keep a sketch of each person's information matrix in each stretch, from which `eta` is estimated: of
+        rank 8, or of the rank that is given. Without it `eta` is the square root of the trace, which bounds it and is
+        itself estimated. `plan` says what it costs.
     forward : callable, optional
         How training runs a batch, if not as ``model(*inputs)`` for batches ``(*inputs, target)``: given the network and
         a batch, return the output and the target, which the loss is given.
@@ -280,9 +281,9 @@ class FisherAccountant:
         batch_size : float
             The people in a batch.
         """
-        sketch = self._sketch.bytes_for(int(inputs[0].numel())) if self._sketch is not None else 0
-        passes = self.probes * len(self._directions.names)
-        return Plan(len(self._visited), min(self.sweeps, steps), passes, steps, batch_size, sketch)
+        visits, passes = min(self.sweeps, steps), self.probes * len(self._directions.names)
+        sketch = self._sketch.bytes_for(int(inputs[0].numel()), visits) if self._sketch is not None else 0
+        return Plan(len(self._visited), visits, passes, steps, batch_size, sketch)
 
     def leakage(self) -> Leakage:
         """Return what has been given away so far, as the same result that linear models have.
@@ -322,7 +323,7 @@ class FisherAccountant:
         # Visits at weights whose step was never taken tell nothing.
         visits = {name: values[visits["step"] < self.steps] for name, values in visits.items()}
         found = estimate(visits, len(self._ids), self._stretches, scales, taken, plain_taken)
-        spectrum = None if sketch is None else sketch.bounds(found.traces.sum(1), taken.sum(1))
+        spectrum = None if sketch is None else sketch.estimate(found.traces.sum(1), sizes.sum(1), taken)
         seen = np.zeros(taken.shape, dtype=bool)
         seen[visits["person"], visits["stretch"]] = True
         overdrawn = 0.0 if secret or self._attachment is None else self._batches / self.steps - 1
@@ -539,7 +540,8 @@ class FisherAccountant:
                 like = next(iter(self._probe.carrier.trained.values()))
                 basis = self._sketch.directions(int(values), like)
                 with _checks.undisturbed():
-                    self._sketch.insert(rows, sketch_rows(self._probe, batch, basis, mechanism, self._seed + step))
+                    added = sketch_rows(self._probe, batch, basis, mechanism, self._seed + step)
+                self._sketch.insert(stretch, rows, added)
         self._pending.clear()
         self._scheduled.pop(step, None)
         if self._history and self._history[-1][:2] == (mechanism, sampling):

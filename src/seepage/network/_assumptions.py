@@ -126,9 +126,16 @@ def assumptions(
         (
             not spectrum,
             "eta",
-            "eta is bounded by the trace (eta_low is 0): keep a spectrum to bound it closely.",
+            "eta is the square root of the estimated trace, as the trace bounds the largest eigenvalue (eta_low is 0): "
+            "keep a spectrum to estimate eta more closely.",
         ),
-        (spectrum, "eta", "eta is an upper bound from a low-rank sketch over the visits, eta_low a lower bound."),
+        (
+            spectrum,
+            "eta",
+            "eta and eta_low are estimates, from a sketch of the information at the visits: eta counts all that the "
+            "sketch may have left out, eta_low none of it. Neither bounds the truth, and what few visits miss is in "
+            "neither.",
+        ),
     ):
         if holds:
             found.append(Assumption(kind, sentence))

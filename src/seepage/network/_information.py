@@ -54,7 +54,7 @@ class NetworkInformation(GatheredInformation):
     unamplified: Array
     """The same as the traces, without credit for secret sampling."""
     spectrum: tuple[Array, Array] | None
-    """A lower and an upper bound of each person's largest eigenvalue, if they were sought."""
+    """Estimates of each person's largest eigenvalue, without and with what a sketch may lack, if one was kept."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
 
@@ -75,10 +75,9 @@ class NetworkInformation(GatheredInformation):
         trace, values = self.traces.sum(1), self._sizes.sum(1)
         dfil = np.sqrt(trace / values)
         found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
-        low, high = self.spectrum if self.spectrum is not None else (np.zeros_like(trace), trace)
         # No direction can be better known than all of them together.
-        found["eta"] = np.sqrt(np.minimum(high, trace)) if self.spectrum is None else np.sqrt(high)
-        found["eta_low"] = np.sqrt(low)
+        low, high = (np.zeros_like(trace), trace) if self.spectrum is None else self.spectrum
+        found["eta"], found["eta_low"] = np.sqrt(high), np.sqrt(low)
         found["dfil_unamplified"] = np.sqrt(self.unamplified.sum(1) / values)
         found["steps"] = self.steps
         return found

@@ -1,10 +1,13 @@
-"""Bounds on the largest eigenvalue of each person's information matrix, from a low-rank sketch of it.
+"""Estimates of the largest eigenvalue of each person's information matrix, from a low-rank sketch of it.
 
-Each step adds M_t Omega to a table, Omega being a few fixed orthonormal directions, so the table holds M Omega for the
-sum M of all steps. The Nystrom approximation N = (M Omega)(Omega^T M Omega)^+ (M Omega)^T is never above M, hence
-(eq. 8.13)
+Each visit adds M_t Omega to the table of its stretch, Omega being a few fixed orthonormal directions; each stands for
+as many steps as visits to the person in that stretch do, so that the weighted tables add up to an unbiased estimate of
+M Omega for the sum M of all steps. The Nystrom approximation N = (M Omega)(Omega^T M Omega)^+ (M Omega)^T is never
+above M, hence (eq. 8.13)
 
     lambda_max(N)  <=  lambda_max(M)  <=  lambda_max(N) + trace(M) - trace(N).
+
+These are bounds for an M that is known. Ours is estimated, from a few visits, and so are both sides.
 """
 
 from typing import Any
@@ -16,6 +19,7 @@ from torch.autograd.function import FunctionCtx
 from torch.func import jvp, vjp, vmap
 
 from seepage._errors import InputError
+from seepage.network._account import visit_weights
 from seepage.network._amplification import tabulated
 from seepage.network._composites import Composites
 from seepage.network._probe import Probe
@@ -30,19 +34,19 @@ _SCRATCH = 2**24
 
 
 class Sketch:
-    """M Omega of every person, summed over visits, shape (people, values, rank)."""
+    """M Omega of every person, summed over the visits of each stretch, shape (people, values, rank)."""
 
     def __init__(self, people: int, rank: int) -> None:
         self.people = people
         self.rank = rank
         self.basis: Tensor | None = None
-        self.table: Tensor | None = None
-        self.visits = np.zeros(people)
-        """How many visits of each person are in the table."""
+        self.tables: list[Tensor] = []
+        self.visits: list[Array] = []
+        """How many visits of each person are in each table."""
 
-    def bytes_for(self, values: int) -> int:
-        """Return the memory of the table when one example has so many values, in float32."""
-        return 4 * self.people * values * min(self.rank, values)
+    def bytes_for(self, values: int, stretches: int) -> int:
+        """Return the memory of the tables when one example has so many values, in float32."""
+        return 4 * self.people * values * min(self.rank, values) * stretches
 
     def directions(self, values: int, like: Tensor) -> Tensor:
         """Return Omega, shape (values, rank): the identity when the rank allows it, so that nothing is approximated."""
@@ -54,51 +58,68 @@ class Sketch:
                 generator = torch.Generator().manual_seed(0)
                 basis = torch.linalg.qr(torch.randn(values, self.rank, generator=generator, dtype=torch.float64))[0]
             self.basis = basis
-            self.table = torch.zeros(self.people, values, basis.shape[1], dtype=like.dtype)
         if len(self.basis) != values:
             raise InputError(
                 f"A spectrum needs the same number of values for everybody: {len(self.basis)} and now {values}."
             )
         return self.basis.to(like)
 
-    def insert(self, rows: NDArray[np.int64], added: Tensor) -> None:
+    def insert(self, stretch: int, rows: NDArray[np.int64], added: Tensor) -> None:
         """Add one visit of these people."""
-        assert self.table is not None
-        self.table[torch.from_numpy(rows)] += added.to(self.table)
-        self.visits[rows] += 1
+        while len(self.tables) <= stretch:
+            self.tables.append(torch.zeros(self.people, *added.shape[1:], dtype=added.dtype))
+            self.visits.append(np.zeros(self.people))
+        self.tables[stretch][torch.from_numpy(rows)] += added.to(self.tables[stretch])
+        self.visits[stretch][rows] += 1
 
-    def bounds(self, traces: Array, steps: Array) -> tuple[Array, Array]:
-        """Return a lower and an upper bound of each person's largest eigenvalue; visits stand for all their steps."""
-        if self.table is None or self.basis is None:
+    def estimate(self, traces: Array, values: Array, taken: Array) -> tuple[Array, Array]:
+        """Return estimates of each person's largest eigenvalue: from what the sketch holds, and with all it may lack.
+
+        Parameters
+        ----------
+        traces, values : array of shape (people,)
+            The trace of each person's matrix, and how many values they have.
+        taken : array of shape (people, stretches)
+            The steps of each stretch that count for each person.
+        """
+        if self.basis is None or not self.tables:
             return np.zeros_like(traces), traces
+        count = np.zeros_like(taken)
+        for stretch, visits in enumerate(self.visits[: taken.shape[1]]):
+            count[:, stretch] = visits
+        weights = visit_weights(count, taken)
         low, inside = np.zeros_like(traces), np.zeros_like(traces)
         for start in range(0, self.people, 1024):
             some = slice(start, start + 1024)
-            low[some], inside[some] = _nystrom(self.table[some].double(), self.basis)
-        share = np.divide(steps, self.visits, out=np.zeros_like(steps), where=self.visits > 0)
-        low, inside = share * low, share * inside
+            parts = zip(torch.from_numpy(weights[some].T), self.tables, strict=False)
+            total = torch.stack([weight[:, None, None] * table[some].double() for weight, table in parts]).sum(0)
+            low[some], inside[some] = _nystrom(total, self.basis)
         if self.basis.shape[1] == self.basis.shape[0]:
-            return low, np.where(self.visits > 0, low, traces)
+            # Nothing is left out; and no largest one is below the mean of all.
+            return low, np.where(weights.any(1), np.maximum(low, traces / np.maximum(values, 1)), traces)
         return low, low + np.maximum(traces - inside, 0.0)
 
     def state(self) -> State:
         """Return copies of what is held, as tensors."""
-        table = None if self.table is None else self.table.clone()
-        return {"table": table, "basis": self.basis, "visits": torch.from_numpy(self.visits.copy())}
+        tables, visits = [table.clone() for table in self.tables], [torch.from_numpy(v.copy()) for v in self.visits]
+        return {"tables": tables, "basis": self.basis, "visits": visits}
 
     def restore(self, state: State) -> None:
         """Put back what `state` returned."""
-        self.table = None if state["table"] is None else state["table"].clone()
-        self.basis, self.visits = state["basis"], state["visits"].numpy().copy()
+        self.tables = [table.clone() for table in state["tables"]]
+        self.basis, self.visits = state["basis"], [visits.numpy().copy() for visits in state["visits"]]
 
     def plus(self, others: list[State]) -> "Sketch":
         """Return the sum of the sketches of several ranks."""
         found = Sketch(self.people, self.rank)
         for state in others:
-            if state["table"] is not None:
-                found.basis = state["basis"]
-                found.table = state["table"] + (0 if found.table is None else found.table)
-                found.visits = found.visits + state["visits"].numpy()
+            found.basis = state["basis"] if found.basis is None else found.basis
+            for stretch, (table, visits) in enumerate(zip(state["tables"], state["visits"], strict=True)):
+                if stretch == len(found.tables):
+                    found.tables.append(torch.zeros_like(table))
+                    found.visits.append(np.zeros(self.people))
+                found.tables[stretch] += table
+                found.visits[stretch] += visits.numpy()
         return found
 
 
