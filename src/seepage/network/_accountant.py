@@ -253,6 +253,7 @@ class FisherAccountant:
         """
         if not self._by_hand:
             raise InputError("Call watch(dataset, steps=...) before the first step, so that people can be visited.")
+        _checks.check_frozen(self.model, self._probe, self.model)
         if sample_rate is None:
             if batch is None:
                 raise InputError("Without secret sampling it matters who took part: give batch=, their ids.")
@@ -631,6 +632,7 @@ class FisherAccountant:
             "sweeps": self.sweeps,
             "groups": list(self._directions.names),
             "spectrum": 0 if self._sketch is None else self._sketch.rank,
+            "trained parameters": hashlib.sha256("\n".join(self._probe.carrier.trained).encode()).hexdigest(),
         }
 
 

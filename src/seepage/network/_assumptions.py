@@ -53,6 +53,12 @@ def assumptions(
             "steps, the network.",
         ),
         _noise([mechanism for mechanism, _, _ in history]),
+        Assumption(
+            "secret noise",
+            "Nobody knows the noise. Opacus draws it from PyTorch's global generator, unless secure_mode is on: "
+            "whoever knows its seed (torch.manual_seed) or state takes the noise away, and no number here holds "
+            "against them.",
+        ),
         *(Assumption("sampling", sentence) for sentence in dict.fromkeys(SAMPLING[kind] for _, kind, _ in history)),
         Assumption(
             "label",
