@@ -92,8 +92,10 @@ def assumptions(
             Assumption(
                 "embedding",
                 "The input is made of tokens, which cannot move a little: the private values are the outputs of the "
-                "embedding layer. Where that layer is trained, its gradient also shows which tokens there were, by "
-                "which rows of it move: that is not in the numbers.",
+                "embedding layer. Padding is not among them; positions and all integers that private= does not name "
+                "(token types, masks, and so how many tokens a person has) are public. Where that layer is trained, "
+                "its gradient also shows which tokens there were, by which rows of it move: that is not in the "
+                "numbers.",
             )
         )
     if circumstances.kinks:
