@@ -130,7 +130,12 @@ class Training:
             made = engine.make_private(module=self.model, **settings)
         else:
             accountant = seepage.network.FisherAccountant(
-                self.model, self.loss, ids=range(len(x)), label="public", sweeps=sweeps
+                self.model,
+                self.loss,
+                ids=range(len(x)),
+                label="public",
+                private=None if x.is_floating_point() else {0: None},
+                sweeps=sweeps,
             )
             made = accountant.attach(engine, model=self.model, epochs=epochs, **settings)
         self.module, self.optimizer, *criterion, self.loader = made

@@ -38,9 +38,7 @@ class Run:
         sampling = {"batch_sampler": batch_sampler} if batch_sampler else {"batch_size": 10, "shuffle": True}
         loader = DataLoader(data, num_workers=workers, **sampling)
         optimizer = make(self.model.parameters(), lr=0.05)
-        options = {
-            **OPTIONS, "grad_sample_mode": mode, "noise_generator": torch.Generator().manual_seed(5), **options
-        }  # fmt: skip
+        options = {**OPTIONS, "grad_sample_mode": mode, **options}
         self.accountant = None
         if sweeps is None:
             made = self.engine.make_private(module=self.model, optimizer=optimizer, data_loader=loader, **options)

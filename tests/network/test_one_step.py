@@ -168,7 +168,7 @@ def test_tokens_are_measured_at_the_output_of_the_embedding():
 
     model = Text().double()
     tokens, y = torch.tensor([[1, 2, 2, 0], [3, 3, 3, 5], [6, 1, 4, 2]]), torch.tensor([0, 1, 2])
-    probe = Probe(model, F.cross_entropy)
+    probe = Probe(model, F.cross_entropy, private={0: None})
     w = torch.randint(0, 2, (3, 4, 3)).double() * 2 - 1
     products = probe.products((tokens, y), lambda _, values: w)
     found = Mechanism("hard", 0.2, NOISE, None).information(products)[0]
@@ -189,7 +189,7 @@ def test_tokens_are_measured_at_the_output_of_the_embedding():
         moving = (gradient(at + step * side, i) - gradient(at - step * side, i)) / (2 * step)
         expected.append(float(moving.square().sum()) / (NOISE * 0.2) ** 2)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-    accountant = observed(model, F.cross_entropy, tokens, y, noise=NOISE, bound=0.2, rate=None)
+    accountant = observed(model, F.cross_entropy, tokens, y, noise=NOISE, bound=0.2, rate=None, private={0: None})
     assert any("embedding" in sentence for sentence in accountant.leakage().assumptions)
 
 

@@ -333,3 +333,54 @@ def test_plan_says_cost_and_memory_beforehand():
     assert plan.cost == pytest.approx(1 + 1.6 * 4000 / 50000)
     assert "1.1 times the work" in str(plan)
     assert "4.61 MB" in str(plan)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_layer_frozen_or_unfrozen_during_training_is_refused(mode, trained):
+    def build():
+        model = network()
+        model[0].requires_grad_(not trained)
+        return model
+
+    run = Run(mode, build=build).train(epochs=1)
+    run.model[0].requires_grad_(trained)
+    before = run.weights
+    with pytest.raises(seepage.UnsupportedError, match=r"'0\.weight', '0\.bias' has changed.*a run of its own"):
+        run.train(epochs=1)
+    # Nothing was published, and what came before is still answered for.
+    assert torch.equal(run.weights, before)
+    assert run.accountant.steps == 4
+    assert (run.accountant.leakage().examples["dfil"] > 0).all()
+
+
+def test_a_layer_frozen_after_its_batch_was_drawn_is_refused():
+    run = Run("hooks")
+    x, y = next(iter(run.loader))
+    run.loss(run.module(x), y).backward()
+    run.model[5].requires_grad_(False)
+    with pytest.raises(seepage.UnsupportedError, match=r"'5\.weight', '5\.bias' has changed"):
+        run.optimizer.step()
+
+
+def test_a_layer_frozen_in_a_loop_of_one_s_own_or_between_runs_is_refused():
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+    accountant = FisherAccountant(model, LOSS, **THREE)
+    observe(accountant)
+    model[0].requires_grad_(False)
+    with pytest.raises(seepage.UnsupportedError, match=r"'0\.weight', '0\.bias' has changed"):
+        accountant.step(batch=[0, 1, 2], **OBSERVED)
+    later = FisherAccountant(model, LOSS, **THREE)
+    with pytest.raises(seepage.InputError, match="another trained parameters"):
+        later.load_state_dict(accountant.state_dict())
+
+
+def test_noise_from_a_generator_that_was_handed_in_is_refused():
+    with pytest.raises(seepage.InputError, match=r"its seed is 5\).*secure_mode=True"):
+        Run("hooks", noise_generator=torch.Generator().manual_seed(5))
+    run = Run("hooks")
+    run.optimizer.generator = torch.Generator().manual_seed(6)
+    with pytest.raises(seepage.InputError, match=r"its seed is 6\)"):
+        run.train()
+    said = " ".join(Run("hooks").train().accountant.leakage().assumptions)
+    assert "whoever knows its seed (torch.manual_seed) or state takes the noise away" in said

@@ -39,11 +39,11 @@ def bare(make, data, step, mode="hooks"):
         optimizer.step()
 
 
-def visited(make, data, loss=CROSS_ENTROPY, values=None):
+def visited(make, data, loss=CROSS_ENTROPY, values=None, **settings):
     """Compare visits in a loop of one's own with finite differences, at the first weights."""
     torch.manual_seed(0)
     model = make().double()
-    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", seed=0)
+    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", seed=0, **settings)
     accountant.watch(data, steps=2)
     directions = {}
 
@@ -153,9 +153,10 @@ def moved_bag(model, values, record):
 @pytest.mark.filterwarnings("ignore:The model looks up tokens")
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_a_frozen_bag_of_embeddings(mode):
-    run = Watched(Bag, TensorDataset(TOKENS, Y), LOSS, mode=mode).train()
+    run = Watched(Bag, TensorDataset(TOKENS, Y), LOSS, mode=mode, accountant={"private": {0: None}}).train()
     assert "embedding e (4)" in " ".join(run.accountant.leakage().assumptions)
-    visited(Bag, TensorDataset(TOKENS, Y), moved_bag, lambda model, record: [model.e(record[0]).detach()])
+    data, table = TensorDataset(TOKENS, Y), lambda model, record: [model.e(record[0]).detach()]
+    visited(Bag, data, moved_bag, table, private={0: None})
 
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch"])
@@ -177,8 +178,10 @@ class OneHot(nn.Module):
 
 
 def test_integers_made_one_hot_inside_the_network_are_refused():
-    with pytest.raises(seepage.UnsupportedError, match="its inputs are integers"):
+    with pytest.raises(seepage.UnsupportedError, match=r"Integers enter the network \(input 0\)"):
         Watched(OneHot, TensorDataset(TOKENS, Y), LOSS).train()
+    with pytest.raises(seepage.UnsupportedError, match="no embedding looks that up"):
+        Watched(OneHot, TensorDataset(TOKENS, Y), LOSS, accountant={"private": {0: None}}).train()
 
 
 class Checkpointed(nn.Module):
@@ -331,7 +334,7 @@ def token_distances(size, frozen):
     """How far a gradient really moves with another token in the second place, over what the information says."""
     torch.manual_seed(0)
     model = Text(size, frozen).double()
-    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", seed=0)
+    accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", private={0: None}, seed=0)
     accountant.watch(TensorDataset(TOKENS, Y), steps=2)
     accountant.step(noise_multiplier=0.9, max_grad_norm=0.5, sample_rate=0.5)
     others = TOKENS.clone()

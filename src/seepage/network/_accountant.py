@@ -29,6 +29,7 @@ from seepage.network._probe import LABEL, Forward, Probe, standard_forward
 from seepage.network._records import Batch, Collate, Items, Loader, Records
 from seepage.network._sketch import Sketch, State, sketch_rows
 from seepage.network._step import Mechanism
+from seepage.network._tokens import Private
 
 Tensor = torch.Tensor
 Array = NDArray[np.float64]
@@ -41,6 +42,8 @@ _RANK = 8
 _HELD = 2**20
 # The share of people, and how many at least, who are visited twice in each stretch from the third on.
 _MOST, _LEAST = 0.01, 10
+# People whose private integers are exchanged, to see what a network makes of them.
+_COMPARED = 32
 
 
 class FisherAccountant:
@@ -59,6 +62,12 @@ class FisherAccountant:
         Who the examples of the data set are, in its order. ``range(len(dataset))`` will do.
     label : {"public", "private"}
         Whether the label is among the private values. Private labels must be numbers (one-hot for classes).
+    private : mapping, optional
+        For networks that are given integers: which entries of a batch (by key or place) hold private tokens or
+        categories, each with the entry that is nonzero where they are real, such as
+        ``{"input_ids": "attention_mask"}``, or with None if all are. What an embedding looks up for them is private.
+        All other integers are public (padding, positions, token types, masks, and so everybody's number of tokens);
+        ``{}`` if none is private. Floating-point inputs always are.
     sweeps : int, default=4
         How often each person is visited, once in each of as many stretches of the training.
     probes : int, default=1
@@ -110,6 +119,7 @@ class FisherAccountant:
         *,
         ids: Ids,
         label: Literal["public", "private"],
+        private: Private | None = None,
         sweeps: int = 4,
         probes: int = 1,
         people: Ids | int | None = None,
@@ -129,10 +139,17 @@ class FisherAccountant:
             raise InputError(f"label must be 'public' or 'private', not {label!r}.")
         if not 0 <= spectrum == int(spectrum):
             raise InputError(f"spectrum must be True, False or the rank of a sketch, not {spectrum!r}.")
+        if private and (groups is not None or spectrum):
+            raise UnsupportedError(
+                f"private= names {', '.join(map(repr, private))}: groups and a spectrum are of the values of one "
+                "floating-point input. Leave groups and spectrum out."
+            )
         self.model, self.loss, self.clipping, self.label = model, loss, clipping, label
         self.sweeps, self.probes = sweeps, probes
         self._batch_size, self._together = batch_size, batch_size or 1
-        self._probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private")
+        self._probe = Probe(
+            model, loss, forward=forward or standard_forward, private_label=label == "private", private=private
+        )
         self._known = Circumstances(kinks=_layers.kinked(model))
         _layers.warn_of_kinks(self._known.kinks)
         _layers.warn_of_tokens(model)
@@ -254,6 +271,7 @@ class FisherAccountant:
         """
         if not self._by_hand:
             raise InputError("Call watch(dataset, steps=...) before the first step, so that people can be visited.")
+        _checks.check_frozen(self.model, self._probe, self.model)
         if sample_rate is None:
             if batch is None:
                 raise InputError("Without secret sampling it matters who took part: give batch=, their ids.")
@@ -494,10 +512,13 @@ class FisherAccountant:
                 found += [self._probe.products(batch, self._directions.along(group)) for _ in range(self.probes)]
         except NotImplementedError as error:
             raise UnsupportedError(f"PyTorch cannot differentiate this network twice: {error}") from error
+        counts = self._probe.counts(len(rows))
         self._sizes[rows] = self._directions.sizes(self._probe.values)
-        for name, shape in self._probe.values.items():
+        if self._probe.private:
+            self._sizes[rows, 0] = sum(counts.values())
+        for name, count in counts.items():
             if name != LABEL:
-                self._known.values[name] = max(self._known.values.get(name, 0), math.prod(shape))
+                self._known.values[name] = max(self._known.values.get(name, 0), int(count.max()))
         kinks = self._probe.carrier.kinks
         if kinks and not self._known.kinks:
             self._known.kinks |= kinks
@@ -515,6 +536,9 @@ class FisherAccountant:
             together, batch = next(self._records.alike(np.asarray(rows, dtype=np.int64)))
             if not self._known.random_data:
                 _checks.check_alone(probe, batch, fetch([int(together[0])]))
+        if probe.private:
+            alike = self._records.alike(np.arange(min(_COMPARED, len(self._ids))))
+            _checks.check_tokens(probe, max(alike, key=lambda group: len(group[0]))[1])
         _checks.check_tangents(self.model, probe, ones, self._known.random_network)
         probe.carrier.follow(self.model)
 
@@ -630,9 +654,11 @@ class FisherAccountant:
             "people": hashlib.sha256(self._visited.tobytes()).hexdigest(),
             "clipping": self.clipping,
             "label": self.label,
+            "private": None if self._probe.private is None else sorted(map(repr, self._probe.private.items())),
             "sweeps": self.sweeps,
             "groups": list(self._directions.names),
             "spectrum": 0 if self._sketch is None else self._sketch.rank,
+            "trained parameters": hashlib.sha256("\n".join(self._probe.carrier.trained).encode()).hexdigest(),
         }
 
 

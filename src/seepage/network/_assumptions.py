@@ -53,6 +53,12 @@ def assumptions(
             "steps, the network.",
         ),
         _noise([mechanism for mechanism, _, _ in history]),
+        Assumption(
+            "secret noise",
+            "Nobody knows the noise. Opacus draws it from PyTorch's global generator, unless secure_mode is on: "
+            "whoever knows its seed (torch.manual_seed) or state takes the noise away, and no number here holds "
+            "against them.",
+        ),
         *(Assumption("sampling", sentence) for sentence in dict.fromkeys(SAMPLING[kind] for _, kind, _ in history)),
         Assumption(
             "label",
@@ -86,8 +92,10 @@ def assumptions(
             Assumption(
                 "embedding",
                 "The input is made of tokens, which cannot move a little: the private values are the outputs of the "
-                "embedding layer. Where that layer is trained, its gradient also shows which tokens there were, by "
-                "which rows of it move: that is not in the numbers.",
+                "embedding layer. Padding is not among them; positions and all integers that private= does not name "
+                "(token types, masks, and so how many tokens a person has) are public. Where that layer is trained, "
+                "its gradient also shows which tokens there were, by which rows of it move: that is not in the "
+                "numbers.",
             )
         )
     if circumstances.kinks:

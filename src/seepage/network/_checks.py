@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from seepage._errors import InputError, UnsupportedError
 from seepage.network._probe import Probe
 from seepage.network._records import Batch
+from seepage.network._tokens import exchanged
 from seepage.network._twin import twin
 
 Tensor = torch.Tensor
@@ -145,6 +146,31 @@ def check_alone(probe: Probe, batch: Batch, one: Batch) -> None:
         )
 
 
+def check_tokens(probe: Probe, batch: Batch) -> None:
+    """Refuse networks that use private integers otherwise than by looking them up.
+
+    What was looked up being held where it was, gradients are the same with the integers of somebody else: all but those
+    of the tables, which show which of their rows were looked up.
+    """
+    held: dict[str, Tensor] = {}
+
+    def gradient(of: Batch) -> list[Tensor]:
+        with undisturbed(0):
+            found = probe.gradient(of, lambda name, values: held.setdefault(name, values.detach()))
+        tables = tuple(f"{name.removeprefix('embedding ')}." for name in probe.carrier.masks)
+        return [g for name, g in zip(probe.carrier.trained, found, strict=True) if not name.startswith(tables)]
+
+    before = gradient(batch)
+    for name, mask in (probe.private or {}).items():
+        after = gradient(exchanged(batch, name, mask))
+        if _squared(b - a for b, a in zip(before, after, strict=True)) > 1e-6 * _squared(before):
+            raise UnsupportedError(
+                f"The network uses the private integers {name!r} in other ways than by looking them up in an embedding "
+                "as they are: what it makes of them (another number, a copy that is looked up, a choice of layers) is "
+                "not in what moves. Do that in the data set, and name the result."
+            )
+
+
 def check_tangents(model: nn.Module, probe: Probe, ones: list[Batch], varying: bool) -> None:
     """Refuse a network whose gradients move otherwise than their derivatives say, or do not move at all."""
     precise, ones = _in_double(model, probe, ones)
@@ -209,12 +235,33 @@ def _in_double(model: nn.Module, probe: Probe, ones: list[Batch]) -> tuple[Probe
 
     wide = [pytree.tree_map(widened, one) for one in ones]
     try:
-        precise = Probe(twin(model).double(), probe.loss, forward=probe.forward, private_label=probe.private_label)
+        precise = Probe(
+            twin(model).double(),
+            probe.loss,
+            forward=probe.forward,
+            private_label=probe.private_label,
+            private=probe.private,
+        )
         with undisturbed():
             precise.gradient(wide[0])
     except RuntimeError:
         return probe, ones
     return precise, wide
+
+
+def check_frozen(model: nn.Module, probe: Probe, part: nn.Module) -> None:
+    """Refuse a network in which other parameters are trained than when its accountant was made, of `part` of it."""
+    named = dict(getattr(part, "_orig_mod", part).named_parameters())
+    trained = {id(named[name]) for name in probe.carrier.trained}
+    changed = [name for name, p in model.named_parameters() if p.requires_grad != (id(p) in trained)]
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        raise UnsupportedError(
+            f"requires_grad of {', '.join(map(repr, changed[:3]))}{more} has changed since this accountant was made: "
+            "what clipping bounds and what a step publishes is not what was visited. Freeze and unfreeze before the "
+            "accountant is made, and make training with other layers a run of its own, with a privacy engine, an "
+            "optimizer and an accountant of its own: the information of both runs adds up."
+        )
 
 
 def check_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -60,6 +60,7 @@ def attach(
 ) -> tuple["Attachment", tuple[Any, ...]]:
     """Make training private, and be told of its steps. Returns the attachment and what Opacus's users get."""
     _check(accountant, model, optimizer, loader, epochs, options)
+    _check_noise(options.get("noise_generator"), engine)
     ours = isinstance(loader.batch_sampler, PoissonSampler)
     if ours:
         # It samples as Opacus would: leave it in place.
@@ -145,6 +146,15 @@ def _check(
     _checks.check_optimizer(model, optimizer)
 
 
+def _check_noise(generator: torch.Generator | None, engine: PrivacyEngine) -> None:
+    if generator is not None and not engine.secure_mode:
+        raise InputError(
+            f"Noise would come from a generator that was handed in (noise_generator=, its seed is "
+            f"{generator.initial_seed()}): whoever knows the seed takes the noise away, and what is left carries "
+            "infinite information about everyone. Leave noise_generator out, or use PrivacyEngine(secure_mode=True)."
+        )
+
+
 def _sampling(loader: Loader, given: Loader, engine: PrivacyEngine) -> tuple[float | None, str]:
     """Return the rate that earns credit, if any does, and the way of sampling."""
     sampler = loader.batch_sampler
@@ -174,7 +184,7 @@ class Attachment:
         options: Options,
     ) -> None:
         self.accountant, self.engine, self.module, self.optimizer = accountant, engine, module, optimizer
-        self.loader, self.rate, self.sampling = loader, rate, sampling
+        self.model, self.loader, self.rate, self.sampling = model, loader, rate, sampling
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
         self._drawn: list[list[int]] = []
@@ -204,6 +214,7 @@ class Attachment:
 
     def draw(self, rows: list[int]) -> None:
         """Take note of a batch that the data loader has drawn."""
+        self._check_described()
         self.accountant._draw(rows)
         if rows:
             self._drawn = [*self._drawn[-_REMEMBERED:], rows]
@@ -230,6 +241,7 @@ class Attachment:
 
     def _step(self, optimizer: DPOptimizer) -> None:
         """Opacus is about to change the weights: look at them, and at how."""
+        self._check_described()
         mechanism = self._mechanism()
         self._check_drawn()
         self.accountant._visit()
@@ -238,6 +250,11 @@ class Attachment:
             self._before(optimizer if self.accountant.clipping == "hard" else _Widened(optimizer))
         self._check_booked(mechanism)
         self.accountant._publish(mechanism, self.sampling)
+
+    def _check_described(self) -> None:
+        """Refuse a batch or a step after a change that no later comparison would show."""
+        _checks.check_frozen(self.model, self.accountant._probe, self.accountant.model)
+        _check_noise(self.optimizer.generator, self.engine)
 
     def _mechanism(self) -> Mechanism:
         optimizer = self.optimizer

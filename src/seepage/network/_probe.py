@@ -1,11 +1,14 @@
 """What one direction tells of each person's gradient, at given weights: three numbers a person (eq. 8.6)."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, jvp, vmap
@@ -17,6 +20,7 @@ from seepage.network._composites import Composites
 from seepage.network._losses import Loss, per_example
 from seepage.network._records import Batch
 from seepage.network._tangents import Carrier, Move, Products, RandomLayerError
+from seepage.network._tokens import Masks, Private, masks_of
 
 Tensor = torch.Tensor
 Network = Callable[..., Any]
@@ -60,13 +64,20 @@ class Probe:
     """A network and its loss, on which directions can be tried."""
 
     def __init__(
-        self, model: nn.Module, loss: Loss, *, forward: Forward = standard_forward, private_label: bool = False
+        self,
+        model: nn.Module,
+        loss: Loss,
+        *,
+        forward: Forward = standard_forward,
+        private_label: bool = False,
+        private: Private | None = None,
     ) -> None:
         self.carrier = Carrier(model)
-        self.loss, self.forward, self.private_label = loss, forward, private_label
+        self.loss, self.forward, self.private_label, self.private = loss, forward, private_label, private
         self._whole = self.carrier.whole
         self.values: dict[str, tuple[int, ...]] = {}
-        """The private values of the last batch: the shape of one person's, by name."""
+        """The private values of the last batch: the shape of one person's, by name, padding included."""
+        self._masks: dict[str, Tensor | None] = {}
 
     def products(self, batch: Batch, direct: Direct) -> Tensor:
         """Return |grad|^2, grad . grad' and |grad'|^2 of each person, shape (3, n), in float64."""
@@ -76,7 +87,7 @@ class Probe:
             try:
                 found = Products(count)
                 run = partial(self._losses, batch=batch, count=count, direct=direct)
-                self.carrier.carry(run, partial(self._moving, direct), count, found.measure)
+                self.carrier.carry(run, partial(self._moving, direct), count, found.measure, self._tokens(batch))
                 self._check_moved()
                 return found.total()
             except RandomLayerError:
@@ -85,14 +96,18 @@ class Probe:
         return self._of_whole(batch, direct, count)
 
     def gradient(self, batch: Batch, move: Move | None = None) -> list[Tensor]:
-        """Return the gradient of one person, of each parameter, the plain way."""
+        """Return the gradient of one person, or the sum of several people's, of each parameter, the plain way."""
+        count = size_of(batch)
 
         def shifted(name: str, value: Tensor) -> Tensor:
-            return value if move is None else move(name, value)
+            if move is None:
+                return value
+            real = self.carrier.masks.get(name)
+            return move(name, value) if real is None else torch.where(real.unsqueeze(-1), move(name, value), value)
 
-        with torch.enable_grad(), self.carrier.moving(shifted, 1):
+        with torch.enable_grad(), self.carrier.moving(shifted, count, self._tokens(batch)):
             trained = {k: p.detach().requires_grad_() for k, p in self.carrier.trained.items()}
-            losses = self._example_losses(self._called(trained), batch, 1, shifted)
+            losses = self._example_losses(self._called(trained), batch, count, shifted)
             try:
                 found = torch.autograd.grad(losses.sum(), list(trained.values()), materialize_grads=True)
             except CheckpointError:
@@ -101,6 +116,22 @@ class Probe:
                     "not train either. Turn it off: it saves memory only."
                 ) from None
         return list(found)
+
+    def counts(self, people: int) -> dict[str, NDArray[np.float64]]:
+        """Return how many private values each person of the last batch has, padding left out, by name."""
+        found = {name: np.full(people, float(math.prod(shape))) for name, shape in self.values.items()}
+        for name, real in self._masks.items():
+            if real is not None:
+                found[name] = real.reshape(people, -1).sum(1).cpu().double().numpy() * self.values[name][-1]
+        return found
+
+    def _tokens(self, batch: Batch) -> Masks:
+        return masks_of(batch, self.private or {})
+
+    def _of_real(self, name: str, direction: Tensor) -> Tensor:
+        """Return a direction that leaves padding where it is."""
+        real = self.carrier.masks.get(name)
+        return direction if real is None else direction * real.unsqueeze(-1)
 
     def _called(self, values: Mapping[str, Tensor]) -> Network:
         return lambda *args, **kwargs: functional_call(self.carrier.network, dict(values), args, kwargs)
@@ -122,14 +153,27 @@ class Probe:
     def _moving(self, direct: Direct, name: str, values: Tensor) -> Tensor:
         self.values[name] = tuple(values.shape[1:])
         still = values.detach()
-        return forward_ad.make_dual(still, direct(name, still).to(still))
+        return forward_ad.make_dual(still, self._of_real(name, direct(name, still).to(still)))
 
     def _check_moved(self) -> None:
-        if not [name for name in self.values if name != LABEL]:
+        self._masks = self.carrier.masks
+        if self.carrier.integers and self.private is None:
             raise UnsupportedError(
-                "Nothing that can move a little enters the network: its inputs are integers, and no embedding looks "
-                "them up. Give it floating-point inputs (divide images by 255 in the data set, not in the network)."
+                f"Integers enter the network ({', '.join(sorted(self.carrier.integers))}), which cannot move a little, "
+                "and nobody said which are private. Numbers: give them as floating-point numbers (divide images by 255 "
+                "in the data set, not in the network). Tokens and categories: name the entries of a batch that are "
+                "private, each with the entry that is nonzero where a token is real, such as "
+                'private={"input_ids": "attention_mask"}, or with None if all are. All others (positions, token types, '
+                "masks) are public then: private={} if nothing but those."
             )
+        if self.private and not self.carrier.masks:
+            raise UnsupportedError(
+                f"private= names {', '.join(map(repr, self.private))}, and no embedding looks that up as it is in the "
+                "batch: a copy of it, in another type or with an offset, is something else. Do that in the data set. "
+                "What is not looked up must be floating-point numbers."
+            )
+        if not [name for name in self.values if name != LABEL]:
+            raise UnsupportedError("Nothing that can move a little enters the network: all its inputs are integers.")
 
     def functional(self, batch: Batch) -> "Functional":
         """Return the gradient of each person as a function of how far their values are shifted."""
@@ -140,7 +184,7 @@ class Probe:
             shapes[name] = tuple(values.shape[1:])
             return values
 
-        with torch.no_grad(), self.carrier.moving(note, count):
+        with torch.no_grad(), self.carrier.moving(note, count, self._tokens(batch)):
             self._example_losses(self.carrier.network, batch, count, note)
         self.values = dict(shapes)
         self._check_moved()
@@ -158,7 +202,7 @@ class Probe:
                 return value + shifts[name].unsqueeze(0).to(value.dtype) if name in shifts else value
 
             def loss(values: dict[str, Tensor]) -> Tensor:
-                with self.carrier.moving(shifted, 1, frozenset(shifts)):
+                with self.carrier.moving(shifted, 1, known=frozenset(shifts)):
                     return self._example_losses(self._called(values), one, 1, shifted).sum()
 
             return torch.cat([g.flatten() for g in grad(loss)(trained).values()])
@@ -169,7 +213,10 @@ class Probe:
         """Differentiate the network as a function of one person, many at once."""
         one = self.functional(batch)
         first = next(iter(self.carrier.trained.values()))
-        directions = {name: direct(name, first.new_zeros(count, *shape)) for name, shape in one.shapes.items()}
+        directions = {
+            name: self._of_real(name, direct(name, first.new_zeros(count, *shape)))
+            for name, shape in one.shapes.items()
+        }
 
         def moved(w: dict[str, Tensor], own: list[Tensor]) -> Tensor:
             still = {name: torch.zeros_like(value) for name, value in w.items()}

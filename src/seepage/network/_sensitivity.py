@@ -27,6 +27,7 @@ from seepage.network._ghost import Call, Moving
 from seepage.network._layer_moves import Layer, LayerMoves, layers_of
 from seepage.network._losses import Loss, per_example
 from seepage.network._tangents import Carrier
+from seepage.network._tokens import Masks
 
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
@@ -57,7 +58,8 @@ def layer_sensitivity(
         Examples, and their labels. Classes are read as one-hot vectors, which can move.
     wrt : {"label", "output", "input"}, default="label"
         What the gradient moves with. The paper's "true output" can be read as the label or as what the network puts
-        out; with "output" that moves on its own, and the layers before it stay where they are.
+        out; with "output" that moves on its own, and the layers before it stay where they are. Tokens move behind the
+        embedding that looks them up, padding among them.
     norm : {"fro", "l1", "max"}, default="fro"
         The root of the sum of squares of the derivative's entries, the sum of their absolute values, or the largest.
     normalized : bool, default=True
@@ -206,7 +208,9 @@ class _Batch:
                 output = forward_ad.make_dual(output, self._direction(output))
             return per_example(self.loss, output, target, count)
 
-        self.carrier.carry(losses, move, count, lambda call, back: moves.append((call, back)))
+        integers = self.wrt == "input" and not self.x.is_floating_point()
+        tokens: Masks = {self.x.untyped_storage().data_ptr(): None} if integers else {}
+        self.carrier.carry(losses, move, count, lambda call, back: moves.append((call, back)), tokens)
         return LayerMoves(moves, count)
 
     def _direction(self, values: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from seepage.network import _ghost
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call, Moving
 from seepage.network._layers import check, is_linear, is_plain, looks_up, units
+from seepage.network._tokens import Masks
 from seepage.network._twin import follow, is_at, twin
 
 Tensor = torch.Tensor
@@ -65,8 +66,12 @@ class Carrier:
         self._tapped: Callable[[Call, Tensor], Tensor] | None = None
         self._count = 0
         self._known: frozenset[str] | None = None
-        self._tokens: set[int] = set()
-        """Where the integers are stored that entered the network."""
+        self._tokens: Masks = {}
+        self._looked: set[str] = set()
+        self.integers: set[str] = set()
+        """The inputs of people that entered the network in the last pass and cannot move."""
+        self.masks: dict[str, Tensor | None] = {}
+        """The embeddings that looked up private integers in the last pass, and which of these are real."""
         self.network.register_forward_pre_hook(self._enter, with_kwargs=True)
         for name, module in self.network.named_modules():
             if looks_up(module):
@@ -90,10 +95,12 @@ class Carrier:
         return is_at(self.network, model)
 
     @contextmanager
-    def moving(self, move: Move, count: int, known: frozenset[str] | None = None) -> Iterator[None]:
+    def moving(
+        self, move: Move, count: int, tokens: Masks | None = None, known: frozenset[str] | None = None
+    ) -> Iterator[None]:
         """Let private values move wherever they enter the copy; by name, where it is known which they are."""
-        self._move, self._count, self._known = move, count, known
-        self._tokens.clear()
+        self._move, self._count, self._known, self._tokens = move, count, known, tokens or {}
+        self._looked, self.integers, self.masks = set(), set(), {}
         try:
             yield
         finally:
@@ -105,10 +112,12 @@ class Carrier:
         move: Move,
         count: int,
         measure: Callable[[Call, Moving], None],
+        tokens: Masks | None = None,
     ) -> None:
         """Run a batch forward and back; hand each use of a layer, and what came back there moving, to `measure`.
 
-        `losses` runs the network that it is given and returns the loss of each example.
+        `losses` runs the network that it is given and returns the loss of each example; `tokens` are the integers whose
+        lookups move.
         """
         self.held = 0
         calls: list[Call] = []
@@ -143,7 +152,7 @@ class Carrier:
         self._tapped = tapped
         composites = Composites()
         try:
-            with torch.enable_grad(), forward_ad.dual_level(), composites, self.moving(move, count):
+            with torch.enable_grad(), forward_ad.dual_level(), composites, self.moving(move, count, tokens):
                 total = losses(self.network).sum()
                 if total.requires_grad:
                     total.backward()
@@ -165,24 +174,37 @@ class Carrier:
             if isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == self._count:
                 if leaf.is_floating_point():
                     leaf = move(name, leaf)
-                elif self._known is None:
-                    self._tokens.add(leaf.untyped_storage().data_ptr())
+                else:
+                    self.integers.add(name)
             found.append(leaf)
         return pytree.tree_unflatten(found, layout)
 
     def _look_up(self, name: str, module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
         move = self._move
-        called = f"embedding {name}"
-        if move is None or not (self._is_private(args[0]) if self._known is None else called in self._known):
+        if move is None:
             return None
+        called = f"embedding {name}"
+        if self._known is not None:
+            return move(called, output) if called in self._known else None
+        place = args[0].untyped_storage().data_ptr() if self._tokens else None
+        again, private = called in self._looked, place in self._tokens
+        self._looked.add(called)
+        if again and (private or called in self.masks):
+            raise UnsupportedError(
+                f"The embedding {name!r} looks up private integers, and is used more than once: its outputs cannot be "
+                "told apart. Look everything up at once, or give each use an embedding of its own."
+            )
+        if place not in self._tokens:
+            return None
+        real = self._tokens[place]
+        if real is not None and (args[0].shape != real.shape or output.shape[:-1] != real.shape):
+            raise UnsupportedError(
+                f"The embedding {name!r} looks up a part of the private integers, or adds them up, and their mask is "
+                "of all: it is not known which of its outputs are real. Split them in the data set, each part with a "
+                "mask of its own, or look up single tokens."
+            )
+        self.masks[called] = real
         return move(called, output)
-
-    def _is_private(self, tokens: Tensor) -> bool:
-        """Return whether what is looked up is somebody's; positions are nobody's."""
-        if tokens.untyped_storage().data_ptr() in self._tokens:
-            return True
-        # Made from the input, or from nothing: then it is the same for everybody.
-        return tokens.dim() > 0 and len(tokens) == self._count > 1 and not bool((tokens == tokens[:1]).all())
 
     def _tap(
         self,

@@ -89,8 +89,8 @@ def create(
 
     if not floor and eta is None:
         raise typer.BadParameter(
-            "a ledger keeps a promise: say how near an unbiased guess may come, such as --floor age=5 --unit age=years, "
-            "or --eta 3.",
+            "a ledger keeps a promise: say how near an unbiased guess may come, such as --floor age=5 --unit "
+            "age=years, or --eta 3.",
             param_hint="--floor",
         )
     if key.exists():
