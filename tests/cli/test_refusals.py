@@ -76,6 +76,8 @@ def folder(terminal: Terminal) -> Path:
     (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
     (folder / "deep.json").write_text("[" * 100_000)
     (folder / "deep.toml").write_text("a = " + "[" * 20_000)
+    (folder / "long.toml").write_text(f"eta = {'1' * 5_000}\n")
+    (folder / "large.toml").write_text(f"[error_floor]\nage = {'1' * 400}\n")
     (folder / "latin.toml").write_bytes(b"[error_floor]\n\xe9 = 5\n")
     (folder / "typo.toml").write_text("[error_flor]\nage = 5\n")
     (folder / "word.toml").write_text('[error_floor]\nage = "five"\n')
@@ -189,6 +191,11 @@ CASES = {
     "a document that is not UTF-8": ("show latin.json", ["not JSON"]),
     "a deep document": ("show deep.json", ["nested too deeply"]),
     "a deep policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy deep.toml", ["is not TOML"]),
+    "a policy of 5,000 digits": (
+        f"check {MODEL} {DATA} -t progression -n 1 --policy long.toml",
+        ["larger than 10^308"],
+    ),
+    "a policy of 400 digits": (f"check {MODEL} {DATA} -t progression -n 1 --policy large.toml", ["larger than 10^308"]),
     "a policy that is not UTF-8": (f"check {MODEL} {DATA} -t progression -n 1 --policy latin.toml", ["is not TOML"]),
     "a folder for a policy": (f"check {MODEL} {DATA} -t progression -n 1 --policy parts", ["Is a directory"]),
     "no certificate": (f"certify {MODEL} {DATA}", ["is no certificate"]),

@@ -1,5 +1,6 @@
 """Models that were written down, against the fits that they were written from, measured as such."""
 
+import tomllib
 import warnings
 
 import numpy as np
@@ -531,6 +532,32 @@ def test_a_name_that_may_be_two_things_is_asked_about():
         seepage.measure(written, people, noise_scale=NOISE)
 
 
+def test_names_with_spaces_are_suggested_as_toml_and_r_take_them():
+    people = PEOPLE.assign(**{"blood pressure": np.where(PEOPLE["age"] > 50, "very high", "as usual")})
+    of_a_word = ModelTable(**PLAIN, coefficients={**ONE, "blood pressure": 0.1})
+    with pytest.raises(seepage.InputError, match="takes the column") as told:
+        seepage.measure(of_a_word, people, noise_scale=NOISE)
+    line, _, by_r = str(told.value).partition("but one: ")[2].partition(" below [coefficients], or R's names, such as ")
+    suggested = tomllib.loads(line.replace("...", "0.1"))
+    assert suggested == {"blood pressure": {"very high": 0.1}}
+    assert tomllib.loads(f"{by_r.removesuffix('.')} = 0.1") == {"blood pressurevery high": 0.1}
+    for names in (suggested, {"blood pressurevery high": 0.1}):
+        with pytest.raises(seepage.MinimizerError, match="not those of these rows"):
+            seepage.measure(ModelTable(**PLAIN, coefficients={**ONE, **names}), people, noise_scale=NOISE)
+    twice = people.assign(**{"blood": np.where(PEOPLE["dose"] > 2, " pressurevery high", "y")})
+    with pytest.raises(seepage.InputError, match="may be of") as told:
+        seepage.measure(
+            ModelTable(**PLAIN, coefficients={**ONE, "blood pressurevery high": 0.1}), twice, noise_scale=1.0
+        )
+    line = str(told.value).partition("Write which: ")[2].partition(" below")[0]
+    assert len(tomllib.loads(line.replace("...", "0.1"))) == 1
+    strange = people.assign(**{"blood count": PEOPLE["age"]})
+    for name, words in (("poly(`blood count`, 2)1", "I(`blood count`^2)"), ("blood pressure.L", "(`blood pressure`, ")):
+        with pytest.raises(seepage.UnsupportedError) as told:
+            seepage.measure(ModelTable(**PLAIN, coefficients={**ONE, name: 0.1}), strange, noise_scale=NOISE)
+        assert words in str(told.value)
+
+
 FILES = {
     "a comma": ('family = "gaussian"\noutcome = "cost"\n[coefficients]\nage = 0,1\n', "decimal point, not a comma"),
     "R's NA": ('family = "gaussian"\noutcome = "cost"\n[coefficients]\n"age" = NA\n', "combination of others"),
@@ -541,6 +568,9 @@ FILES = {
     "a list": ('family = "gaussian"\noutcome = "cost"\ncoefficients = [1, 2]\n', "a table of numbers by name"),
     "too deep": ('family = "gaussian"\noutcome = "cost"\n[coefficients]\na.b.c = 1\n', "in quotes"),
     "a number for a name": ('family = 7\noutcome = "cost"\n[coefficients]\nage = 1\n', "family must be text"),
+    "400 digits": (f'family = "gaussian"\noutcome = "y"\n[coefficients]\na = {"1" * 400}\n', r"larger than 10\^308"),
+    "5,000 digits": (f'family = "gaussian"\noutcome = "y"\npenalty = {"1" * 5_000}\n', r"larger than 10\^308"),
+    "many brackets": (f"a = {'[' * 20_000}", "nested too deeply"),
     "a word for a number": ('family = "gaussian"\noutcome = "y"\npenalty = "1"\n[coefficients]\na = 1\n', "a number"),
 }
 

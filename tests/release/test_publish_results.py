@@ -215,6 +215,16 @@ def test_terms_that_have_no_step_are_named(formula: str, said: str) -> None:
         seepage.publish(results, noise_scale=0.1, accept=None)
 
 
+def test_splines_of_a_column_with_spaces_are_suggested_as_a_formula_takes_them() -> None:
+    people = PEOPLE.rename(columns={"age": "age at entry"})
+    results = smf.logit("ill ~ bs(Q('age at entry'), df=4)", people).fit(disp=0)
+    with pytest.raises(seepage.UnsupportedError, match="single people") as told:
+        seepage.publish(results, noise_scale=0.1, accept=None)
+    term = str(told.value).partition("of your own: ")[2].partition(", and fit again")[0]
+    given = smf.logit(f"ill ~ {term}", people).fit(disp=0)
+    assert seepage.publish(given, **TINY).certificate.published["parameters"][0] == "age at entry, spline 1"
+
+
 def test_labels_come_with_the_results() -> None:
     results = smf.ols("dose ~ age", PEOPLE).fit()
     with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):

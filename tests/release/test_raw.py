@@ -1,6 +1,7 @@
 """What is published is the same model in raw units: it predicts as the pipeline does, and holds none of its steps."""
 
 import pickle
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -246,6 +247,36 @@ def test_missing_words_are_a_level_once_they_are_named():
     found = _ready(model, holed, Y)
     _assert_same(model, found, holed)
     assert "ward = missing" in found.draft.published["parameters"]
+
+
+def _as_none(frame):
+    """Return it with None where words are missing, as Parquet and older versions of pandas have them."""
+    return frame.assign(ward=pd.Series([None if pd.isna(each) else each for each in frame["ward"]], dtype=object))
+
+
+@pytest.mark.parametrize("made", [_as_none, lambda frame: pl.from_pandas(_as_none(frame))], ids=["objects", "polars"])
+def test_the_way_out_for_words_that_are_none_is_another_than_what_was_done(made):
+    holed = made(PEOPLE[["age", "ward"]].assign(ward=PEOPLE["ward"].where(PEOPLE["age"] < 60)))
+
+    def model(*steps):
+        words = make_pipeline(*steps, OneHotEncoder())
+        return make_pipeline(make_column_transformer((words, WORDS), ("passthrough", ["age"])), Ridge()).fit(holed, Y)
+
+    for steps in ([], [SimpleImputer(strategy="constant", fill_value="missing")]):
+        with pytest.raises(seepage.UnsupportedError, match="a level for missing values") as told:
+            _ready(model(*steps), holed, Y)
+        way_out = eval(str(told.value).partition("with ")[2].partition(", and fit")[0])
+        found = _ready(model(way_out), holed, Y)
+        assert "ward = missing" in found.draft.published["parameters"]
+
+
+def test_a_step_whose_name_has_a_space_is_named_so_that_a_shell_takes_it():
+    model = Pipeline([("to the limits", MinMaxScaler()), ("ridge", Ridge())]).fit(X[NUMBERS], Y)
+    with pytest.raises(seepage.UnsupportedError, match="command line") as told:
+        _ready(model, X[NUMBERS], Y)
+    option, *name = shlex.split(str(told.value).partition("command line, ")[2].partition(").")[0])
+    assert (option, name) == ("--public-preprocessing", ["to the limits"])
+    assert _ready(model, X[NUMBERS], Y, public_preprocessing=name).draft.published
 
 
 # What must not leave, and the way out.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial, singledispatch
+from shlex import quote
 
 import narwhals as nw
 import numpy as np
@@ -222,7 +223,7 @@ def _refused(at: Step, why: str, instead: str = "") -> UnsupportedError:
 
 def _declared(at: Step) -> str:
     """Return how to say that what a step has stored is public."""
-    return f"say so: public_preprocessing=[{at.name!r}] (on the command line, --public-preprocessing {at.name})."
+    return f"say so: public_preprocessing=[{at.name!r}] (on the command line, --public-preprocessing {quote(at.name)})."
 
 
 @_stored.register
@@ -308,11 +309,14 @@ def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> Preprocessin
     for i, column in enumerate(at.raw_columns()):
         assert column is not None
         values = step.categories_[i].tolist()
-        if any(is_missing(value) for value in values):
+        missing = [value for value in values if is_missing(value)]
+        if missing:
+            # An imputer of NaN passes over None, which is how columns of text lack a value.
+            marker = ", missing_values=None" if None in missing else ""
             raise UnsupportedError(
                 f"The step {at.called} has a level for missing values of {rules.table.names[column]!r}, and a model in "
                 "raw units has no place for that. Way out: name them before the encoder, with "
-                'SimpleImputer(strategy="constant", fill_value="missing"), and fit again.'
+                f'SimpleImputer(strategy="constant", fill_value="missing"{marker}), and fit again.'
             )
         together = [] if (few := rare[i]) is None else few.tolist()
         named = [value for value in values if value not in together]

@@ -1,6 +1,7 @@
 """`seepage certify`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -36,7 +37,7 @@ def certify(
     if is_certificate(file) and not is_certificate(certificate):
         raise InputError(
             f"{file} is the certificate, and {certificate} is none: name the file first, then its certificate: seepage "
-            f"certify {certificate} {file}"
+            f"certify {quote(str(certificate))} {quote(str(file))}"
         )
     found = compared(file, certificate, signer=signer)
     if not quiet:

@@ -4,6 +4,7 @@ import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from seepage._errors import InputError, MissingExtraError, UnsupportedError
 from seepage._tables import Model
@@ -59,7 +60,7 @@ def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
         raise _damaged(path, reason) from None
     refused = [name for name in unknown if name not in trust]
     if refused:
-        flags = " ".join(f"--trust {name}" for name in refused)
+        flags = " ".join(f"--trust {quote(name)}" for name in refused)
         raise UnsupportedError(
             f"{path} holds types that are not known to be harmless: {listing(refused)}. Reading them could run code. "
             f"If you know where this file comes from and trust it, add: {flags}"

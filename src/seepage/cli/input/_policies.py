@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from seepage._amounts import up_to_grid
 from seepage._errors import InputError
+from seepage._toml import from_toml
 from seepage.cli.terminal import Judged, Verdict, did_you_mean
 
 if TYPE_CHECKING:
@@ -53,12 +54,12 @@ class PolicyFile:
 
         try:
             text = path.read_text(encoding="utf-8")
-            found = tomllib.loads(text)
+            found = from_toml(text)
         except FileNotFoundError:
             raise InputError(f"There is no policy file {path}. A policy looks like this:\n\n{EXAMPLE}") from None
         except OSError as reason:
             raise InputError(f"The policy {path} cannot be read: {reason.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as reason:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
             raise InputError(
                 f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
             ) from None

@@ -13,7 +13,8 @@ def given_splines(factor: Factor) -> Basis | None:
     if not lacking and found.told.get("constraints") is None:
         return found
     called, what = factor.code.partition("(")[0], ", ".join(lacking) or "the center"
+    column = factor.names[0] if factor.names[0].isidentifier() else f"Q({factor.names[0]!r})"
     raise UnsupportedError(
         f"The term {factor.code!r} of this formula took values of single people for {what}. Give numbers of "
-        f"your own: {called}({factor.names[0]}, knots=[40, 60], lower_bound=20, upper_bound=90), and fit again."
+        f"your own: {called}({column}, knots=[40, 60], lower_bound=20, upper_bound=90), and fit again."
     )

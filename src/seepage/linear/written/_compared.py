@@ -15,6 +15,7 @@ from seepage.linear.columns import fitted_columns, split
 from seepage.linear.survival import Cox
 from seepage.linear.written._assembled import Assembled
 from seepage.linear.written._outcomes import as_numbers
+from seepage.linear.written._toml import value_of
 
 Array = NDArray[np.float64]
 
@@ -131,7 +132,7 @@ def _instead(given: Assembled, rows: list[_Row]) -> str | None:
     if hasattr(estimator, "classes_"):
         fitted = _fit(clone(estimator), features, 1.0 - as_numbers(given.y, estimator), given)
         if fitted is not None and _same(estimator, fitted, rows, given.units):
-            return f"They are those of the other outcome: write success = {estimator.classes_.tolist()[0]!r}."
+            return f"They are those of the other outcome: write success = {value_of(estimator.classes_.tolist()[0])}."
     return None
 
 

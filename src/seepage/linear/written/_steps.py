@@ -14,6 +14,7 @@ from seepage._errors import InputError
 from seepage._near import several
 from seepage._tables import Data, Model, Table
 from seepage.linear.written._terms import Factor, Known, Term
+from seepage.linear.written._toml import key_of
 
 Array = NDArray[np.float64]
 
@@ -103,9 +104,9 @@ def _check_numbers(term: Term, name: str, known: Known) -> None:
             values = known.values(factor.column)
             raise InputError(
                 f"The coefficient {name!r} takes the column {factor.column!r} for numbers, and it holds none, but "
-                f"{str(values[0])!r}. A category has a coefficient for each value but one: {factor.column} = "
-                f"{{ {values[-1]} = ... }} below [coefficients], or R's names, such as "
-                f"{factor.column}{values[-1]}."
+                f"{str(values[0])!r}. A category has a coefficient for each value but one: {key_of(factor.column)} = "
+                f"{{ {key_of(values[-1])} = ... }} below [coefficients], or R's names, such as "
+                f"{key_of(f'{factor.column}{values[-1]}')}."
             )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean
 from seepage._tables import Column, Data
+from seepage._toml import from_toml
 from seepage._writing import write_file
 from seepage.engines.storage import Files
 from seepage.linear.written._assembled import Assembled, InFiles, assembled, assembled_in_files
@@ -169,8 +170,8 @@ class ModelTable:
             said = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8"
             raise InputError(f"{path} cannot be read: {said}.") from None
         try:
-            found = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as reason:
+            found = from_toml(text)
+        except tomllib.TOMLDecodeError as reason:
             raise InputError(
                 f"{path} is not TOML: {_why(reason, text)} A model looks like this:\n\n{EXAMPLE}"
             ) from None
@@ -327,7 +328,9 @@ def _why(reason: Exception, text: str) -> str:
     """Return what is wrong with a text that is not TOML, and what R or a hand often does to it."""
     lines = text.splitlines()
     place = next((int(word) for word in str(reason).replace(",", " ").split() if word.isdigit()), 0)
-    line = lines[place - 1].strip() if 0 < place <= len(lines) else ""
+    if not 0 < place <= len(lines):
+        return f"{reason}."
+    line = lines[place - 1].strip()
     if line.endswith(("= NA", "= NaN", "= Inf", "= -Inf")):
         return f"{line!r}. R writes that for a column that is a combination of others: fit without that column."
     if "=" in line and "," in line.partition("=")[2]:

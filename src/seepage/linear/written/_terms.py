@@ -18,6 +18,7 @@ from itertools import count, product
 from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean, several
 from seepage._tables import Column, missing_in
+from seepage.linear.written._toml import key_of
 
 INTERCEPTS = ("(Intercept)", "Intercept", "intercept", "_cons", "const")
 """What the constant is called."""
@@ -208,8 +209,8 @@ def _prefixed(name: str, known: Known) -> Term | None:
         both = " or ".join(f"{column} = {value!r}" for column, value in found)
         column, value = found[0]
         raise InputError(
-            f"The coefficient {name!r} may be of {both}. Write which: {column} = {{ {value} = ... }} below "
-            "[coefficients]."
+            f"The coefficient {name!r} may be of {both}. Write which: {key_of(column)} = {{ {key_of(value)} = ... }} "
+            "below [coefficients]."
         )
     return _indicator(*found[0]) if found else None
 
@@ -324,13 +325,18 @@ def _operation(tree: ast.BinOp, quotes: tuple[str, ...], known: Known) -> Term:
     raise _StrangeError
 
 
+def _in_r(column: str) -> str:
+    """Return a column as R writes it in a formula."""
+    return column if re.fullmatch(r"[A-Za-z.][A-Za-z0-9._]*", column) else f"`{column}`"
+
+
 def _strange(part: str, name: str, known: Known) -> InputError | UnsupportedError:
     """Return why a name means nothing here, and the way out."""
     whole = f"The coefficient {name!r}" + (f", in it {part!r}," if part != name else "")
     if (match := _ORDERED.fullmatch(part)) and match["column"] in known.names:
         return UnsupportedError(
             f"{whole} is of a polynomial contrast of an ordered factor. Fit with indicators of its levels instead: "
-            f"factor({match['column']}, ordered = FALSE); the fitted values are the same."
+            f"factor({_in_r(match['column'])}, ordered = FALSE); the fitted values are the same."
         )
     if "(" in part:
         columns = [column for column in known.names if re.search(rf"\b{re.escape(column)}\b", part)]
@@ -338,7 +344,8 @@ def _strange(part: str, name: str, known: Known) -> InputError | UnsupportedErro
             return InputError(f"{whole} names no column of the rows. {known.instead(part)}")
         return UnsupportedError(
             f"{whole} is of a term that cannot be read from its name. {_WAY_OUT}. What can be read: columns, their "
-            f"levels, {', '.join(list(FUNCTIONS)[:7])} of a column, powers as I({columns[0]}^2), and products of these."
+            f"levels, {', '.join(list(FUNCTIONS)[:7])} of a column, powers as "
+            f"I({_in_r(columns[0])}^2), and products of these."
         )
     column = max((each for each in known.names if part.startswith(each)), key=len, default=None)
     if column is not None and not known.is_number(column):

@@ -24,22 +24,24 @@ def text_of(table: Any, remarks: tuple[str, ...] = ()) -> str:
         if isinstance(value, Mapping):
             tables[field.name] = value
         elif field.default is MISSING or value != field.default:
-            lines.append(f"{field.name} = {_value(value)}")
+            lines.append(f"{field.name} = {value_of(value)}")
     # Whatever follows the name of a table belongs to it: tables come last, and the longest at the end.
     for name in sorted(tables, key=lambda each: each == "coefficients"):
-        lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in tables[name].items())]
+        lines += ["", f"[{name}]", *(f"{key_of(key)} = {value_of(value)}" for key, value in tables[name].items())]
     return "\n".join(lines) + "\n"
 
 
-def _key(name: object) -> str:
+def key_of(name: object) -> str:
+    """Return a name as a key, in quotes: it may hold spaces and dots."""
     return _text(str(name))
 
 
-def _value(value: object) -> str:
+def value_of(value: object) -> str:
+    """Return a value as TOML has it."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{key_of(name)} = {value_of(each)}" for name, each in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(value_of, value)) + "]"
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
