@@ -266,6 +266,7 @@ def test_a_table_that_somebody_else_rewrote_ends_with_who_did_what_and_the_way_o
                 ask()
             assert end.value.place == "releases/_delta_log/00000000000000000004.json"
             assert "whose number is 4 or more" in end.value.way_out
+        assert one.audit()[0].place == end.value.place
     # The way out is one.
     for path in (tmp_path / "ledger" / "releases" / "_delta_log").iterdir():
         if path.name[:20].isdigit() and int(path.name[:20]) >= 4:

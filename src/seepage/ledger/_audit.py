@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 
+from seepage._errors import LedgerError
 from seepage.ledger._buckets import Folder, Stored, Sums
 from seepage.ledger._certificates import read, signature_fault
 from seepage.ledger._entry import FIRST, Entry
@@ -43,8 +44,11 @@ def audited(
     try:
         entries = list(log.entries())
     except Exception as error:  # whatever a damaged log makes its reader say
-        yield Fault("the log of releases", f"cannot be read: {error}")
-        yield from _of_log(log, folder, names, 0)
+        if isinstance(error, LedgerError):
+            yield Fault(error.place, error.reason)
+        else:
+            yield Fault("the log of releases", f"cannot be read: {error}")
+        yield from _of_log(log, folder, names, None)
         return
     faults = list(of_chain(entries, names))
     if seen.seal not in {entry.seal for entry in entries}:
@@ -76,14 +80,14 @@ def of_chain(entries: list[Entry], names: Names, start: int = 0) -> Iterator[Fau
         previous = entry.seal
 
 
-def _of_log(log: Log, folder: Folder, names: Names, count: int) -> Iterator[Fault]:
+def _of_log(log: Log, folder: Folder, names: Names, count: int | None) -> Iterator[Fault]:
     """Yield what does not fit among the log's own files, whose hashes were noted when they were written."""
     noted = sorted(
         info.path.removeprefix(f"{folder.root}/")
         for info in folder.filesystem.get_file_info(pa.fs.FileSelector(f"{folder.root}/heads", allow_not_found=True))
     )
     numbers = [int(path.rpartition("/")[2].partition(".")[0]) for path in noted]
-    if numbers and numbers[-1] >= count:
+    if numbers and count is not None and numbers[-1] >= count:
         yield Fault("the log of releases", f"has {count} entries, and entry {numbers[-1]} was committed")
     for number, path in zip(numbers, noted, strict=True):
         try:
@@ -131,7 +135,8 @@ def _of_balance(state: State, folder: Folder, bucket: int) -> Iterator[Fault]:
             if bucket in debit:
                 total = total.plus(folder.read(debit[bucket]))
     except Exception as error:  # the file was named above; here its reader gave up
-        yield Fault(f"bucket {bucket}", f"cannot be added up: {error}")
+        why = f"{error.place} {error.reason}" if isinstance(error, LedgerError) else error
+        yield Fault(f"bucket {bucket}", f"cannot be added up: {why}")
         return
     same = len(found) == len(total) and bool((found.names == total.names).all())
     if not same or any(
