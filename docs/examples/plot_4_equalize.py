@@ -3,7 +3,8 @@ Before and after equalizing
 ===========================
 
 Noise is chosen for the most exposed person. When rows are reweighted until everyone is equally exposed, less
-of it is enough. This is a study: what the weights themselves tell is not counted, so an equalized model is not published.
+of it is enough. This is a study: what the weights themselves tell is not counted, so an equalized model is not
+published.
 """
 
 import matplotlib.pyplot as plt

@@ -15,7 +15,15 @@ from cli.terminal import Terminal
 
 def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
     folder = wards.folder
-    published = wards.run("seepage publish ill.toml wards.parquet -n 0.05 --without-policy --out ill-noisy.toml")
+    command = "seepage publish ill.toml wards.parquet -n 0.05 --without-policy --out ill-noisy.toml"
+    refused = wards.run(command)
+    assert refused.code == 2
+    # What the refusal says is the line to add.
+    line = "--categories ward=east,north,south"
+    assert line in " ".join(refused.err.replace("│", "").split())
+    assert wards.run(f"{command} --categories ward").code == 2
+    assert wards.run(f"{command} --categories ward=east,north").code == 2
+    published = wards.run(f"{command} {line}")
     assert published.code == 0, published.text
     text = (folder / "ill-noisy.toml").read_text()
     assert "noise of scale 0.05" in text
@@ -60,7 +68,8 @@ def test_what_a_table_cannot_hold_is_said_before_anything_is_drawn(terminal: Ter
     model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(people[["age", "bmi"]], people["third"])
     skops.io.dump(model, terminal.folder / "thirds.skops")
     ask = "thirds.skops thirds.csv --target third -n 2 --without-policy"
-    refused = terminal.run(f"seepage publish {ask} --out thirds.toml")
+    assert "--classes 0,1,2" in " ".join(terminal.run(f"seepage publish {ask} --out t.skops").err.split())
+    refused = terminal.run(f"seepage publish {ask} --out thirds.toml --classes 0,1,2")
     assert (refused.code, "several outcomes" in refused.text) == (2, True)
     assert not (terminal.folder / "thirds.toml").exists()
     assert not (terminal.folder / "thirds.toml.publishing").exists()

@@ -260,7 +260,7 @@ def test_classes_behind_a_formula_that_standardizes():
 def test_classes_are_published_as_shares():
     results = smf.mnlogit("code ~ age + dose", TABLE.assign(code=KIND)).fit(disp=0, tol=1e-12)
     publication = seepage.publish(
-        results, noise_scale=1e-6, noise_chosen_without_data=True, accept=None, smallest_group=5
+        results, noise_scale=1e-6, noise_chosen_without_data=True, accept=None, classes=[0, 1, 2]
     )
     names = publication.certificate.published["parameters"]
     assert names == [f"class {c}: {name}" for c in (1, 2) for name in ("age", "dose", "intercept")]

@@ -180,7 +180,7 @@ def test_what_is_published_gives_survival_in_raw_units_behind_steps():
     rows = FRAME.assign(ward=np.where(X[:, 0] > 50, "north", "south"))
     steps = make_column_transformer(
         (FunctionTransformer(np.log, feature_names_out="one-to-one"), ["age"]),
-        (OneHotEncoder(drop="first"), ["ward"]),
+        (OneHotEncoder(categories=[["north", "south"]], drop="first"), ["ward"]),
         remainder="passthrough",
     )
     model = make_pipeline(steps, seepage.Cox(penalty=1.0)).fit(rows, outcomes())

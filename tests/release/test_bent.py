@@ -34,7 +34,7 @@ STEPS = make_column_transformer(
     (SplineTransformer(knots=KNOTS, include_bias=False), ["age"]),
     (FunctionTransformer(np.log1p), ["dose"]),
     (PolynomialFeatures(2, interaction_only=True, include_bias=False), ["bmi", "dose"]),
-    (OneHotEncoder(drop="first"), ["ward"]),
+    (OneHotEncoder(categories=[["a", "b", "c"]], drop="first"), ["ward"]),
 )
 # Next to no noise: what is published must be the model.
 QUIET = {"noise_scale": 1e-9, "accept": None, "noise_chosen_without_data": True}
@@ -136,8 +136,9 @@ def test_a_page_about_curves_holds_verdicts_alone():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_products_of_levels_numbers_and_functions(library):
+    levels = OneHotEncoder(categories=[["a", "b", "c"]], drop="first")
     factors = make_column_transformer(
-        (OneHotEncoder(drop="first"), ["ward"]), ("passthrough", ["age"]), (FunctionTransformer(np.log1p), ["dose"])
+        (levels, ["ward"]), ("passthrough", ["age"]), (FunctionTransformer(np.log1p), ["dose"])
     )
     products = PolynomialFeatures(2, interaction_only=True, include_bias=False)
     rows, y = TABLE[["ward", "age", "dose"]], TABLE["bmi"]
@@ -161,5 +162,6 @@ def test_products_of_levels_that_were_put_together_are_refused():
         (OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist"), ["ward"]), ("passthrough", ["age"])
     )
     model = make_pipeline(factors, PolynomialFeatures(2, interaction_only=True, include_bias=False), Ridge())
+    public = {"noise_scale": 1.0, "accept": None, "public_preprocessing": ["onehotencoder"]}
     with pytest.raises(seepage.UnsupportedError, match="put together for being rare"):
-        seepage.publish(model.fit(rows, TABLE["bmi"]), rows, TABLE["bmi"], noise_scale=1.0, accept=None)
+        seepage.publish(model.fit(rows, TABLE["bmi"]), rows, TABLE["bmi"], **public)

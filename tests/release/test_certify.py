@@ -196,7 +196,8 @@ def test_the_same_parameters_in_another_file_are_not_the_certified_file(release,
 
 def test_a_certificate_without_a_file_is_held_against_the_parameters(tmp_path):
     frame = X.assign(ward=np.where(X["age"] > 50, "north", "south"))
-    columns = make_column_transformer((StandardScaler(), ["age", "bmi"]), (OneHotEncoder(), ["ward"]))
+    levels = OneHotEncoder(categories=[["north", "south"]])
+    columns = make_column_transformer((StandardScaler(), ["age", "bmi"]), (levels, ["ward"]))
     labels = Y > 140
     for model in (
         make_pipeline(columns, LogisticRegression(tol=1e-10, max_iter=9999)).fit(frame, labels),

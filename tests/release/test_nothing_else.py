@@ -37,9 +37,10 @@ TABLE = pd.DataFrame(
 )
 ILL = pd.Series(_RANDOM.random(400) < 1 / (1 + np.exp(-(TABLE["age"] - 50) / 20)), name="ill")
 NUMBERS = ["income", "age", "pressure"]
+LEVELS = [["east wing", "north wing", "south wing"], ["nurse", "porter"]]
 COLUMNS = make_column_transformer(
     (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
-    (OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist", drop="first"), ["ward", "job"]),
+    (OneHotEncoder(categories=LEVELS, handle_unknown="ignore"), ["ward", "job"]),
 )
 MODELS = {
     "diabetes": (make_pipeline(StandardScaler(), Ridge()), X, Y),
@@ -120,7 +121,8 @@ def test_the_mean_of_the_tutorial_gives_nobody_away():
     """The attacker of the certificate knows everybody else: a mean times n, minus the others, is the last person."""
     people = X[["age", "sex", "bmi", "bp", "s1", "s5"]].assign(sex=X["sex"].map({1.0: "A", 2.0: "B"}))
     rows, _, labels, _ = train_test_split(people, Y, random_state=0)
-    columns = make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder=StandardScaler())
+    levels = OneHotEncoder(categories=[["A", "B"]], drop="first")
+    columns = make_column_transformer((levels, ["sex"]), remainder=StandardScaler())
     model = make_pipeline(columns, Ridge(alpha=10.0)).fit(rows, labels)
     accept = {"error_floor": {"age": 10.0, "bmi": 3.0}}
     found = seepage.publish(model, rows, labels, noise_scale=5.0, accept=accept)
@@ -186,7 +188,12 @@ def test_no_entry_of_the_certificate_tells_hyperparameters_of_the_rows():
     model = LogisticRegression(class_weight={0: 0.125, 1: 2.0}, **TIGHT)
     rows = (X - X.mean()) / X.std()
     found = seepage.publish(
-        model.fit(rows, (Y > 140).astype(int)), rows, (Y > 140).astype(int), noise_scale=1.0, accept=None
+        model.fit(rows, (Y > 140).astype(int)),
+        rows,
+        (Y > 140).astype(int),
+        noise_scale=1.0,
+        accept=None,
+        classes=[0, 1],
     )
     written = json.loads(found.certificate.json())
     assert written["published"]["hyperparameters"]["class_weight"] == {"0": 0.125, "1": 2.0}

@@ -80,7 +80,8 @@ def released(request):
     """A fitted model, its data, and its publication."""
     model, features, labels = MODELS[request.param]
     model = clone(model).fit(features, labels)
-    return model, features, labels, publish(model, features, labels, noise_scale=1e-3, accept=None)
+    classes = sorted(set(SPECIES)) if labels is SPECIES else None
+    return model, features, labels, publish(model, features, labels, noise_scale=1e-3, accept=None, classes=classes)
 
 
 def _exact(model, features, labels):
@@ -153,7 +154,8 @@ TINY_LABELS = np.array([0.0, 1.0, 3.0, 3.0])
 
 def _publications(model, features, labels, noise, count):
     """Draw the noisy parameters of many publications of one model."""
-    release = ready(model, features, labels, Terms(noise, accept=None, noise_chosen_without_data=True))
+    classes = getattr(model, "classes_", None)
+    release = ready(model, features, labels, Terms(noise, accept=None, noise_chosen_without_data=True, classes=classes))
     found = []
     for _ in range(count):
         copy = release.model.with_parameters(drawn(release.exact, noise))
@@ -234,7 +236,8 @@ def test_the_noise_is_on_the_exact_minimizer_and_not_where_the_solver_stopped():
 def test_preprocessing_is_folded_in_and_not_published():
     ward = np.where(X["age"] > 0, "north", "south")
     frame = X.assign(ward=ward)
-    columns = make_column_transformer((StandardScaler(), ["bmi", "bp"]), (OneHotEncoder(drop="first"), ["ward"]))
+    levels = OneHotEncoder(categories=[["north", "south"]], drop="first")
+    columns = make_column_transformer((StandardScaler(), ["bmi", "bp"]), (levels, ["ward"]))
     model = make_pipeline(columns, LogisticRegression(**TIGHT)).fit(frame, BINARY)
     publication = publish(model, frame, BINARY, noise_scale=1e-6, accept=None)
     found = publication.estimator
@@ -242,7 +245,7 @@ def test_preprocessing_is_folded_in_and_not_published():
     published = publication.certificate.published
     assert published["preprocessing"] == {
         "columntransformer.standardscaler (StandardScaler)": "fitted on these rows",
-        "columntransformer.onehotencoder (OneHotEncoder)": "public",
+        "columntransformer.onehotencoder (OneHotEncoder)": "given",
     }
     assert published["parameters"] == ["bmi", "bp", "ward = north", "ward = south", "intercept"]
     assert any("A Sigma A^T" in one for one in publication.certificate.assumptions)
@@ -363,7 +366,8 @@ HARD = {
     "a covariance": ({"noise_scale": seepage.GaussianNoise(covariance=np.eye(11))}, "noise_chosen_without_data=True"),
     "a scale off the grid": ({"noise_scale": 0.1 * 3}, "Round it up to 0.5"),
     "a step that is not there": ({"public_preprocessing": ["scaler"]}, "'scaler', which is no step"),
-    "a group of one": ({"smallest_group": 1}, "one person is no group"),
+    "classes of numbers": ({"classes": ["a"]}, r"classes=\['a'\] was given, and the model tells apart \[\]"),
+    "levels beside an encoder": ({"categories": {"ward": ["a", "b"]}}, r"OneHotEncoder\(categories=\[\['a', 'b'\]\]\)"),
     "other data": ({"y": Y.to_numpy()[::-1]}, "not the minimizer"),
 }
 
@@ -477,9 +481,8 @@ def test_the_fingerprints_know_the_model_and_the_data():
 
 def test_words_have_fingerprints_too():
     frame = pd.DataFrame({"ward": np.where(X["age"] > 0, "north", "south"), "bmi": X["bmi"]})
-    model = make_pipeline(
-        make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough"), Ridge()
-    ).fit(frame, Y)
+    levels = OneHotEncoder(categories=[["north", "south"]], drop="first")
+    model = make_pipeline(make_column_transformer((levels, ["ward"]), remainder="passthrough"), Ridge()).fit(frame, Y)
     publication = publish(model, frame, Y, noise_scale=1.0, accept=None)
     assert publication.certificate.matches(model, frame, Y, key=publication.key)
     other = frame.assign(

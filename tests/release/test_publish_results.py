@@ -37,8 +37,9 @@ PRODUCTS = [
 ]
 # Large next to any noise.
 POWERS = ["I(age ** 2)", "I(dose ** 2) * age + I(dose ** 3):C(sex)"]
+LEVELS = {"ward": ["east", "north", "south"], "ordered": ["south", "east", "north"], "sex": [0, 1]}
 # So little noise that nothing but rounding and the grid of the noise is seen of it.
-TINY = {"noise_scale": 1e-9, "accept": None, "noise_chosen_without_data": True}
+TINY = {"noise_scale": 1e-9, "accept": None, "noise_chosen_without_data": True, "categories": LEVELS}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_products_leave_as_data_and_predict_what_the_noised_formula_does(
 ) -> None:
     monkeypatch.setattr(statsmodels.formula.options, "_formula_engine", engine)
     results = smf.ols(f"height ~ {right}", PEOPLE).fit()
-    publication = seepage.publish(results, noise_scale=0.5, accept=None)
+    publication = seepage.publish(results, noise_scale=0.5, accept=None, categories=LEVELS)
     estimator, names = publication.estimator, publication.certificate.published["parameters"]
     # Other people, who were not there when anything was fitted.
     others = PEOPLE.sample(50, random_state=1).assign(age=lambda rows: rows["age"] + 0.37)
@@ -125,7 +126,7 @@ def test_splines_with_given_knots_and_contrasts_leave_in_another_basis(
 ) -> None:
     monkeypatch.setattr(statsmodels.formula.options, "_formula_engine", engine)
     results = smf.ols(f"height ~ {right}", PEOPLE).fit()
-    release = ready(*with_steps(taken_apart(results))[:3], Terms(0.5, None))
+    release = ready(*with_steps(taken_apart(results))[:3], Terms(0.5, None, categories=LEVELS))
     # Any parameters, as noise would make them.
     drawn = np.asarray(results.params) + 3 * _RANDOM.normal(size=len(results.params))
     names = list(results.params.index)
@@ -146,27 +147,30 @@ def test_products_are_measured_as_the_results_are() -> None:
     results = smf.logit("ill ~ age * C(ward)", PEOPLE).fit(disp=0)
     worst = float(seepage.measure(results, noise_scale=0.1).error_floor()["age"].min())
     with pytest.raises(seepage.PolicyError):
-        seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.0001 * worst}})
-    seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.9999 * worst}})
+        seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.0001 * worst}}, categories=LEVELS)
+    seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.9999 * worst}}, categories=LEVELS)
 
 
 def test_a_level_that_is_only_in_a_product_is_held_to_the_same_rule() -> None:
     people = PEOPLE.assign(ward=np.where(np.arange(300) < 3, "attic", PEOPLE["ward"]))
+    product = "dose ~ age:C(ward)"
     with pytest.raises(seepage.UnsupportedError, match="attic"):
-        seepage.publish(smf.ols("dose ~ age:C(ward)", people).fit(), noise_scale=0.1, accept=None)
-    estimator = seepage.publish(smf.ols("dose ~ age:C(ward)", PEOPLE).fit(), noise_scale=0.1, accept=None).estimator
+        seepage.publish(smf.ols(product, people).fit(), noise_scale=0.1, accept=None)
+    estimator = seepage.publish(
+        smf.ols(product, PEOPLE).fit(), noise_scale=0.1, accept=None, categories=LEVELS
+    ).estimator
     with pytest.raises(ValueError, match="attic"):
         estimator.predict(people[["age", "ward"]])
 
 
 def test_it_is_measured_as_the_results_are() -> None:
     results = smf.glm("dose ~ age + C(ward)", PEOPLE, family=sm.families.Gamma(sm.families.links.Log())).fit()
-    publication = seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.5}})
+    publication = seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.5}}, categories=LEVELS)
     assert publication.certificate.published["estimator"] == "GLM"
     worst = float(seepage.measure(results, noise_scale=0.1).error_floor()["age"].min())
     with pytest.raises(seepage.PolicyError):
-        seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.01 * worst}})
-    seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.99 * worst}})
+        seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.01 * worst}}, categories=LEVELS)
+    seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.99 * worst}}, categories=LEVELS)
 
 
 def test_results_without_a_formula() -> None:
@@ -176,11 +180,20 @@ def test_results_without_a_formula() -> None:
     np.testing.assert_allclose(published.predict(PEOPLE[["age", "dose"]]), results.fittedvalues, rtol=1e-6)
 
 
-def test_a_level_of_few_people_is_not_named() -> None:
-    people = PEOPLE.assign(ward=np.where(np.arange(300) < 3, "attic", PEOPLE["ward"]))
+def test_levels_of_a_formula_are_named_if_they_were_given_whatever_rows_and_people_they_have() -> None:
+    people = PEOPLE.assign(ward=np.where(np.arange(300) < 30, "attic", PEOPLE["ward"]))
     results = smf.ols("dose ~ age + C(ward)", people).fit()
-    with pytest.raises(seepage.UnsupportedError, match="attic"):
-        seepage.publish(results, noise_scale=0.1, accept=None)
+    wards = ["attic", "east", "north", "south"]
+    line = r"categories=\{'ward': \['attic', 'east', 'north', 'south'\]\} .*--categories ward=attic,east,north,south"
+    # Thirty rows of three people.
+    for ids in (None, np.where(np.arange(300) < 30, np.arange(300) % 3, np.arange(300))):
+        with pytest.raises(seepage.UnsupportedError, match=line):
+            seepage.publish(results, noise_scale=0.1, accept=None, ids=ids)
+        given = seepage.publish(results, noise_scale=0.1, accept=None, ids=ids, categories={"ward": wards}).certificate
+        assert "ward = attic" in given.published["parameters"]
+        assert any("Which categories there are was given" in each for each in given.assumptions)
+    with pytest.raises(seepage.InputError, match=r"\['east', 'north'\]\} was given, and the model has the levels"):
+        seepage.publish(results, noise_scale=0.1, accept=None, categories={"ward": ["east", "north"]})
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,9 @@ def test_coefficients_are_published_with_noise_and_nothing_else_of_the_fit(fitte
 def test_steps_are_folded_into_what_is_published(frame):
     rows = frame[["age", "prio", "race"]].assign(ward=np.array(["a", "b", "c"])[frame.index % 3])
     y = np.rec.fromarrays([frame["arrest"] == 1, frame["week"]], names="arrest,week")
+    levels = OneHotEncoder(categories=[["a", "b", "c"]], drop="first")
     steps = make_column_transformer(
-        (OneHotEncoder(drop="first"), ["ward"]), (FunctionTransformer(np.log), ["age"]), ("passthrough", ["prio"])
+        (levels, ["ward"]), (FunctionTransformer(np.log), ["age"]), ("passthrough", ["prio"])
     )
     model = make_pipeline(steps, CoxPHSurvivalAnalysis(alpha=2.0, tol=1e-12)).fit(rows, y)
     publication = seepage.publish(model, rows, y, noise_scale=1e-9, accept=None, noise_chosen_without_data=True)

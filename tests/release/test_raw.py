@@ -40,6 +40,7 @@ PEOPLE = X[["age", "bmi", "bp", "s1"]].assign(
 )
 HOLED = PEOPLE.assign(bmi=PEOPLE["bmi"].where(_RANDOM.random(len(X)) > 0.1))
 NUMBERS, WORDS = ["age", "bmi", "bp", "s1"], ["ward"]
+WARDS = ["east", "north", "south", "west"]
 
 ESTIMATORS = {
     "ridge": (Ridge(), Y),
@@ -53,8 +54,13 @@ GATHERED = OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist")
 STEPS = {
     "scaled": make_column_transformer((StandardScaler(), NUMBERS)),
     "scaled, in another order": make_column_transformer((StandardScaler(), ["s1", "age", "bp"])),
-    "levels": make_column_transformer((OneHotEncoder(), WORDS), (StandardScaler(), NUMBERS)),
-    "levels, first dropped": make_column_transformer((OneHotEncoder(drop="first"), WORDS), remainder="drop"),
+    "levels": make_column_transformer((OneHotEncoder(categories=[WARDS]), WORDS), (StandardScaler(), NUMBERS)),
+    "levels, first dropped": make_column_transformer(
+        (OneHotEncoder(categories=[WARDS], drop="first"), WORDS), remainder="drop"
+    ),
+    "some levels, others ignored": make_column_transformer(
+        (OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore"), ["rare"]), (StandardScaler(), NUMBERS)
+    ),
     "unknown levels ignored": make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["ward", "grade"]), (StandardScaler(), NUMBERS)
     ),
@@ -89,13 +95,20 @@ IMPUTED = {
     "a mean": make_column_transformer((make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS)),
     "a constant": make_column_transformer(
         (make_pipeline(SimpleImputer(strategy="constant", fill_value=25.0), StandardScaler()), NUMBERS),
-        (OneHotEncoder(), WORDS),
+        (OneHotEncoder(categories=[WARDS]), WORDS),
     ),
 }
 
 
 def _ready(model, features, labels, **terms):
     return ready(model, features, labels, Terms(noise_scale=1.0, accept=None, **terms))
+
+
+def _named(model, labels):
+    """Return terms that give all names: the classes, and levels that an encoder was not given."""
+    found = {"public_preprocessing": ["onehotencoder"]} if "OneHotEncoder" in repr(model) else {}
+    is_text = np.asarray(labels).dtype.kind in "OU"
+    return {**found, "classes": ["low", "middle", "high"]} if is_text else found
 
 
 def _exact(found):
@@ -134,7 +147,9 @@ def _assert_same(model, found, rows):
 def test_it_predicts_as_the_pipeline_does(steps, kind):
     estimator, labels = ESTIMATORS[kind]
     model = make_pipeline(clone(STEPS[steps]), clone(estimator)).fit(PEOPLE, labels)
-    found = _ready(model, PEOPLE, labels)
+    listed = steps in ("levels", "levels, first dropped", "some levels, others ignored")
+    terms = _named(model, labels)
+    found = _ready(model, PEOPLE, labels, **({**terms, "public_preprocessing": ()} if listed else terms))
     published = _assert_same(model, found, PEOPLE)
     # Also for people whom nobody has seen, in other libraries, with columns in another order, and when read back.
     moved = PEOPLE.sample(frac=1, random_state=0).assign(age=np.linspace(0, 100, len(X)), ward="west", rare="a")
@@ -153,15 +168,15 @@ def test_arrays_fold_like_frames(kind):
     estimator, labels = ESTIMATORS[kind]
     numbers = PEOPLE[[*NUMBERS, "grade"]].to_numpy()
     model = make_pipeline(StandardScaler(), clone(estimator)).fit(numbers, labels)
-    published = _assert_same(model, _ready(model, numbers, labels), numbers)
+    published = _assert_same(model, _ready(model, numbers, labels, **_named(model, labels)), numbers)
     assert type(published) is type(estimator)
     mixed = PEOPLE[["ward", "age", "note", "bmi"]].to_numpy()
     steps = make_column_transformer((OneHotEncoder(drop="first"), [0]), (StandardScaler(), [3, 1]))
     model = make_pipeline(steps, clone(estimator)).fit(mixed, labels)
-    _assert_same(model, _ready(model, mixed, labels), mixed)
+    _assert_same(model, _ready(model, mixed, labels, **_named(model, labels)), mixed)
     levels = make_column_transformer((OneHotEncoder(), [4]), (StandardScaler(), [0, 1]))
     model = make_pipeline(levels, clone(estimator)).fit(numbers, labels)
-    _assert_same(model, _ready(model, numbers, labels), numbers)
+    _assert_same(model, _ready(model, numbers, labels, **_named(model, labels)), numbers)
 
 
 def test_sparse_rows_fold_too():
@@ -178,7 +193,7 @@ def test_rare_levels_are_told_without_an_intercept_too(kind, fit_intercept):
     estimator = clone(estimator).set_params(fit_intercept=fit_intercept)
     steps = make_column_transformer((GATHERED, ["rare"]), (StandardScaler(with_mean=False), ["age"]))
     model = make_pipeline(steps, estimator).fit(PEOPLE, labels)
-    found = _ready(model, PEOPLE, labels)
+    found = _ready(model, PEOPLE, labels, **_named(model, labels))
     published = _assert_same(model, found, PEOPLE)
     # Nobody's rare level is named anywhere, and one that nobody has seen counts as one of them.
     strange = PEOPLE.assign(rare="z")
@@ -225,7 +240,8 @@ def test_missing_words_are_a_level_once_they_are_named():
     with pytest.raises(seepage.UnsupportedError, match=r"a level for missing values of 'ward'.*SimpleImputer"):
         _ready(direct.fit(holed, Y), holed, Y)
     naming = SimpleImputer(strategy="constant", fill_value="missing")
-    steps = make_column_transformer((make_pipeline(naming, OneHotEncoder()), WORDS), ("passthrough", ["age"]))
+    levels = OneHotEncoder(categories=[["missing", *WARDS]])
+    steps = make_column_transformer((make_pipeline(naming, levels), WORDS), ("passthrough", ["age"]))
     model = make_pipeline(steps, Ridge()).fit(holed, Y)
     found = _ready(model, holed, Y)
     _assert_same(model, found, holed)
@@ -244,7 +260,13 @@ REFUSED = {
     "chosen columns": (SelectKBest(k=2), NUMBERS, "chose its columns.*public_preprocessing="),
     "a median": (SimpleImputer(strategy="median"), NUMBERS, "strategy='median'.*fill_value"),
     "the most frequent": (SimpleImputer(strategy="most_frequent"), NUMBERS, "strategy='most_frequent'.*fill_value"),
-    "rare levels": (OneHotEncoder(), ["rare"], r"fewer than 10 people have, '[cdef]' among.*min_frequency=10"),
+    "levels": (OneHotEncoder(), ["rare"], r"as it found them in the rows.*OneHotEncoder\(categories=\[\['a', 'b', 'c'"),
+    "frequent levels": (GATHERED, ["rare"], r"OneHotEncoder\(handle_unknown='ignore', categories=\[\['a', 'b'\]\]\)"),
+    "frequent levels of a list": (
+        clone(GATHERED).set_params(categories=[["a", "b", "c", "d", "e", "f"]]),
+        ["rare"],
+        r"OneHotEncoder\(categories=\[\['a', 'b'\]\], handle_unknown='ignore'\)",
+    ),
 }
 
 
@@ -298,15 +320,14 @@ def test_a_scaler_that_was_weighted_is_of_these_rows():
     assert set(found.draft.published["preprocessing"].values()) == {"fitted on these rows"}
 
 
-def test_levels_that_were_given_or_are_of_many_ship_without_a_word():
+def test_levels_that_were_given_ship_without_a_word():
     people = PEOPLE.replace({"rare": {"d": "e"}})
     listed = OneHotEncoder(categories=[["a", "b", "c", "e", "f", "never seen"]])
-    for step, terms in ((listed, {}), (OneHotEncoder(), {"smallest_group": 2})):
-        steps = make_column_transformer((step, ["rare"]), ("passthrough", ["age"]))
-        model = make_pipeline(steps, Ridge()).fit(people, Y)
-        found = _ready(model, people, Y, **terms)
-        _assert_same(model, found, people)
-    assert "rare = e" in found.draft.published["parameters"]
+    model = make_pipeline(make_column_transformer((listed, ["rare"]), ("passthrough", ["age"])), Ridge()).fit(people, Y)
+    found = _ready(model, people, Y)
+    _assert_same(model, found, people)
+    assert {"rare = e", "rare = never seen"} <= set(found.draft.published["parameters"])
+    assert set(found.draft.published["preprocessing"].values()) == {"given"}
 
 
 @pytest.mark.parametrize("step", [SimpleImputer(add_indicator=True), FeatureUnion([("missing", MissingIndicator())])])
@@ -334,6 +355,8 @@ def test_more_parameters_than_carry_noise_would_tell_the_constants(what):
     terms = {"public_preprocessing": ["pca"]} if "pca" in model.named_steps else {}
     # What other steps hide of a scaler is not measured in the first place.
     why = "standardscaler .* is not measured" if "pca" in model.named_steps else "would tell the constants of standard"
+    if "levels" in what:
+        terms = {"public_preprocessing": ["onehotencoder"]}
     with pytest.raises(seepage.UnsupportedError, match=why):
         _ready(model, rows, Y, **terms)
     # Where they are public there is nothing to tell.
@@ -355,12 +378,12 @@ def test_as_many_parameters_as_carry_noise_are_fine():
         _assert_same(model, found, PEOPLE[NUMBERS])
 
 
-def test_a_class_that_few_people_have_is_not_named():
+def test_classes_are_named_if_they_were_given_or_the_label_is_public():
     labels = np.where(np.arange(len(X)) < 9, "rare", np.where(Y > 140, "high", "low"))
     model = make_pipeline(StandardScaler(), LogisticRegression(**TIGHT)).fit(X, labels)
-    with pytest.raises(seepage.InputError, match="Fewer than 10 people have the class 'rare'"):
+    with pytest.raises(seepage.InputError, match=r"classes=\['high', 'low', 'rare'\] .*--classes high,low,rare"):
         _ready(model, X, labels)
-    for terms in ({"smallest_group": 9}, {"public_label": True}):
+    for terms in ({"classes": ["rare", "low", "high"]}, {"public_label": True}):
         assert list(_ready(model, X, labels, **terms).draw().estimator.classes_) == ["high", "low", "rare"]
 
 

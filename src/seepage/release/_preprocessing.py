@@ -2,10 +2,11 @@
 
 What is published is in raw units, and nothing of the steps goes with it (see `_raw`). But the fit depends on their
 constants, and so does what is published. Means and deviations of these very rows are part of the fit, and measured as
-such. A value of a single person (a smallest one, a median, a rare level) is not: it must be public, and said to be.
+such. A value of a single person (a smallest one, a median, a level that somebody has) is not: it must be given, or
+public and said to be.
 """
 
-from collections import Counter
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -25,9 +26,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from seepage._errors import UnsupportedError
+from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
 from seepage.linear.columns import Affine, Recoded, is_called, positions, through
+from seepage.release._names import same_names, written
 
 
 class Constants(Enum):
@@ -161,8 +163,8 @@ class Rules:
         The raw columns that are private: what was taken from others is public.
     public : sequence of str
         The steps whose constants are public, by name.
-    smallest_group : int
-        The fewest people who must hold a value that is named.
+    categories : mapping from str to sequence, or None
+        The levels that were given of the columns of a formula or a table; None if the encoders are the user's own.
     measured : frozenset of str
         The steps that were fitted on these rows, and measured so (see `seepage.linear.information`), by their paths.
     """
@@ -170,7 +172,7 @@ class Rules:
     table: Table
     private: frozenset[int]
     public: Sequence[str]
-    smallest_group: int
+    categories: Mapping[str, Sequence[object]] | None
     measured: frozenset[str]
 
     def read(self, preprocess: Model) -> Preprocessing:
@@ -301,7 +303,6 @@ def _tells_missing(at: Step, way_out: str) -> UnsupportedError:
 
 @_stored.register
 def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> Preprocessing:
-    given = not isinstance(step.categories, str)
     rare = step.infrequent_categories_ if step._infrequent_enabled else [None] * len(step.categories_)
     levels = {}
     for i, column in enumerate(at.raw_columns()):
@@ -315,24 +316,55 @@ def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> Preprocessin
             )
         together = [] if (few := rare[i]) is None else few.tolist()
         named = [value for value in values if value not in together]
-        if not (given or public):
-            _check_counts(at, rules, column, named, Counter(Table.of(at.data()).column_at(i).tolist()))
         unknown = "error" if step.handle_unknown == "error" else "ignore"
         levels[column] = Levels(tuple(named), tuple(together), unknown)
-    origin = Constants.GIVEN if given else Constants.PUBLIC
-    return Preprocessing({at.called: origin}, levels=levels)
+    # Which levels are rare is a choice that the rows made, also among those that were listed.
+    listed = not isinstance(step.categories, str) and not step._infrequent_enabled
+    if not (listed or public):
+        _check_given(at, rules, {rules.table.names[column]: list(each.named) for column, each in levels.items()})
+    return Preprocessing({at.called: Constants.PUBLIC if public and not listed else Constants.GIVEN}, levels=levels)
 
 
-def _check_counts(at: Step, rules: Rules, column: int, named: Sequence[object], held: Counter[object]) -> None:
-    rare = [value for value in named if held[value] < rules.smallest_group]
-    if not rare:
+def _check_given(at: Step, rules: Rules, found: Mapping[str, list[object]]) -> None:
+    """Refuse names of levels that were found in the rows: which they are can tell what one person's is."""
+    given = {} if rules.categories is None else rules.categories
+    for column, named in found.items():
+        if column in given and not same_names(named, given[column]):
+            raise InputError(
+                f"categories={{{column!r}: {list(given[column])!r}}} was given, and the model has the levels "
+                f"{named!r}. List the same, and fit again if one is missing from the rows."
+            )
+    missing = {column: named for column, named in found.items() if column not in given}
+    if not missing:
         return
+    column, named = next(iter(missing.items()))
+    if rules.categories is not None:
+        typed = [f"--categories {shlex.quote(f'{name}={written(each)}')}" for name, each in missing.items()]
+        way_out = (
+            f"If everybody may know that somebody has each, list them: categories={missing!r} (on the command line, "
+            f"{' '.join(typed)})."
+        )
+    else:
+        way_out = (
+            'List every level that there is, whether or not somebody has it (with handle_unknown="ignore", those to be '
+            f"named), and fit again: {_with_lists(at.step, list(found.values()))}. If the levels are public, "
+            f"{_declared(at)}"
+        )
     raise UnsupportedError(
-        f"The step {at.called} names levels of {rules.table.names[column]!r} that fewer than {rules.smallest_group} "
-        f"people have, {rare[0]!r} among them. Put them together: "
-        f'OneHotEncoder(min_frequency={rules.smallest_group}, handle_unknown="infrequent_if_exist"), and fit again. If '
-        f"all levels are known whoever is in the data, list them, OneHotEncoder(categories=[...]), or {_declared(at)}"
+        f"The step {at.called} names levels of {column!r} as it found them in the rows: {named!r}. That one is there, "
+        f"or is not rare, can tell who has it. {way_out}"
     )
+
+
+def _with_lists(step: OneHotEncoder, lists: list[list[object]]) -> str:
+    """Return the same encoder with lists of levels, as code."""
+    usual = OneHotEncoder().get_params()
+    own = {name: value for name, value in step.get_params().items() if repr(value) != repr(usual[name])}
+    own["categories"] = lists
+    if step._infrequent_enabled:
+        own["handle_unknown"] = "ignore"
+    own = {name: value for name, value in own.items() if name not in ("min_frequency", "max_categories", "dtype")}
+    return f"OneHotEncoder({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
 
 @_stored.register

@@ -5,6 +5,7 @@ import math
 import os
 import platform
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -31,12 +32,12 @@ from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.information import Fit, LinearInformation
 from seepage.linear.results import is_results, taken_apart, with_steps
-from seepage.linear.rows import InMemory
 from seepage.linear.survival import SurvivalFit, SurvivalInformation, is_survival
 from seepage.linear.written import ModelTable, explaining
 from seepage.release._certificate import SCHEMA, Certificate, Fitted, Noise, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
+from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import Preprocessing, Rules
 from seepage.release._raw import DIGITS, RawModel
@@ -193,7 +194,8 @@ class Terms:
     public_label: bool = False
     attributes: Sequence[str] | None = None
     public_preprocessing: Sequence[str] = ()
-    smallest_group: int = 10
+    classes: Sequence[object] | None = None
+    categories: Mapping[str, Sequence[object]] | None = None
     noise_chosen_without_data: bool = False
     decision: Decision | Mapping[str, object] | None = None
     ids: Listed = None
@@ -251,7 +253,8 @@ def publish(
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     public_preprocessing: Sequence[str] = (),
-    smallest_group: int = 10,
+    classes: Sequence[object] | None = None,
+    categories: Mapping[str, Sequence[object]] | None = None,
     noise_chosen_without_data: bool = False,
     decision: Decision | Mapping[str, object] | None = None,
     ids: Listed = None,
@@ -289,7 +292,8 @@ def publish(
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
     sample_weight : array-like of shape (n,), optional
-        The weights that it was fitted with.
+        The weights that it was fitted with, which the attacker knows. Those that `EqualizedLeakage` made of the rows
+        are refused: what they tell is not counted yet.
     offset : array-like of shape (n,), optional
         What was added to each row's margin when a `GLM` was fitted. It stays: the published model predicts for an
         offset of zero, or of the reader's own rows (`predict(X, offset)`).
@@ -300,9 +304,13 @@ def publish(
     public_preprocessing : sequence of str, optional
         Steps whose constants are public, by name: "minmaxscaler", or "columntransformer.minmaxscaler" where two have
         one name. Needed for those that were fitted elsewhere, and for those that hold values of single people.
-    smallest_group : int, default=10
-        The fewest people who must have a level of a category, or a class, for its name to be published. Levels that
-        were given to the encoder (`categories=`) are public.
+    classes : sequence, optional
+        The classes that a classifier tells apart. They leave with it by name, so they are given, and not found in the
+        rows: list those that everybody may know, and that somebody has each of them. Needed unless the label is public,
+        true or false, or 0 or 1 of a binomial model.
+    categories : mapping from str to sequence, optional
+        The levels of each category of a formula or a `ModelTable`, likewise. Levels of a `OneHotEncoder` are given to
+        that: ``OneHotEncoder(categories=[...])``.
     noise_chosen_without_data : bool, default=False
         Says that the noise was chosen without looking at these data: it may then be any number, or a covariance.
     decision : Decision or mapping, optional
@@ -347,6 +355,9 @@ def publish(
         model, X, sample_weight, offset = parts.model, parts.rows, parts.weights, parts.offset
         # What the outcome is called goes along with its values: policies name it, and the certificate does.
         y = _named(parts.labels, X, parts.label)
+        categories = levels_given(categories, own_encoder=False)
+    else:
+        categories = levels_given(categories, own_encoder=not isinstance(model, ModelTable))
     table = None
     if isinstance(model, ModelTable):
         if y is not None or sample_weight is not None or offset is not None:
@@ -365,7 +376,8 @@ def publish(
         public_label,
         attributes,
         public_preprocessing,
-        smallest_group,
+        classes,
+        categories,
         noise_chosen_without_data,
         decision,
         ids,
@@ -373,6 +385,21 @@ def publish(
     with nullcontext() if table is None else explaining(table):
         release = ready(model, X, y, terms)
     return release.draw() if ledger is None else release.draw_on(ledger)
+
+
+def levels_given(
+    categories: Mapping[str, Sequence[object]] | None, *, own_encoder: bool
+) -> Mapping[str, Sequence[object]] | None:
+    """Return the levels that were given; refuse them for encoders that take them, whether or not somebody has each."""
+    if not own_encoder:
+        return categories or {}
+    if categories is not None:
+        raise InputError(
+            f"categories={categories!r} is for formulas and tables. Give the levels to the encoder, and fit again: "
+            f"OneHotEncoder(categories={[list(levels) for levels in categories.values()]!r}), one list for each of its "
+            "columns."
+        )
+    return None
 
 
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
@@ -450,7 +477,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         qualifications=_qualifications(policy),
         policy=None if policy is None else _machine_readable(policy),
         decision=None if decision is None else decision.entries(),
-        assumptions=_assumptions(leak, preprocessing, noise_chosen_without_data=terms.noise_chosen_without_data),
+        assumptions=_assumptions(leak, preprocessing, terms),
         versions=_versions(),
         fingerprints=fingerprints(key, fit),
         seal={},
@@ -486,10 +513,7 @@ def _check_grid(noise: GaussianNoise) -> None:
 
 def _in_raw_units(model: Model, fit: Fitted, leak: Leakage, terms: Terms) -> tuple[RawModel, Preprocessing]:
     """Fold the steps of a model in; refuse what must not leave."""
-    if terms.smallest_group < 2:
-        raise InputError(f"smallest_group must be at least 2, not {terms.smallest_group!r}: one person is no group.")
-    if not terms.public_label and isinstance(fit, Fit):
-        _check_classes(fit, terms.smallest_group)
+    _check_classes(model, fit, terms)
     if any(isinstance(step, Formula) for step in single_steps(split(model)[0]).values()):
         raise UnsupportedError(
             "A model with a formula is not published yet: what its terms learned would have to go along. Write them as "
@@ -500,21 +524,30 @@ def _in_raw_units(model: Model, fit: Fitted, leak: Leakage, terms: Terms) -> tup
     measured: frozenset[str] = frozenset()
     if isinstance(leak.information, LinearInformation):
         measured = leak.information.preprocessing.measured
-    rules = Rules(fit.table, private, terms.public_preprocessing, terms.smallest_group, measured)
+    rules = Rules(fit.table, private, terms.public_preprocessing, terms.categories, measured)
     preprocessing = rules.read(split(model)[0])
     return RawModel.of(model, fit.table, preprocessing), preprocessing
 
 
-def _check_classes(fit: Fit[InMemory], smallest_group: int) -> None:
-    classes = fit.problem.labels.classes
-    if classes is None:
-        return
-    held = np.bincount(fit.problem.labels.positions(fit.rows.labels), minlength=len(classes))
-    for label in classes[held < smallest_group].tolist():
+def _check_classes(model: Model, fit: Fitted, terms: Terms) -> None:
+    """Refuse names of classes that were found in the rows: which they are can tell what one person's is."""
+    classes = fit.problem.labels.classes if isinstance(fit, Fit) else None
+    known, given = [] if classes is None else classes.tolist(), terms.classes
+    if given is not None and not same_names(known, given):
         raise InputError(
-            f"Fewer than {smallest_group} people have the class {label!r}, and the published model would name it. Put "
-            "rare classes together and fit again; or, if who has which class is known, say public_label=True."
+            f"classes={list(given)!r} was given, and the model tells apart {known!r}. List the same, and fit again if "
+            "one is missing from the rows."
         )
+    if classes is None or given is not None or terms.public_label or classes.dtype.kind == "b":
+        return
+    if getattr(last_step(model), "family", None) == "binomial" and classes.dtype.kind in "iuf":
+        # The family has 0 and 1, whatever the rows have.
+        return
+    raise InputError(
+        f"The published model would name the classes {known!r}, as it found them in the rows, and that one is there "
+        f"can tell who has it. If everybody may know that somebody has each, list them: classes={known!r} (on the "
+        f"command line, --classes {shlex.quote(written(known))})."
+    )
 
 
 def exact_parameters(fit: Fitted, leak: Leakage) -> Array:
@@ -611,7 +644,9 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-def _assumptions(leak: Leakage, preprocessing: Preprocessing, *, noise_chosen_without_data: bool) -> tuple[str, ...]:
+def _assumptions(leak: Leakage, preprocessing: Preprocessing, terms: Terms) -> tuple[str, ...]:
+    given = {"classes": terms.classes is not None, "categories": bool(terms.categories)}
+    named = [what for what, is_given in given.items() if is_given]
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
     sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
@@ -621,10 +656,15 @@ def _assumptions(leak: Leakage, preprocessing: Preprocessing, *, noise_chosen_wi
             "same model in units of the raw columns, where the covariance of the noise is A Sigma A^T; A itself is not "
             "published."
         )
+    if named:
+        sentences.append(
+            f"Which {' and '.join(named)} there are was given by whoever published this; that somebody has each of "
+            "them is taken as known."
+        )
     sentences.append(f"Published parameters are rounded to {DIGITS} digits.")
     sentences.append(
         "The noise was chosen without looking at the data, says whoever published this."
-        if noise_chosen_without_data
+        if terms.noise_chosen_without_data
         else "The noise scale is on a grid that was fixed beforehand: 1, 2 and 5 times powers of ten."
     )
     sentences.append("Any other release about the same people adds to what is known about them.")

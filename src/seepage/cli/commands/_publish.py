@@ -41,14 +41,24 @@ def publish(
     sample_weight: options.SampleWeight = None,
     trust: options.Trust = None,
     public_preprocessing: options.PublicPreprocessing = None,
-    smallest_group: Annotated[
-        int,
+    classes: Annotated[
+        str | None,
         typer.Option(
-            metavar="NUMBER",
-            help="The fewest people who must have a level or a class for its name to be published.",
+            metavar="NAMES",
+            help="The classes that the model tells apart, separated by commas; everybody may know them.",
+            show_default=False,
             rich_help_panel=options.MEASURED,
         ),
-    ] = 10,
+    ] = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LEVELS",
+            help="The levels of a category of a table, separated by commas, likewise; may be repeated.",
+            show_default=False,
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None,
     noise_chosen_without_data: Annotated[
         bool,
         typer.Option(
@@ -141,7 +151,7 @@ def publish(
     from seepage.cli.input import PolicyFile, Question
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note, screen, show_promises
     from seepage.ledger import Ledger
-    from seepage.release.sealing import Terms, check_name, files_of, ready, secret_key
+    from seepage.release.sealing import Terms, check_name, files_of, levels_given, read_names, ready, secret_key
     from seepage.report import Report
 
     if (policy is None) == (not without_policy):
@@ -154,6 +164,11 @@ def publish(
         )
     if title is not None and ledger is None:
         raise typer.BadParameter("it is what a ledger calls the release: name one with --ledger.", param_hint="--title")
+    for one in categories or ():
+        if "=" not in one:
+            raise typer.BadParameter(f"{one!r} names no column: write COLUMN=LEVEL,LEVEL.", param_hint="--categories")
+    parts = [one.partition("=") for one in categories or ()]
+    levels = {column: read_names(text) for column, _, text in parts} or None
     certificate = certificate or out.with_suffix(".certificate.json")
     inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
     outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
@@ -162,7 +177,7 @@ def publish(
     journal = Journal.beside(
         out,
         files=[model, *data, policy],
-        words=[target, noise_scale, private, public_label, sample_weight, public_preprocessing, smallest_group],
+        words=[target, noise_scale, private, public_label, sample_weight, public_preprocessing, classes, categories],
     )
     was_left = journal.was_left(again=again)
     if sign is not None:
@@ -197,7 +212,8 @@ def publish(
             public_label=public_label,
             attributes=question.attributes,
             public_preprocessing=question.public_preprocessing,
-            smallest_group=smallest_group,
+            classes=None if classes is None else read_names(classes),
+            categories=levels_given(levels, own_encoder=question.table is None),
             noise_chosen_without_data=noise_chosen_without_data,
             decision=decision,
             ids=rows.ids,
