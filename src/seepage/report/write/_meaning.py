@@ -12,7 +12,10 @@ _EXPOSURE = (
     "How much the release says about the numbers of a typical member, beside those of a typical person: the ratio of "
     "their etas, in the mean over the attributes on the log scale and without a tenth of people at either end."
 )
-_SEVERAL = " Of several values, such as those of an image, it is the error per value in mean square."
+_SEVERAL = (
+    " Of several values, such as those of an image, it is for the combination of them that is known best (with weights "
+    "whose squares add up to 1), from an estimate of a bound on what is known of it, and no mean over the values."
+)
 
 _MOST_COEFFICIENTS = 12
 
