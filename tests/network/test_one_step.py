@@ -105,6 +105,58 @@ def test_estimates_are_within_four_standard_errors(name):
     assert (found["dfil_standard_error"] < 0.2 * found["dfil"]).all()
 
 
+GROUPS = {"scan": [0, 1, 2], "blood": [3, 4]}
+
+
+def grouped(**settings):
+    """One step about people of whom one value of a group tells nearly all, and the exact block of each group."""
+    torch.manual_seed(0)
+    x, y = torch.randn(30, 6).double(), torch.randn(30, 1).double()
+    model = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 1)).double()
+    with torch.no_grad():
+        model[0].weight[:, 0] *= 6
+    accountant = observed(model, nn.MSELoss(), x, y, noise=1.0, bound=1.0, rate=None, groups=GROUPS, **settings)
+    matrices = [explicit.information(e, 1.0) for e in explicit.published(model, F.mse_loss, x, y, "hard", 1.0)]
+    blocks = {name: torch.stack([m[columns][:, columns] for m in matrices]) for name, columns in GROUPS.items()}
+    return accountant.leakage(), blocks
+
+
+def roots(blocks):
+    """The roots of the trace and of the largest eigenvalue, of each person."""
+    traces = blocks.diagonal(dim1=1, dim2=2).sum(1)
+    return traces.sqrt().numpy(), torch.linalg.eigvalsh(blocks)[:, -1].sqrt().numpy()
+
+
+def test_no_value_of_a_group_is_known_better_than_its_floor_says():
+    leak, blocks = grouped(probes=100)
+    for name, block in blocks.items():
+        trace, largest = roots(block)
+        # Random directions leave some percent open.
+        np.testing.assert_allclose(leak.attributes[name], trace, rtol=0.1)
+        assert (leak.error_floor()[name] <= 1.02 / largest).all()
+    exact = 1 / roots(blocks["scan"])[1].max()
+    assert leak.error_floor()["scan"].min() == pytest.approx(exact, rel=0.2)
+    # A mean over the values of the group would have promised this.
+    promise = {"error_floor": {"scan": 1.4 * exact}}
+    assert seepage.Report.of(leak, "internal", policy=promise).document.verdict.status == "missed"
+    assert "no mean over them" in " ".join(leak.summary().split())
+
+
+def test_with_all_directions_a_group_has_the_largest_eigenvalue_of_its_block():
+    leak, blocks = grouped(spectrum=6)
+    for name, block in blocks.items():
+        np.testing.assert_allclose(leak.attributes[name], roots(block)[1], rtol=1e-6)
+    assert (leak.examples["eta"] >= leak.attributes.max(axis=1)).all()
+
+
+def test_with_some_directions_a_group_is_between_its_largest_eigenvalue_and_its_trace():
+    leak, blocks = grouped(spectrum=2, probes=100)
+    for name, block in blocks.items():
+        trace, largest = roots(block)
+        assert (leak.attributes[name] > 0.9 * largest).all()
+        assert (leak.attributes[name] < 1.1 * trace).all()
+
+
 def test_visits_of_a_sketch_stand_for_the_steps_of_their_stretch():
     """Noise that grows from stretch to stretch, and people who leave: nothing is left to chance, so nothing may be off.
 

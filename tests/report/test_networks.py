@@ -65,6 +65,7 @@ def test_estimates_say_that_they_are(leak, edition):
     if edition == "internal":
         assert report.document.standard_error.value == pytest.approx(np.nanmedian(error), rel=0.06)
         assert "estimated, not exact" in report.markdown()
+        assert "an estimate of a bound on what is known of it, and no mean over the values" in report.markdown()
     else:
         assert report.document.standard_error is None
     assert "estimated" in report.markdown()
@@ -73,6 +74,10 @@ def test_estimates_say_that_they_are(leak, edition):
     assert all(judgment.factor is None for judgment in report.document.verdict.judgments)
     assert ("0.123456" in report.html()) == (edition == "internal")
     report.json()
+
+
+def test_a_floor_of_several_values_is_that_of_all_their_information(leak):
+    np.testing.assert_allclose(leak.attributes["input"] ** 2, leak.information.traces[:, 0])
 
 
 def test_values_are_those_of_the_frames(leak):

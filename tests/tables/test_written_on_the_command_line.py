@@ -94,7 +94,8 @@ def test_every_command_takes_a_table(terminal: Terminal) -> None:
     assert terminal.run(f"seepage calibrate {both} --policy written/policy.toml -q").out.strip() != ""
     assert "rows       150" in terminal.run(f"seepage plan {both}").out
     assert terminal.run(f"seepage check {both} --policy written/policy.toml -n 0.001").code == 1
-    answer = terminal.run(f"seepage publish {both} --policy written/policy.toml -n 0.1 -o written/noisy.skops")
+    given = "--policy written/policy.toml --categories ward=east,north,south"
+    answer = terminal.run(f"seepage publish {both} {given} -n 0.1 -o written/noisy.skops")
     assert answer.code == 0, answer.text
     names = json.loads((terminal.folder / "written/noisy.certificate.json").read_text())["published"]["parameters"]
     assert names == ["age", "ward = east", "ward = north", "ward = south", "log(dose)", "intercept"]

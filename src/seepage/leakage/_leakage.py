@@ -64,7 +64,11 @@ class Leakage:
 
     @cached_property
     def attributes(self) -> Frame:
-        """One row per person, one column per attribute: eta of that attribute alone."""
+        """One row per person, one column per attribute: eta of that attribute alone.
+
+        Of a group of several values of a network it is an estimate of a bound: the square root of the trace, or closer
+        with a spectrum.
+        """
         return self.people.frame(self.information.attributes())
 
     def error_floor(self, *, prior: Prior = None, interval: Mapping[str, tuple[float, float]] | None = None) -> Frame:
@@ -72,6 +76,8 @@ class Leakage:
 
         Without a prior it is that of any unbiased guess; with one, that of any guess by an attacker who knows the prior
         and everything else. Categorical attributes have no standard error and are left out: see `success_rate`.
+        Of a group of several values the floor is for the combination of them that is known best, not for a mean over
+        them; of a network it comes from an estimate of a bound, the trace.
 
         Parameters
         ----------

@@ -80,7 +80,9 @@ class FisherAccountant:
         uses too.
     groups : mapping, optional
         Names for groups of input values whose information is kept apart: lists of column numbers, or masks (see
-        `patches`). Each visit then takes a pass for each group.
+        `patches`). Each visit then takes a pass for each group. A single value is measured as it is. Eta of a group of
+        several is the square root of the trace of its information, which bounds the largest eigenvalue and is itself
+        estimated; with a `spectrum`, an estimate of that eigenvalue.
     spectrum : bool or int, default=False
         Whether to keep a sketch of each person's information matrix in each stretch, from which `eta` is estimated: of
         rank 8, or of the rank that is given. Without it `eta` is the square root of the trace, which bounds it and is
@@ -341,7 +343,7 @@ class FisherAccountant:
         # Visits at weights whose step was never taken tell nothing.
         visits = {name: values[visits["step"] < self.steps] for name, values in visits.items()}
         found = estimate(visits, len(self._ids), self._stretches, scales, taken, plain_taken)
-        spectrum = None if sketch is None else sketch.estimate(found.traces.sum(1), sizes.sum(1), taken)
+        spectrum = None if sketch is None else sketch.estimate(found.traces, sizes, taken)
         seen = np.zeros(taken.shape, dtype=bool)
         seen[visits["person"], visits["stretch"]] = True
         overdrawn = 0.0 if secret or self._attachment is None else self._batches / self.steps - 1
@@ -353,6 +355,7 @@ class FisherAccountant:
             probes=self.probes,
             visits=len(visits["person"]),
             spectrum=sketch is not None,
+            several=bool((sizes[answered] > 1).any()),
             unanswered=len(self._ids) - len(answered),
             overdrawn=overdrawn,
             unfinished=1 - float(seen[answered].mean()),
@@ -366,7 +369,7 @@ class FisherAccountant:
             traces=found.traces[answered],
             uncertainty=found.variance[answered],
             unamplified=found.plain[answered],
-            spectrum=None if spectrum is None else (spectrum[0][answered], spectrum[1][answered]),
+            spectrum=spectrum and (spectrum[0][answered], spectrum[1][answered], spectrum[2][answered]),
             mechanisms=tuple(
                 (m.noise_scale / m.rule.sensitivity, min(1.0, (m.sample_rate or 1.0) * m.batches), count)
                 for m, _, count in self._history
@@ -558,11 +561,8 @@ class FisherAccountant:
             )
             self._visits.add(rows, step, stretch, value, plain)
             if self._sketch is not None:
-                values = (
-                    int(self._directions.sizes(self._probe.values)[0]) if groups == 1 else self._sizes[rows[0]].sum()
-                )
                 like = next(iter(self._probe.carrier.trained.values()))
-                basis = self._sketch.directions(int(values), like)
+                basis = self._sketch.directions(self._directions.columns(self._probe.values), like)
                 with _checks.undisturbed():
                     added = sketch_rows(self._probe, batch, basis, mechanism, self._seed + step)
                 self._sketch.insert(stretch, rows, added)

@@ -39,6 +39,7 @@ def assumptions(
     probes: int,
     visits: int,
     spectrum: bool,
+    several: bool,
     unanswered: int,
     overdrawn: float,
     unfinished: float,
@@ -143,6 +144,20 @@ def assumptions(
             "eta and eta_low are estimates, from a sketch of the information at the visits: eta counts all that the "
             "sketch may have left out, eta_low none of it. Neither bounds the truth, and what few visits miss is in "
             "neither.",
+        ),
+        (
+            several,
+            "groups",
+            "Eta of a group of several values is "
+            + (
+                "an estimate of the square root of the largest eigenvalue of its information, with all that the sketch "
+                "may have left out"
+                if spectrum
+                else "the square root of the estimated trace of its information, as the trace bounds the largest "
+                "eigenvalue"
+            )
+            + ": its floor is for every combination of these values with weights whose squares add up to 1, and no "
+            "mean over them.",
         ),
     ):
         if holds:

@@ -63,6 +63,12 @@ class Directions:
         self.names: tuple[str, ...] = ("all values",) if groups is None else (*groups, OTHER, *label)
         self._masks: dict[tuple[int, ...], Tensor] = {}
 
+    def columns(self, values: Mapping[str, tuple[int, ...]]) -> Tensor:
+        """Return which input values belong to each group, shape (groups, values), given the shapes of one person's."""
+        if self.groups is None:
+            return torch.ones(1, *self.sizes(values), dtype=torch.bool)
+        return self._mask(next(shape for name, shape in values.items() if name != LABEL)).flatten(1)
+
     def sizes(self, values: Mapping[str, tuple[int, ...]]) -> list[int]:
         """Return how many values each group has, given the shapes of one person's."""
         if self.groups is None:

@@ -53,8 +53,9 @@ class NetworkInformation(GatheredInformation):
     """The variance of each trace over visits and directions."""
     unamplified: Array
     """The same as the traces, without credit for secret sampling."""
-    spectrum: tuple[Array, Array] | None
-    """Estimates of each person's largest eigenvalue, without and with what a sketch may lack, if one was kept."""
+    spectrum: tuple[Array, Array, Array] | None
+    """Estimates of largest eigenvalues, if a sketch was kept: of each person's information, without and with what the
+    sketch may lack, shape (n,); and with it of each group's, shape (n, groups)."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
 
@@ -76,7 +77,7 @@ class NetworkInformation(GatheredInformation):
         dfil = np.sqrt(trace / values)
         found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
         # No direction can be better known than all of them together.
-        low, high = (np.zeros_like(trace), trace) if self.spectrum is None else self.spectrum
+        low, high = (np.zeros_like(trace), trace) if self.spectrum is None else self.spectrum[:2]
         found["eta"], found["eta_low"] = np.sqrt(high), np.sqrt(low)
         found["dfil_unamplified"] = np.sqrt(self.unamplified.sum(1) / values)
         found["steps"] = self.steps
@@ -91,13 +92,15 @@ class NetworkInformation(GatheredInformation):
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
+        # Of a single value the trace is the information. Of several it bounds the largest eigenvalue (eq. 1.6): their
+        # mean does not, and one value of a group may be all that is known of it.
+        largest = self.traces if self.spectrum is None else self.spectrum[2]
         return {
-            name: np.sqrt(self.traces[:, i] / self._sizes[:, i])
-            for i, name in enumerate(self.attribute_names)
-            if self._sizes[:, i].min() > 0
+            name: np.sqrt(largest[:, i]) for i, name in enumerate(self.attribute_names) if self._sizes[:, i].min() > 0
         }
 
     def attributes(self) -> dict[str, Array]:
+        """Return eta of each group of each person: of several values the root of the trace, which bounds it."""
         return self._attributes
 
     def variances(self) -> dict[str, float]:

@@ -7,7 +7,8 @@ above M, hence (eq. 8.13)
 
     lambda_max(N)  <=  lambda_max(M)  <=  lambda_max(N) + trace(M) - trace(N).
 
-These are bounds for an M that is known. Ours is estimated, from a few visits, and so are both sides.
+and so it is for the block of a group of values, with that of N. These are bounds for an M that is known. Ours is
+estimated, from a few visits, and so are both sides.
 """
 
 from typing import Any
@@ -29,6 +30,9 @@ from seepage.network._step import Mechanism
 Array = NDArray[np.float64]
 Tensor = torch.Tensor
 State = dict[str, Any]
+Spectrum = tuple[Array, Array, Array]
+"""Estimates of largest eigenvalues: of each person's matrix from what a sketch holds, and with all that it may lack,
+shape (people,); and with that of each group's block, shape (people, groups)."""
 # Gradients of this many numbers exist at once: examples times directions times parameters.
 _SCRATCH = 2**24
 
@@ -40,6 +44,8 @@ class Sketch:
         self.people = people
         self.rank = rank
         self.basis: Tensor | None = None
+        self.columns: Tensor | None = None
+        """Which values belong to each group, shape (groups, values)."""
         self.tables: list[Tensor] = []
         self.visits: list[Array] = []
         """How many visits of each person are in each table."""
@@ -48,8 +54,9 @@ class Sketch:
         """Return the memory of the tables when one example has so many values, in float32."""
         return 4 * self.people * values * min(self.rank, values) * stretches
 
-    def directions(self, values: int, like: Tensor) -> Tensor:
+    def directions(self, columns: Tensor, like: Tensor) -> Tensor:
         """Return Omega, shape (values, rank): the identity when the rank allows it, so that nothing is approximated."""
+        values = columns.shape[1]
         if self.basis is None:
             if self.rank >= values:
                 basis = torch.eye(values, dtype=torch.float64)
@@ -57,7 +64,7 @@ class Sketch:
                 # Fixed, so that the tables of all ranks and all resumed runs are about the same directions.
                 generator = torch.Generator().manual_seed(0)
                 basis = torch.linalg.qr(torch.randn(values, self.rank, generator=generator, dtype=torch.float64))[0]
-            self.basis = basis
+            self.basis, self.columns = basis, columns
         if len(self.basis) != values:
             raise InputError(
                 f"A spectrum needs the same number of values for everybody: {len(self.basis)} and now {values}."
@@ -72,48 +79,60 @@ class Sketch:
         self.tables[stretch][torch.from_numpy(rows)] += added.to(self.tables[stretch])
         self.visits[stretch][rows] += 1
 
-    def estimate(self, traces: Array, values: Array, taken: Array) -> tuple[Array, Array]:
-        """Return estimates of each person's largest eigenvalue: from what the sketch holds, and with all it may lack.
+    def estimate(self, traces: Array, sizes: Array, taken: Array) -> Spectrum:
+        """Return estimates of largest eigenvalues.
 
         Parameters
         ----------
-        traces, values : array of shape (people,)
-            The trace of each person's matrix, and how many values they have.
+        traces, sizes : array of shape (people, groups)
+            The trace of each group's information about each person, and how many values it has.
         taken : array of shape (people, stretches)
             The steps of each stretch that count for each person.
         """
-        if self.basis is None or not self.tables:
-            return np.zeros_like(traces), traces
+        # All values first, then group by group.
+        traces, sizes = (np.column_stack([each.sum(1), each]) for each in (traces, sizes))
+        low, inside = np.zeros_like(traces), np.zeros_like(traces)
+        if self.basis is None or self.columns is None or not self.tables:
+            return low[:, 0], traces[:, 0], traces[:, 1:]
         count = np.zeros_like(taken)
         for stretch, visits in enumerate(self.visits[: taken.shape[1]]):
             count[:, stretch] = visits
         weights = visit_weights(count, taken)
-        low, inside = np.zeros_like(traces), np.zeros_like(traces)
+        blocks = [torch.ones_like(self.columns[0]), *self.columns]
         for start in range(0, self.people, 1024):
             some = slice(start, start + 1024)
             parts = zip(torch.from_numpy(weights[some].T), self.tables, strict=False)
             total = torch.stack([weight[:, None, None] * table[some].double() for weight, table in parts]).sum(0)
-            low[some], inside[some] = _nystrom(total, self.basis)
+            root = _nystrom_root(total, self.basis)
+            for i, block in enumerate(blocks):
+                eigenvalues = torch.linalg.eigvalsh(root[:, block].mT @ root[:, block])
+                low[some, i], inside[some, i] = eigenvalues[:, -1].numpy(), eigenvalues.sum(1).numpy()
         if self.basis.shape[1] == self.basis.shape[0]:
             # Nothing is left out; and no largest one is below the mean of all.
-            return low, np.where(weights.any(1), np.maximum(low, traces / np.maximum(values, 1)), traces)
-        return low, low + np.maximum(traces - inside, 0.0)
+            high = np.where(weights.any(1, keepdims=True), np.maximum(low, traces / np.maximum(sizes, 1)), traces)
+        else:
+            high = low + np.maximum(traces - inside, 0.0)
+        # A single value is all of its trace, and no group is better known than all values.
+        high = np.where(sizes == 1, traces, high)
+        return low[:, 0], high.max(1), high[:, 1:]
 
     def state(self) -> State:
         """Return copies of what is held, as tensors."""
         tables, visits = [table.clone() for table in self.tables], [torch.from_numpy(v.copy()) for v in self.visits]
-        return {"tables": tables, "basis": self.basis, "visits": visits}
+        return {"tables": tables, "basis": self.basis, "columns": self.columns, "visits": visits}
 
     def restore(self, state: State) -> None:
         """Put back what `state` returned."""
         self.tables = [table.clone() for table in state["tables"]]
-        self.basis, self.visits = state["basis"], [visits.numpy().copy() for visits in state["visits"]]
+        self.basis, self.columns = state["basis"], state["columns"]
+        self.visits = [visits.numpy().copy() for visits in state["visits"]]
 
     def plus(self, others: list[State]) -> "Sketch":
         """Return the sum of the sketches of several ranks."""
         found = Sketch(self.people, self.rank)
         for state in others:
-            found.basis = state["basis"] if found.basis is None else found.basis
+            if found.basis is None:
+                found.basis, found.columns = state["basis"], state["columns"]
             for stretch, (table, visits) in enumerate(zip(state["tables"], state["visits"], strict=True)):
                 if stretch == len(found.tables):
                     found.tables.append(torch.zeros_like(table))
@@ -123,15 +142,13 @@ class Sketch:
         return found
 
 
-def _nystrom(table: Tensor, basis: Tensor) -> tuple[Array, Array]:
-    """Return the largest eigenvalue and the trace of each person's approximation."""
+def _nystrom_root(table: Tensor, basis: Tensor) -> Tensor:
+    """Return R with R R^T = N, each person's approximation, shape (people, values, rank)."""
     core = basis.T @ table
     values, vectors = torch.linalg.eigh((core + core.transpose(1, 2)) / 2)
     floor = values[:, -1:].clamp(min=0) * 1e-12
     inverse_root = torch.where(values > floor, values.clamp(min=1e-300).rsqrt(), torch.zeros_like(values))
-    root = table @ (vectors * inverse_root.unsqueeze(1))
-    eigenvalues = torch.linalg.eigvalsh(root.transpose(1, 2) @ root)
-    return eigenvalues[:, -1].numpy(), eigenvalues.sum(1).numpy()
+    return table @ (vectors * inverse_root.unsqueeze(1))
 
 
 def sketch_rows(probe: Probe, batch: Batch, basis: Tensor, mechanism: Mechanism, seed: int) -> Tensor:

@@ -85,7 +85,8 @@ class ComposedInformation(GatheredInformation):
                 Assumption(
                     "composed bound",
                     "dfil and the information about each attribute are sums; eta and joint are upper bounds (the root "
-                    "of the summed squares), because the releases may point in different directions.",
+                    "of the summed squares; estimates of them where a release is estimated), because the releases may "
+                    "point in different directions.",
                 ),
                 *(one.of_release(number) for number, part in enumerate(parts, 1) for one in part.assumptions),
             ),

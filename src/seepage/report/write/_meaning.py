@@ -6,7 +6,10 @@ from seepage.report._document import SCHEMA, Coefficient, Document, Noise, Utili
 
 # What the page adds to a term, of which the glossary knows nothing.
 _ROUNDED = " Rounded to the safe side."
-_SEVERAL = " Of several values, such as those of an image, it is the error per value in mean square."
+_SEVERAL = (
+    " Of several values, such as those of an image, it is for the combination of them that is known best (with weights "
+    "whose squares add up to 1), from an estimate of a bound on what is known of it, and no mean over the values."
+)
 
 _MOST_COEFFICIENTS = 12
 
