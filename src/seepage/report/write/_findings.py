@@ -41,8 +41,8 @@ def _number(entry: NumberAttribute) -> str:
         return f"{sentence}."
     sentence += f". Without the release a guess is off by {_error(known, entry)}"
     if widest.floor_with_prior is not None and widest.floor_with_prior.value < 0.9 * lowest.value:
-        # Whoever knows how values are distributed and sees the release errs less than either alone. It is not said to be
-        # a bound: where the information is another at other values it is an approximation.
+        # Whoever knows how values are distributed and sees the release errs less than either alone. It is not said to
+        # be a bound: where the information is another at other values it is an approximation.
         sentence += f"; with it, still by {_error(widest.floor_with_prior, entry)}"
     return f"{sentence}."
 
