@@ -32,6 +32,19 @@ def test_a_page_runs_as_it_stands(path, tmp_path, monkeypatch):
     run(path)
 
 
+@pytest.mark.parametrize("terms", ["age", "age + C(ward)", "age + C(ward, Sum)"])
+def test_the_table_of_the_statsmodels_page_is_that_of_any_formula(terms):
+    page = run(ROOT / "docs" / "how-to" / "statsmodels.md").names
+    people, results = page["people"], page["smf"].logit(f"ill ~ {terms}", page["people"]).fit(disp=0)
+    publication = page["seepage"].publish(results, noise_scale=1e-9, accept=None, noise_chosen_without_data=True)
+    table = page["table_of"](publication)
+    for _, person in people[:20].iterrows():
+        level = table.get(f"ward = {person['ward']}", 0.0)
+        margin = table["intercept"] + table["age"] * person["age"] + level
+        row = people.loc[[person.name]]
+        assert margin == pytest.approx(results.predict(row, which="linear").item(), abs=1e-5)
+
+
 def test_the_pages_for_beginners_show_code():
     for path in PAGES:
         if path.parent.name in ("tutorial", "how-to") and path.stem not in ("command-line",):

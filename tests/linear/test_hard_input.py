@@ -2,12 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, MultiTaskLasso, Ridge, SGDClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 
@@ -209,3 +211,53 @@ def test_a_person_of_weight_zero_leaks_nothing_and_has_no_floor():
     assert leak.examples["eta"][5] == 0
     assert np.isinf(leak.error_floor()["age"][5])
     assert pd.api.types.is_float_dtype(leak.error_floor()["age"])
+
+
+BORN = pd.DataFrame(
+    {
+        "age": X["age"],
+        "born": pd.Timestamp("1950-01-01") + pd.to_timedelta(np.random.default_rng(0).integers(0, 9000, 442), unit="D"),
+        "stay": pd.to_timedelta(np.random.default_rng(1).integers(0, 90, 442), unit="D"),
+        "y": Y,
+    }
+)
+
+
+def _dated(frame, column):
+    steps = make_column_transformer((StandardScaler(), [column]), ("passthrough", ["age"]))
+    return make_pipeline(steps, Ridge()).fit(frame[["age", column]], Y)
+
+
+@pytest.mark.parametrize("column", ["born", "stay"])
+def test_dates_are_refused_in_ticks_and_measured_in_days(column, tmp_path):
+    model = _dated(BORN, column)
+    BORN.to_parquet(tmp_path / "people.parquet")
+    for rows, given in (
+        (BORN, {"y": Y}),
+        (pl.from_pandas(BORN), {"y": Y}),
+        (tmp_path / "people.parquet", {"target": "y"}),
+    ):
+        with pytest.raises(seepage.InputError, match=f"column '{column}' holds dates or times.*ticks.*days") as told:
+            seepage.measure(model, rows, noise_scale=1.0, **given)
+    # The first way out is for dates, the second for lengths of time.
+    start, end = {"born": ("measuring: ", ", or column"), "stay": (", or ", " for lengths")}[column]
+    days = eval(str(told.value).partition(start)[2].partition(end)[0], {"pandas": pd, "column": BORN[column]})
+    people = BORN.assign(**{column: days})
+    floors = seepage.measure(_dated(people, column), people, Y, noise_scale=1.0).error_floor()[column]
+    # A ridge behind a scaler is the same in every unit of a column: one of the two is known in standard deviations.
+    units = (days - days.mean()) / days.std(ddof=0)
+    same = BORN.assign(**{column: units})
+    expected = seepage.measure(_dated(same, column), same, Y, noise_scale=1.0).error_floor()[column]
+    np.testing.assert_allclose(floors, expected * days.std(ddof=0), rtol=1e-6)
+    # What everybody knows has no floor, and a category no unit.
+    public = seepage.measure(model, BORN, Y, noise_scale=1.0, attributes=["age"])
+    assert public.information.attribute_names == ("age", "target")
+    levels = BORN.assign(born=BORN["born"].dt.to_period("Y").dt.to_timestamp())
+    encoded = make_pipeline(make_column_transformer((OneHotEncoder(), ["born"])), Ridge()).fit(levels[["born"]], Y)
+    assert seepage.measure(encoded, levels, Y, noise_scale=1.0).information.categorical == {"born"}
+
+
+def test_a_target_in_ticks_is_refused():
+    model = Ridge().fit(X, BORN["stay"])
+    with pytest.raises(seepage.InputError, match=r"target holds dates or times.*days"):
+        seepage.measure(model, X, BORN["stay"], noise_scale=1.0)

@@ -149,6 +149,9 @@ class FileRows:
         """Return whether a column is known to have two values, by its type alone."""
         return bool(pa.types.is_boolean(self.files.schema.field(self.reader.features[column]).type))
 
+    def is_time(self, column: int) -> bool:
+        return bool(pa.types.is_temporal(self.files.schema.field(self.reader.features[column]).type))
+
     def few(self) -> Batch:
         return next(self.reader.batches(self.files.units[0], None))
 

@@ -34,6 +34,7 @@ from seepage.linear.objective import (
     read,
 )
 from seepage.linear.rows import (
+    IN_TICKS,
     Frame,
     InMemory,
     Labels,
@@ -323,11 +324,23 @@ class Fit(Generic[GivenRows]):
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
-        return private_columns(self.affine, self.table.names, attributes)
+        return private_columns(self.affine, self.rows, self.table.names, attributes)
 
 
-def private_columns(affine: Affine, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
+def private_columns(affine: Affine, rows: Rows, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
     """Return the raw columns that are private: all that reach the model, or those that somebody named."""
+    numbers = {coordinate.column for coordinate in affine.coordinates if coordinate.level is None}
+    columns = _asked_for(affine, names, attributes)
+    for column in columns:
+        if column in numbers and rows.is_time(column):
+            raise InputError(
+                f"The column {names[column]!r} holds {IN_TICKS} If it is known to everybody, leave it out of "
+                "attributes=[...]."
+            )
+    return columns
+
+
+def _asked_for(affine: Affine, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:
     if attributes is None:
         return sorted({coordinate.column for coordinate in affine.coordinates})
     if isinstance(attributes, str):

@@ -2,6 +2,7 @@
 
 from seepage.linear.rows._balance import Balance as Balance
 from seepage.linear.rows._frame import Frame as Frame
+from seepage.linear.rows._labels import IN_TICKS as IN_TICKS
 from seepage.linear.rows._labels import Labels as Labels
 from seepage.linear.rows._rows import Batch as Batch
 from seepage.linear.rows._rows import InMemory as InMemory

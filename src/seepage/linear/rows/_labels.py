@@ -9,6 +9,13 @@ from numpy.typing import NDArray
 from seepage._errors import InputError
 from seepage._tables import Array, Column
 
+IN_TICKS = (
+    "dates or times, which are counted in ticks: an error of so many microseconds says nothing to anyone. Make it a "
+    "number of days before fitting and measuring: "
+    '(column - pandas.Timestamp("2000-01-01")) / pandas.Timedelta(days=1), '
+    "or column / pandas.Timedelta(days=1) for lengths of time."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -37,6 +44,8 @@ class Labels:
     def encode(self, labels: Column) -> Array:
         """Return labels as numbers, shape (n, outputs)."""
         if self.classes is None or self.codes is None:
+            if labels.dtype.kind in "mM":
+                raise InputError(f"The target holds {IN_TICKS}")
             try:
                 numbers = np.asarray(labels, dtype=np.float64)
             except (TypeError, ValueError):

@@ -179,6 +179,10 @@ class Rows(Protocol):
         """Return whether a raw column has two values that look like codes."""
         ...
 
+    def is_time(self, column: int) -> bool:
+        """Return whether a raw column holds dates, times or lengths of time."""
+        ...
+
     def total(self, of: Callable[[Batch], Result], check: tuple[str, ...] | None = None) -> Result:
         """Add a function of batches up, refusing bad values of the features that `check` names."""
         ...
@@ -322,6 +326,9 @@ class InMemory:
         # an image where one person left ink.
         codes = known.dtype.kind not in "iuf" or (known.dtype.kind in "iu" and int(np.ptp(known)) <= 2)
         return bool(codes or min(len(others), len(known) - len(others)) >= _SHARE_OF_CODES * len(known))
+
+    def is_time(self, column: int) -> bool:
+        return self.table.column_at(column).dtype.kind in "mM"
 
     def picked(self, rows: NDArray[np.intp]) -> Batch:
         """Return some rows by their places."""

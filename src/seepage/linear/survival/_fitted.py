@@ -171,7 +171,7 @@ class SurvivalFit:
 
     def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
         """Return the raw columns that are private."""
-        return private_columns(self.affine, self.table.names, attributes)
+        return private_columns(self.affine, self.rows, self.table.names, attributes)
 
     def categorical(self, columns: Sequence[int], numbers: Collection[str] | None) -> frozenset[str]:
         """Return the columns of categories: encoded ones, and codes of two values that are not called numbers."""
