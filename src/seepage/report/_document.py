@@ -88,9 +88,10 @@ class Floor:
         No unbiased guess has a smaller standard error; None is no limit.
     floor_with_prior : Number or None
         No guess by somebody who knows the prior (how values are spread over all people, or a Gaussian whose variance
-        was stated) has a smaller root mean square error, in the mean over the prior.
+        was stated) has a smaller root mean square error, in the mean over the prior, as far as the information is the
+        same whatever the value is.
     variance_left : Number or None
-        The share of the prior variance that is left, at least.
+        The share of the prior variance that is left, rounded down.
     """
 
     share: Number

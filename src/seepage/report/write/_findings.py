@@ -75,8 +75,9 @@ def _number(entry: NumberAttribute) -> str:
         return f"{sentence}."
     sentence += f". Without the release a guess is off by {_error(known, entry)}"
     if widest.floor_with_prior is not None and widest.floor_with_prior.value < 0.9 * lowest.value:
-        # Whoever knows how values are distributed and sees the release errs less than either alone.
-        sentence += f"; with it, still by at least {_error(widest.floor_with_prior, entry)}"
+        # Whoever knows how values are distributed and sees the release errs less than either alone. That is no bound
+        # where the information is another at other values, and not worded as one.
+        sentence += f"; with it, still by {_error(widest.floor_with_prior, entry)}"
     return f"{sentence}."
 
 

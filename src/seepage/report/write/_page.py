@@ -111,7 +111,7 @@ def _numbers(document: Document, mark: str) -> Html | None:
         return None
     priors = any(entry.deviation is not None for entry in entries)
     heads = ["attribute", *(most(share.value) for share in document.shares)]
-    heads += ["a guess without the release", "left unknown, at least"] if priors else []
+    heads += ["a guess without the release", "left unknown"] if priors else []
     caption = "No unbiased guess of an attribute is better than this, in its own unit"
     rows = [_number_row(entry, len(document.shares), priors) for entry in entries[:_MOST_ROWS]]
     return together(table(caption, heads, rows), _more(entries, "attributes"), _figure(left_over(entries, f"{mark}a")))
