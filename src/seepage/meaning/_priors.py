@@ -80,7 +80,7 @@ class EmpiricalPrior:
     >>> from seepage.meaning import EmpiricalPrior, GaussianPrior
     >>> two_humps = EmpiricalPrior.of([0.0, 0.0, 10.0, 10.0])
     >>> round(float(two_humps.floor(0.4)), 2), round(float(GaussianPrior(25.0).floor(0.4)), 2)
-    (1.4, 2.24)
+    (1.31, 2.24)
     """
 
     values: Array
