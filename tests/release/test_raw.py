@@ -258,15 +258,16 @@ def _as_none(frame):
 def test_the_way_out_for_words_that_are_none_is_another_than_what_was_done(made):
     holed = made(PEOPLE[["age", "ward"]].assign(ward=PEOPLE["ward"].where(PEOPLE["age"] < 60)))
 
-    def model(*steps):
-        words = make_pipeline(*steps, OneHotEncoder())
+    def model(*steps, levels="auto"):
+        words = make_pipeline(*steps, OneHotEncoder(categories=levels))
         return make_pipeline(make_column_transformer((words, WORDS), ("passthrough", ["age"])), Ridge()).fit(holed, Y)
 
     for steps in ([], [SimpleImputer(strategy="constant", fill_value="missing")]):
         with pytest.raises(seepage.UnsupportedError, match="a level for missing values") as told:
             _ready(model(*steps), holed, Y)
         way_out = eval(str(told.value).partition("with ")[2].partition(", and fit")[0])
-        found = _ready(model(way_out), holed, Y)
+        given = [["east", "missing", "north", "south", "west"]]
+        found = _ready(model(way_out, levels=given), holed, Y)
         assert "ward = missing" in found.draft.published["parameters"]
 
 
