@@ -13,7 +13,7 @@ PEOPLE = 40
 
 
 class Net(nn.Module):
-    """With one value a person, whose information a single random direction tells exactly."""
+    """With one value a person, unless told otherwise."""
 
     def __init__(self, values=1):
         super().__init__()
@@ -54,7 +54,7 @@ def clipped(plan, model, x, y):
         output = torch.func.functional_call(model, parameters, (one.unsqueeze(0),))
         return nn.functional.cross_entropy(output, label.unsqueeze(0))
 
-    parameters = {name: value.detach() for name, value in model.named_parameters()}
+    parameters = {name: value.detach() for name, value in model.named_parameters() if value.requires_grad}
     grads = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))(parameters, x, y)
     if plan.max_grad_norm is None:
         return grads
@@ -69,6 +69,8 @@ def fit(model, x, y, plan):
         found = clipped(plan, model, x, y)
         with torch.no_grad():
             for name, parameter in model.named_parameters():
+                if name not in found:
+                    continue
                 noisy = found[name].sum(0) + plan.noise_scale * torch.randn(parameter.shape)
                 parameter -= plan.learning_rate * noisy / plan.batch_size
 

@@ -274,6 +274,7 @@ def test_no_metric_is_a_persons_value():
         training(),
         of=PEOPLE,
         probes=1,
+        settled=lambda upper, lower: np.ones(len(upper), dtype=bool),
         generator=generator,
     )
     # Susceptibility is exact: were any person's among the metrics, it would be found. The noise is 0.5.
@@ -313,7 +314,7 @@ def test_a_convolution_is_measured_like_the_accountant_does():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv1d(1, 3, 1), nn.Tanh(), nn.Flatten(), nn.Linear(3, 3)).double()
     x, y = torch.randn(12, 1, 1, dtype=torch.float64), torch.randint(3, (12,))
-    found = measured(network, (x, y), training(max_grad_norm=0.3, batch_size=12), probes=1)
+    found = measured(network, (x, y), training(max_grad_norm=0.3, batch_size=12))
     dfil = accounted(network, (x, y), 0.3).leakage().examples["dfil"].to_numpy()
     np.testing.assert_allclose(np.sqrt(found.information.sum(1)), dfil, rtol=1e-10)
 
@@ -429,3 +430,63 @@ def test_rounds_are_counted_and_the_count_survives(kept, tmp_path, caplog):
     assert answers == [True] * sent_rounds + [False] * (20 - sent_rounds)
     assert 1 < sent_rounds <= 9
     assert "dfil of all rounds" in caplog.text
+
+
+class Narrow(nn.Module):
+    """Frozen in front: all values of a person move the gradient in one way, which a direction may miss."""
+
+    def __init__(self, values):
+        super().__init__()
+        self.first, self.second = nn.Linear(values, 1), nn.Linear(1, 3)
+        self.first.requires_grad_(False)
+
+    def forward(self, x):
+        return self.second(torch.tanh(self.first(x)))
+
+
+def rounds(values, share, count=10):
+    """Of so many rounds, how many pass a limit that is this share of the dFIL of the one person who is exposed."""
+    torch.manual_seed(0)
+    model, plan = Narrow(values), training(batch_size=12)
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    model.double()
+    # Everybody else is where tanh is flat.
+    x, y = torch.randn(12, values), torch.arange(12) % 3
+    x[1:] *= 1000
+
+    def last(one, label):
+        return torch.cat([g.flatten() for g in clients.clipped(plan, model, one[None], label[None]).values()])
+
+    moved = [torch.func.jacrev(last)(one.double(), label) for one, label in zip(x, y, strict=True)]
+    dfil = [float(each.square().sum() / values) ** 0.5 / plan.noise_scale for each in moved]
+    truth = max(dfil)
+    assert sorted(dfil)[-2] < 0.1 * truth
+    app = ClientApp(
+        mods=[
+            leakage_mod(
+                model=lambda: Narrow(values), loss=nn.CrossEntropyLoss(), data=lambda message, context: (x, y),
+                training=plan, policy=LayerPolicy(dfil=share * truth), on_breach="refuse",
+            )
+        ]
+    )  # fmt: skip
+
+    @app.train()
+    def train(message, context):
+        trained = Narrow(values)
+        trained.load_state_dict(message.content["arrays"].to_torch_state_dict())
+        clients.fit(trained, x, y, plan)
+        return reply_with(message, trained.state_dict(), **{"num-examples": 12})
+
+    answers = [answer(app, asked(state=state)) for _ in range(count)]
+    assert all(reply.has_content() or "a limit is exceeded" in reply.error.reason for reply in answers)
+    return sum(reply.has_content() for reply in answers)
+
+
+@pytest.mark.parametrize("values", [8, 64, 65])
+def test_one_person_at_one_and_a_half_times_the_limit_never_passes_by_luck(values):
+    assert rounds(values, 1 / 1.5) == 0
+
+
+@pytest.mark.parametrize(("values", "share"), [(8, 1.01), (64, 1.01), (65, 2.5)])
+def test_a_person_below_the_limit_is_let_through(values, share):
+    assert rounds(values, share) == 10

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from seepage.federated import LayerPolicy, leakage_mod
+from seepage.federated._confidence import factors
 from seepage.federated._signal import measure
 
 COUNT = 12
@@ -39,37 +41,109 @@ def explicit(network, x, y, plan):
     return [[(g, j) for g, j in zip(gs, js, strict=True)] for gs, js in pairs]
 
 
-def measured(network, examples, plan, probes, of=COUNT, states=1):
+def anyone(upper, lower):
+    """Enough is known about everybody at once."""
+    return np.ones(len(upper), dtype=bool)
+
+
+def measured(network, examples, plan, probes=64, of=COUNT, states=1, settled=anyone):
     generator = torch.Generator().manual_seed(5)
     weights = [network.state_dict()] * states
-    people = {"dfil": examples, "susceptibility": examples}
-    return measure(network, LOSS, weights, people, plan, of=of, probes=probes, generator=generator)
-
-
-def information(network, examples, plan, copies=400):
-    """The information of each person and layer, as the mean over many copies of everybody: each has its directions."""
-    x, y = examples
-    found = measured(network, (x.repeat(copies, 1), y.repeat(copies)), plan, probes=1)
-    return found.information.reshape(copies, len(x), -1).mean(0)
+    people = {"dfil": examples, "susceptibility": tuple(part[:COUNT] for part in examples)}
+    return measure(network, LOSS, weights, people, plan, of=of, probes=probes, settled=settled, generator=generator)
 
 
 @pytest.mark.parametrize("norm", [None, 0.2, 0.6, 100.0])
 def test_information_of_each_layer_is_the_squared_jacobian(network, examples, norm):
     plan = clients.training(max_grad_norm=norm, noise_multiplier=0.0, batch_size=COUNT)
-    found = information(network, examples, plan)
+    found = measured(network, examples, plan)
     expected = [[(j**2).sum() / 5 for _, j in layers] for layers in explicit(network, *examples, plan)]
-    np.testing.assert_allclose(found, np.array(expected), rtol=0.2)
-    np.testing.assert_allclose(found.mean(0), np.mean(expected, 0), rtol=0.06)
+    np.testing.assert_allclose(found.information, np.array(expected), rtol=1e-10)
+    # With a few values each is moved by itself: there is nothing to be unsure of.
+    np.testing.assert_array_equal(found.upper, found.information)
 
 
-@pytest.mark.parametrize("norm", [None, 0.2, 0.6, 100.0])
-def test_one_direction_tells_all_about_one_value(norm):
-    torch.manual_seed(0)
-    network = clients.Net(1).double()
-    examples = torch.randn(COUNT, 1, dtype=torch.float64), torch.randint(3, (COUNT,))
-    plan = clients.training(max_grad_norm=norm, noise_multiplier=0.0, batch_size=COUNT)
-    expected = [[(j**2).sum() for _, j in layers] for layers in explicit(network, *examples, plan)]
-    np.testing.assert_allclose(measured(network, examples, plan, probes=1).information, np.array(expected), rtol=1e-10)
+class Wide(clients.Net):
+    """More values than are moved one by one; frozen in front, all of them move its gradient in one way."""
+
+    def __init__(self, frozen):
+        super().__init__(100)
+        self.first, self.second = nn.Linear(100, 1 if frozen else 4), nn.Linear(1 if frozen else 4, 3)
+        self.first.requires_grad_(not frozen)
+
+
+def wide(frozen, copies):
+    """Many copies of one person, each measured in directions of its own, and what is true of all of them."""
+    torch.manual_seed(2)
+    network, plan = Wide(frozen).double(), clients.training(max_grad_norm=0.6, batch_size=COUNT)
+    x, y = torch.randn(1, 100, dtype=torch.float64), torch.tensor([1])
+    moved = torch.func.jacrev(
+        lambda one: torch.cat(
+            [g.flatten() for name, g in clients.clipped(plan, network, one[None], y).items() if "first" not in name]
+        )
+    )(x[0])
+    assert (torch.linalg.matrix_rank(moved) == 1) == frozen
+    return network, (x.repeat(copies, 1), y.repeat(copies)), plan, float(moved.square().sum()) / 100
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_random_directions_are_right_on_average(frozen):
+    network, examples, plan, truth = wide(frozen, 4000)
+    found = measured(network, examples, plan)
+    assert found.information[:, -1].mean() == pytest.approx(truth, rel=0.06)
+
+
+def guarded(network, plan, limit, **policy):
+    """The mod's own rule, of a limit on the last layer."""
+    policy = LayerPolicy(**{"dfil": {"second": limit}, **policy})
+    mod = leakage_mod(model=lambda: network, loss=LOSS, data=None, training=plan, policy=policy, on_breach="drop")
+    layers = [name for name in ("first", "second") if network.get_submodule(name).weight.requires_grad]
+    return mod._settled(layers, plan.noise_scale)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("above", [1.0, 1.5])
+def test_whoever_is_above_a_limit_passes_in_one_of_a_hundred_rounds_at_most(frozen, above):
+    network, examples, plan, truth = wide(frozen, 2000)
+    limit = np.sqrt(truth) / plan.noise_scale / above
+    found = measured(network, examples, plan, settled=guarded(network, plan, limit))
+    assert (found.upper[:, -1] <= (limit * plan.noise_scale) ** 2).mean() <= 0.01
+    assert (found.upper[:, -1] < truth).mean() <= 0.01
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("below", [2.0, 10.0])
+def test_whoever_is_well_below_a_limit_is_let_through(frozen, below):
+    network, examples, plan, truth = wide(frozen, 500)
+    limit = below * np.sqrt(truth) / plan.noise_scale
+    asked = []
+
+    def settled(upper, lower):
+        asked.append(guarded(network, plan, limit)(upper, lower))
+        return asked[-1]
+
+    found = measured(network, examples, plan, settled=settled)
+    assert (found.upper[:, -1] <= (limit * plan.noise_scale) ** 2).mean() > 0.99
+    # Far below, a few directions are enough for most.
+    assert (asked[0].mean() > 0.5) == (below == 10.0)
+
+
+def test_what_all_rounds_gave_away_is_known_closely():
+    network, examples, plan, truth = wide(True, 200)
+    limit = 100 * np.sqrt(truth) / plan.noise_scale
+    found = measured(network, examples, plan, settled=guarded(network, plan, limit, total_dfil=limit))
+    assert truth < found.upper.sum(1).max() < 6 * truth
+
+
+@pytest.mark.parametrize("directions", [1, 4, 16, 64, 1000])
+@pytest.mark.parametrize("doubt", [0.01, 0.002])
+def test_the_limits_of_a_mean_over_directions_hold_for_one_eigenvalue(directions, doubt):
+    from scipy.stats import chi2
+
+    above, below = factors(directions, doubt)
+    # Chernoff's bound: it holds, and gives away no more than it must.
+    for chance in (chi2.cdf(directions / above, directions), chi2.sf(directions / below, directions)):
+        assert 0.02 * doubt < chance < doubt
 
 
 def accounted(network, examples, clip):
@@ -94,27 +168,28 @@ def test_layers_add_up_to_the_accountant(network, examples, norm):
     accountant = accounted(network, many, clip)
     # The noise of the accountant's step is one.
     dfil = accountant.leakage().examples["dfil"].to_numpy().reshape(400, COUNT)
-    np.testing.assert_allclose(information(network, examples, plan).sum(1), (dfil**2).mean(0), rtol=0.2)
+    np.testing.assert_allclose(measured(network, examples, plan).information.sum(1), (dfil**2).mean(0), rtol=0.2)
 
 
 @pytest.mark.parametrize("norm", [None, 0.2, 100.0])
 def test_susceptibility_of_each_layer_is_twice_jacobian_times_gradient(network, examples, norm):
     plan = clients.training(max_grad_norm=norm, noise_multiplier=0.0, batch_size=COUNT)
-    found = measured(network, examples, plan, probes=1)
+    found = measured(network, examples, plan)
     expected = [[torch.linalg.norm(2 * j.T @ g) for g, j in layers] for layers in explicit(network, *examples, plan)]
     np.testing.assert_allclose(found.susceptibility, np.array(expected), rtol=1e-6)
 
 
 def test_people_count_as_often_as_they_take_part(network, examples):
-    once = measured(network, examples, clients.training(batch_size=COUNT), probes=2)
-    often = measured(network, examples, clients.training(batch_size=4, steps=30), probes=2, of=24)
+    once = measured(network, examples, clients.training(batch_size=COUNT))
+    often = measured(network, examples, clients.training(batch_size=4, steps=30), of=24)
     np.testing.assert_allclose(often.information, 5 * once.information)
     np.testing.assert_allclose(often.susceptibility, 5 * once.susceptibility)
 
 
 def test_the_mean_over_weights_stands_for_the_round(network, examples):
     plan = clients.training(batch_size=COUNT, max_grad_norm=None, noise_multiplier=0.0)
-    twice = measured(network, examples, plan, probes=1, states=2)
-    once = measured(network, examples, plan, probes=1)
+    twice = measured(network, examples, plan, states=2)
+    once = measured(network, examples, plan)
     assert once.layers == ("first", "second")
     np.testing.assert_allclose(twice.susceptibility, once.susceptibility)
+    np.testing.assert_allclose(twice.information, once.information)

@@ -21,8 +21,11 @@ class Exposure:
     noise: Mapping[str, float]
 
     def dfil(self, layer: str) -> Array:
-        """Return the dFIL of each person that was measured for it."""
-        values = np.sqrt(self.signal.information[:, self._place(layer)])
+        """Return the dFIL of each person that was measured for it: for means over people."""
+        return self._dfil(self.signal.information, layer)
+
+    def _dfil(self, information: Array, layer: str) -> Array:
+        values = np.sqrt(information[:, self._place(layer)])
         scale = self.noise[layer]
         # Without noise everybody is exposed without bound, whatever their derivative.
         return values / scale if scale > 0 else np.full_like(values, np.inf)
@@ -36,20 +39,27 @@ class Exposure:
     def worst(self, layer: str) -> dict[str, float]:
         """Return what limits are about. It stays in the client."""
         return {
-            "dfil": float(self.dfil(layer).max()),
+            "dfil": float(self._dfil(self.signal.upper, layer).max()),
             "susceptibility": float(self.susceptibility(layer).max()),
             "sensitivity": self.sensitivity[layer],
         }
 
     def whole(self, layers: Collection[str]) -> Array:
-        """Return the dFIL of each person from these layers together."""
-        squares = [self.dfil(layer) ** 2 for layer in layers]
-        return np.sqrt(np.sum(squares, 0)) if squares else np.zeros(len(self.signal.information))
+        """Return the dFIL of each person from these layers together: for means over people."""
+        return self._whole(self.signal.information, layers)
+
+    def worst_whole(self, layers: Collection[str]) -> float:
+        """Return what limits on all these layers together are about. It stays in the client."""
+        return float(self._whole(self.signal.upper, layers).max(initial=0.0))
+
+    def _whole(self, information: Array, layers: Collection[str]) -> Array:
+        squares = [self._dfil(information, layer) ** 2 for layer in layers]
+        return np.sqrt(np.sum(squares, 0)) if squares else np.zeros(len(information))
 
     def noise_for(self, policy: LayerPolicy, layer: str) -> float:
         """Return the noise on gradients with which the layer meets its limits."""
         place = self._place(layer)
-        by_dfil = np.sqrt(self.signal.information[:, place].max()) / policy.limit("dfil", layer)
+        by_dfil = np.sqrt(self.signal.upper[:, place].max()) / policy.limit("dfil", layer)
         by_slope = math.sqrt(self.signal.susceptibility[:, place].max() / policy.limit("susceptibility", layer))
         # A layer that moves with nobody needs none, but what has none is above every limit.
         return float(max(by_dfil, by_slope, self.noise[layer], np.finfo(np.float32).tiny))

@@ -10,18 +10,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 from flwr.app import Context, Error, Message, MetricRecord
 from flwr.clientapp.typing import ClientAppCallable, Mod
 from flwr.common.constant import ErrorCode
+from numpy.typing import NDArray
 from torch import nn
 
 from seepage._errors import InputError
-from seepage._tables import column_values
+from seepage._tables import Array, column_values
 from seepage.federated._exposure import Exposure
 from seepage.federated._policy import LayerPolicy
 from seepage.federated._report import SUPPORT, to_metrics
-from seepage.federated._signal import Examples, expected_move, measure, parameters_of, some_of
+from seepage.federated._signal import Examples, Settled, expected_move, measure, parameters_of, some_of
 from seepage.federated._spent import Spent
 from seepage.federated._training import LocalTraining
 from seepage.federated._update import State, Update, received
@@ -47,7 +49,7 @@ def leakage_mod(
     policy: LayerPolicy,
     on_breach: OnBreach,
     people: int | None = None,
-    probes: int = 1,
+    probes: int = 64,
     wrt: Target = "label",
     ledger: str | PathLike[str] | None = None,
 ) -> Mod:
@@ -76,8 +78,10 @@ def leakage_mod(
     people : int, optional
         Guard so many people, drawn at random in each round: limits then say nothing about the others. All by default.
         What has no limit is measured on forty of them.
-    probes : int, default=1
-        Random directions for dFIL. More make it more exact.
+    probes : int, default=64
+        Random directions for dFIL, at most, of people with more than 64 values; with 64 or fewer it is exact. Limits
+        are held against an upper limit, which a person's dFIL exceeds in at most one of a hundred rounds: 1.4 times
+        what is measured in 64 directions, 2.1 times in 16. Who is far below the limits is measured in fewer.
     wrt : {"label", "output", "input"}, default="label"
         What sensitivity is with respect to.
     ledger : path, optional
@@ -109,7 +113,7 @@ def leakage_mod(
         raise InputError(
             f"people must be None, for all, or at least {SUPPORT}: fewer are never reported, not {people!r}."
         )
-    if not probes >= 1:
+    if not (isinstance(probes, int) and probes >= 1):
         raise InputError(f"probes must be a positive whole number, not {probes!r}.")
     with torch.random.fork_rng(devices=[]):
         network = model()
@@ -170,14 +174,14 @@ class _Guard:
             states = [before] if training.steps == 1 else [before, {**before, **update.after}]
             weights = [{name: torch.from_numpy(value) for name, value in state.items()} for state in states]
             people = self._people(everyone, generator)
+            # Noise whose presence cannot be checked earns no credit.
+            noise = 0.0 if training.stride is None else training.noise_scale
             signal = measure(
                 network, self.loss, weights, people, training, of=len(everyone[0]), probes=self.probes,
-                generator=generator,
+                settled=self._settled(list(parameters_of(network)), noise), generator=generator,
             )  # fmt: skip
             network.load_state_dict(weights[0])
             sensitivity = _sensitivity(network, self.loss, *people["sensitivity"], self.wrt)
-        # Noise whose presence cannot be checked earns no credit.
-        noise = 0.0 if training.stride is None else training.noise_scale
         exposure = Exposure(signal, sensitivity, dict.fromkeys(signal.layers, noise))
         breaches = self.policy.breaches({layer: exposure.worst(layer) for layer in update.sent})
         broken = dict.fromkeys(breach.layer for breach in breaches)
@@ -195,7 +199,7 @@ class _Guard:
         dropped = {layer for layer in signal.layers if layer not in update.sent}
         dropped |= set(broken) if self.on_breach == "drop" else set()
         noised = set(broken) if self.on_breach == "noise" else set()
-        whole = float(exposure.whole([layer for layer in signal.layers if layer not in dropped]).max(initial=0.0))
+        whole = exposure.worst_whole([layer for layer in signal.layers if layer not in dropped])
         over = self._over(whole, Spent(context, self.ledger))
         if over:
             return over
@@ -217,6 +221,25 @@ class _Guard:
                 return [f"dfil of all rounds is above {policy.total_dfil:g}"]
             spent.add(whole)
         return []
+
+    def _settled(self, layers: list[str], noise: float) -> Settled:
+        """Return who needs no closer look: those surely within all limits, and those surely above one."""
+        policy = self.policy
+
+        def bar(limit: float) -> float:
+            return (noise * limit) ** 2 if limit < math.inf else math.inf
+
+        bars = np.array([bar(policy.limit("dfil", layer)) for layer in layers])
+        whole = bar(math.inf if policy.update_dfil is None else policy.update_dfil)
+
+        def settled(upper: Array, lower: Array) -> NDArray[np.bool_]:
+            if self.on_breach != "noise" and (noise == 0 or (self.on_breach == "refuse" and (lower > bars).any())):
+                return np.ones(len(upper), dtype=bool)
+            # What all rounds gave away is that of the most exposed: nobody else needs to be known closely.
+            most = lower.sum(1).max() if policy.total_dfil is not None else math.inf
+            return np.asarray((upper <= bars).all(1) & (upper.sum(1) <= min(whole, most)))
+
+        return settled
 
     def _people(self, everyone: Examples, generator: torch.Generator) -> dict[str, Examples]:
         """Return whom to measure for what: all for what has a limit, some for the mean of what has none."""

@@ -25,8 +25,9 @@ ASSUMPTIONS = (
     "the round, times the steps a person takes part in on average; and what a layer learns of a person through the "
     "weights that other layers had in earlier steps counts with those layers.",
     "Noise that the mod added to a finished update counts, with several local steps, as if spread over them.",
-    "dFIL comes from random directions: it is unbiased for each person's information, and errs upwards for the most "
-    "exposed.",
+    "dFIL is exact for people with 64 values or fewer. For others it comes from random directions: what is told is "
+    "unbiased for each person's information, and errs upwards for the most exposed. Limits were checked against an "
+    "upper limit, which a person's dFIL exceeds in at most one of a hundred rounds.",
     "Rounds add up: over several, the square of a person's dFIL is at most the sum of squares.",
     "Numbers are rounded to two digits.",
     "Without noise dFIL is infinite, and susceptibility is that of the squared gradient, in its own unit.",

@@ -5,13 +5,14 @@ values move along w, with s = |grad|, p = grad . grad' and u = c'(s) p/s,
 
     g_l' = c grad_l' + u grad_l,     |g_l'|^2 = c^2 |grad_l'|^2 + 2 c u grad_l . grad_l' + u^2 |grad_l|^2,
 
-whose mean over random signs w is the layer's share of the information, in units of the noise: the shares of all layers
-add up to that of the update.
+whose mean over Gaussian w, or sum over single values w, is the layer's share of the information, in units of the noise:
+the shares of all layers add up to that of the update.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,17 +22,22 @@ from torch.autograd import forward_ad
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
+from seepage.federated._confidence import DOUBT, factors, looks
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers
 from seepage.network._clipping import Clipping, clipping_of
 from seepage.network._losses import Loss, per_example
 from seepage.network._susceptibility import squared_norms
-from seepage.network._tangents import Carrier, Products
+from seepage.network._tangents import Carrier, Move, Products
 from seepage.network._updates import Update
 
 Tensor = torch.Tensor
 Examples = tuple[Tensor, Tensor]
+Settled = Callable[[Array, Array], NDArray[np.bool_]]
+"""Given an upper and a lower limit of the information of each person and layer, tell about whom enough is known."""
 
+EXACT = 64
+"""The values of a person, at most, each of which is moved by itself; more are moved together, at random."""
 _BATCH = 256
 # In which the weights are followed to where training without noise would lead.
 _STRIDES = 50
@@ -46,13 +52,16 @@ class Signal:
     layers : tuple of str
         Their names.
     information : array of shape (people measured for it, layers)
-        Trace of the Fisher information per private value: the square of dFIL.
+        Trace of the Fisher information per private value: the square of dFIL; exact, or an unbiased estimate.
+    upper : array of shape (people measured for it, layers)
+        What it is at most, for each person in all but one of a hundred rounds: what limits are held against.
     susceptibility : array of shape (people measured for it, layers)
         Norm of the derivative of the squared gradient in the person's values.
     """
 
     layers: tuple[str, ...]
     information: Array
+    upper: Array
     susceptibility: Array
 
 
@@ -65,6 +74,7 @@ def measure(
     *,
     of: int,
     probes: int,
+    settled: Settled,
     generator: torch.Generator,
 ) -> Signal:
     """Measure people at the given weights, whose mean stands for the round.
@@ -75,26 +85,44 @@ def measure(
         Whom to measure each for.
     of : int
         How many people take part in the round.
+    probes : int
+        Random directions, at most, for people with more than `EXACT` values.
+    settled : callable
+        About whom enough is known with fewer.
     """
     _layers.check(model)
     for x, y in people.values():
         _check(x, y)
     rule = None if training.max_grad_norm is None else clipping_of("hard", training.max_grad_norm)
     layers = tuple(name for name, _ in _layers.units(model))
-    information, susceptibility = [], []
+    carriers, susceptibility = [], []
     for state in weights:
         model.load_state_dict(dict(state))
         if not _layers.is_separable(model, (people["dfil"][0][:_BATCH],), {}):
             raise UnsupportedError("The network's output for an example changes with the others in the batch.")
-        carrier = Carrier(model)
-        squares = [_information(carrier, loss, *b, rule, layers, probes, generator) for b in _batches(*people["dfil"])]
+        carriers.append(Carrier(model))
         slopes = [_susceptibility(model, loss, *b, rule, layers) for b in _batches(*people["susceptibility"])]
-        information.append(np.concatenate(squares))
         susceptibility.append(np.concatenate(slopes))
     # In how many of the steps a person who takes part does so: nobody in a fraction of one.
     rounds = math.ceil(training.steps * training.batch_size / of)
-    values = float(people["dfil"][0][0].numel())
-    return Signal(layers, rounds * np.mean(information, 0) / values, rounds * np.mean(susceptibility, 0))
+    x, y = people["dfil"]
+    values = x[0].numel()
+
+    def squares(rows: NDArray[np.int64], moves: Sequence[Move]) -> Array:
+        """Return the sum over moves of |g_l'|^2, per value, over the round, of these people."""
+        batches = _batches(x[rows], y[rows])
+        found = [
+            np.concatenate([_squares(carrier, loss, *batch, rule, layers, moves) for batch in batches])
+            for carrier in carriers
+        ]
+        return rounds * np.mean(found, 0) / values
+
+    everyone = np.arange(len(x))
+    if values <= EXACT:
+        information = squares(everyone, [partial(_single, place) for place in range(values)])
+        return Signal(layers, information, information, rounds * np.mean(susceptibility, 0))
+    information, upper = _until_settled(squares, everyone, probes, settled, generator)
+    return Signal(layers, information, upper, rounds * np.mean(susceptibility, 0))
 
 
 def _check(x: Tensor, y: Tensor) -> None:
@@ -108,31 +136,51 @@ def _batches(x: Tensor, y: Tensor) -> list[Examples]:
     return [(x[start : start + _BATCH], y[start : start + _BATCH]) for start in range(0, len(x), _BATCH)]
 
 
-def _information(
+def _until_settled(
+    squares: Callable[[NDArray[np.int64], Sequence[Move]], Array],
+    everyone: NDArray[np.int64],
+    probes: int,
+    settled: Settled,
+    generator: torch.Generator,
+) -> tuple[Array, Array]:
+    """Return an unbiased estimate of everybody's information, and an upper limit of it, from random directions."""
+    going, taken, stops = everyone, 0, looks(probes)
+    total = first = upper = lower = np.zeros(0)
+    for directions in stops:
+        found = squares(going, [partial(_gaussian, generator)] * (directions - taken))
+        above, below = factors(directions, DOUBT / len(stops))
+        if taken == 0:
+            total, first = found, found / directions
+            upper, lower = above * first, below * first
+        else:
+            total[going] += found
+            upper[going], lower[going] = above * total[going] / directions, below * total[going] / directions
+        taken, going = directions, going[~settled(upper, lower)[going]]
+        if len(going) == 0:
+            break
+    # Whose estimate is low is asked no further: over all directions, the mean over people would err downwards.
+    return first, upper
+
+
+def _squares(
     carrier: Carrier,
     loss: Loss,
     x: Tensor,
     y: Tensor,
     rule: Clipping | None,
     layers: tuple[str, ...],
-    probes: int,
-    generator: torch.Generator,
+    moves: Sequence[Move],
 ) -> Array:
-    """Return the mean over random directions of |g_l'|^2, shape (people, layers)."""
+    """Return the sum over moves of |g_l'|^2, shape (people, layers)."""
     total = torch.zeros(len(layers), len(x), dtype=torch.float64)
-    for _ in range(probes):
+    for move in moves:
         found = Products(len(x))
-        carrier.carry(
-            lambda network: per_example(loss, network(x), y, len(x)),
-            lambda _, values: forward_ad.make_dual(values.detach(), _signs(values, generator)),
-            len(x),
-            found.measure,
-        )
+        carrier.carry(lambda network: per_example(loss, network(x), y, len(x)), move, len(x), found.measure)
         found.total()
         # A layer that this batch did not use has no gradient.
         nothing = torch.zeros(3, len(x), dtype=torch.float64)
         total += _moved(torch.stack([found.layers.get(name, nothing).cpu() for name in layers]), rule)
-    return (total / probes).numpy().T
+    return total.numpy().T
 
 
 def _moved(products: Tensor, rule: Clipping | None) -> Tensor:
@@ -164,9 +212,16 @@ def _susceptibility(
     return found
 
 
-def _signs(values: Tensor, generator: torch.Generator) -> Tensor:
-    bits = torch.randint(0, 2, values.shape, generator=generator, dtype=torch.int8)
-    return bits.to(values.device, values.dtype).mul_(2).sub_(1)
+def _gaussian(generator: torch.Generator, _: str, values: Tensor) -> Tensor:
+    # Not random signs: of two values that move a gradient alike, opposite ones show nothing.
+    direction = torch.randn(values.shape, generator=generator, dtype=torch.float64)
+    return forward_ad.make_dual(values.detach(), direction.to(values))
+
+
+def _single(place: int, _: str, values: Tensor) -> Tensor:
+    direction = torch.zeros_like(values).flatten(1)
+    direction[:, place] = 1.0
+    return forward_ad.make_dual(values.detach(), direction.view_as(values))
 
 
 def parameters_of(model: nn.Module) -> dict[str, tuple[str, ...]]:
