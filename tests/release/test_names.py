@@ -71,17 +71,17 @@ def test_levels_are_the_same_whatever_one_person_has(encoder, rare):
 
 @pytest.mark.parametrize("rare", [2, 9, 10, 11])
 @pytest.mark.parametrize("estimator", [LogisticRegression(C=0.1, **TIGHT), RidgeClassifier()])
-@pytest.mark.parametrize("classes", [None, ["a", "b", "c"]])
-def test_classes_are_the_same_whatever_one_person_has(classes, estimator, rare):
+@pytest.mark.parametrize("given", [{}, {"classes": ["a", "b", "c"]}], ids=["found", "given"])
+def test_classes_are_the_same_whatever_one_person_has(given, estimator, rare):
     rows = pd.DataFrame({"age": (AGE - 50) / 10})
 
     def release(labels):
         model = estimator.fit(rows, labels)
-        return seepage.publish(model, rows, labels, noise_scale=1.0, accept=None, classes=classes)
+        return seepage.publish(model, rows, labels, noise_scale=1.0, accept=None, **given)
 
     found = _over_candidates(release, _shares("abc", rare), "abc")
     assert len(set(found)) == 1
-    assert (found[0] == "refused") == (classes is None)
+    assert (found[0] == "refused") == (not given)
 
 
 def test_what_is_promised_of_a_level_of_ten_people_holds_against_the_best_test():
