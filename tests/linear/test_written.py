@@ -201,7 +201,7 @@ def test_outcomes_in_words():
     found = seepage.measure(table(results, family="binomial", outcome="ill"), words, noise_scale=NOISE)
     same(found, seepage.measure(results, noise_scale=NOISE))
     other = PEOPLE.assign(ill=np.where(PEOPLE["ill"] == 1, "dead", "well"))
-    with pytest.raises(seepage.MinimizerError, match="success = 'dead'"):
+    with pytest.raises(seepage.MinimizerError, match='success = "dead"'):
         seepage.measure(table(results, family="binomial", outcome="ill"), other, noise_scale=NOISE)
     written = table(results, family="binomial", outcome="ill", success="dead")
     same(seepage.measure(written, other, noise_scale=NOISE), seepage.measure(results, noise_scale=NOISE))
