@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 @dataclass(eq=False)
 class Log(ABC):
-    """Entries in their order. What was read is kept, and only what is new is read again."""
+    """Entries in their order. What was read is kept; only the last of it is read again, and what is new."""
 
     NAME: ClassVar[str]
     """What it is called in the ledger's folder."""
