@@ -140,8 +140,8 @@ class NetworkInformation(GatheredInformation):
     def joint(self, who: Who, attribute: str | None) -> float:
         raise UnansweredError(
             "Accounting along training keeps what is known about each person, not how it hangs together between "
-            "people: the joint information of a set cannot be told. It is at least the largest and at most the root "
-            "of the summed squares of its members' eta."
+            "people: the joint information of a set cannot be told. Were each member's eta exact, it would be between "
+            "the largest of them and the root of their summed squares."
         )
 
 
