@@ -55,6 +55,11 @@ def test_estimates_are_unbiased_and_intervals_cover(name):
     assert 0.9 < found.coverage < 0.99
 
 
+@pytest.mark.parametrize("name", ["no sampling, a trend", "secret sampling, rare"])
+def test_intervals_of_dfil_cover_also_where_only_some_people_are_neighbors(name):
+    assert 0.9 < coverage.study(name, seeds=10, people=200).coverage_dfil < 0.995
+
+
 def test_the_trend_takes_most_of_the_error_away():
     """People who differ by a factor, in a training whose information falls by ten: what is left is next to nothing."""
     random, steps, people = np.random.default_rng(0), 200, 300

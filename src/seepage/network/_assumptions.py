@@ -74,7 +74,8 @@ def assumptions(
             "information (Guo et al. 2022, theorem 3), from visits to each person's record at {sweeps} steps or more, "
             "spread over the training and drawn independently of its batches, {probes} random directions at each: "
             "{visits} visits. "
-            "The standard error is that of visits and directions.",
+            "The standard error is that of visits and directions; it is too small where a person gives most away in a "
+            "few steps, which few visits meet.",
             {"sweeps": given(sweeps, "g"), "probes": given(probes, "g"), "visits": public(visits, ".0f")},
         ),
     ]
