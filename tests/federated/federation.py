@@ -1,4 +1,4 @@
-"""A federation on loopback: one SuperLink and two SuperNodes, each a process, stopped whatever happens."""
+"""A federation on loopback, by the commands of the how-to page: each a process, stopped whatever happens."""
 
 import os
 import re
@@ -13,61 +13,72 @@ from pathlib import Path
 import psutil
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "flower.md"
+PORTS = ("8000", "9094", "9095")
 _BLOCK = re.compile(r"```(?:python|toml)\n# (\S+)\n(.*?)```", re.S)
+_COMMAND = re.compile(r"```bash\n((?:flower|flwr).*?)\n```", re.S)
 
 
 def write_app(folder: Path) -> Path:
     """Write the files of the how-to page, as they stand; return their folder."""
     files = dict(_BLOCK.findall(PAGE.read_text()))
+    del files["~/.flwr/config.toml"]
     assert set(files) == {"digits/task.py", "digits/client_app.py", "digits/server_app.py", "pyproject.toml"}
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (folder / "digits" / "__init__.py").touch()
     return folder
 
 
 class Federation:
-    """Flower's processes, and a way to run apps on them."""
+    """Flower's processes, as the page starts them, and a way to run apps on them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.programs = Path(sys.executable).parent
         source = Path(__file__).parents[2] / "src"
         self.environment = {
-            **os.environ,
-            "FLWR_HOME": str(folder / "home"),
+            **{name: value for name, value in os.environ.items() if name != "FLWR_HOME"},
+            "HOME": str(folder / "home"),
             "FLWR_TELEMETRY_ENABLED": "0",
             "OMP_NUM_THREADS": "1",
-            "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")])),
         }
-        self.link, *self.nodes = _free_ports(3)
-        (folder / "home").mkdir()
-        address = f'[superlink.loopback]\naddress = "127.0.0.1:{self.link}"\ninsecure = true\n'
-        (folder / "home" / "config.toml").write_text(f'[superlink]\ndefault = "loopback"\n\n{address}')
+        text = PAGE.read_text()
+        assert all(port in text for port in PORTS)
+        # As they stand; other ports only where somebody else has the page's.
+        if not all(map(_is_free, PORTS)):
+            for port, free in zip(PORTS, _free_ports(len(PORTS)), strict=True):
+                text = text.replace(port, str(free))
+        *self.servers, self.command = _COMMAND.findall(text)
+        assert [command.split()[0] for command in self.servers] == ["flower-superlink", *["flower-supernode"] * 2]
+        config = folder / "home" / ".flwr" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(dict(_BLOCK.findall(text))["~/.flwr/config.toml"])
+        self.ports = [int(re.search(r"--port (\d+)", command).group(1)) for command in self.servers]
 
-    def start(self, stack: ExitStack) -> None:
-        """Start the processes, to be stopped by the stack."""
-        self._process(
-            stack, "flower-superlink", "--insecure", "--disable-runtime-dependency-installation", "--port", self.link
-        )
-        _wait_for(self.link)
-        for partition, port in enumerate(self.nodes):
-            self._process(
-                stack, "flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.link}", "--port", port,
-                "--node-config", f"partition-id={partition}",
-            )  # fmt: skip
+    def start(self, stack: ExitStack, app: Path) -> None:
+        """Start the processes in the folder of an app, to be stopped by the stack."""
+        for command, port in zip(self.servers, self.ports, strict=True):
+            log = stack.enter_context((self.folder / f"{command.split()[0]}-{port}.log").open("w"))
+            # The shell makes way for what it starts: what is stopped is Flower.
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {command}"],
+                env=self.environment,
+                cwd=app,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+            stack.callback(_stop, process)
+            _wait_for(port, process)
 
-    def run(self, app: Path, output: Path, seconds: float = 300) -> str:
-        """Run an app to its end; return what it logged."""
-        output.mkdir()
-        command = [self.programs / "flwr", "run", app, "loopback", "--stream", "--run-config", f'output="{output}"']
+    def run(self, app: Path, seconds: float = 600) -> str:
+        """Run an app to its end, by the page's command; return what it logged."""
         done = subprocess.run(
-            [str(part) for part in command],
+            ["bash", "-c", self.command],
             env=self.environment,
-            cwd=self.folder,
+            cwd=app,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -82,21 +93,13 @@ class Federation:
         """Return what all processes have logged."""
         return "\n".join(f"== {path.name}\n{path.read_text()}" for path in sorted(self.folder.glob("*.log")))
 
-    def _process(self, stack: ExitStack, program: str, *arguments: object) -> None:
-        log = stack.enter_context((self.folder / f"{program}-{arguments[-1]}.log").open("w"))
-        command = [str(self.programs / program), *map(str, arguments)]
-        process = subprocess.Popen(
-            command, env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
-        stack.callback(_stop, process)
-
 
 @contextmanager
-def federation(folder: Path) -> Iterator[Federation]:
-    """Start a federation; leave no process behind."""
+def federation(folder: Path, app: Path) -> Iterator[Federation]:
+    """Start a federation in the folder of an app; leave no process behind."""
     found = Federation(folder)
     with ExitStack() as stack:
-        found.start(stack)
+        found.start(stack, app)
         yield found
 
 
@@ -118,6 +121,11 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     psutil.wait_procs(left, timeout=5)
 
 
+def _is_free(port: str) -> bool:
+    with socket.socket() as found:
+        return found.connect_ex(("127.0.0.1", int(port))) != 0
+
+
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -126,9 +134,10 @@ def _free_ports(count: int) -> list[int]:
         return [found.getsockname()[1] for found in sockets]
 
 
-def _wait_for(port: int, seconds: float = 60) -> None:
+def _wait_for(port: int, process: "subprocess.Popen[bytes]", seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while True:
+        assert process.poll() is None, f"{process.args} ended with {process.returncode}."
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:

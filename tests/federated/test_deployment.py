@@ -1,4 +1,4 @@
-"""The app of the how-to page on a real federation: processes on loopback, nothing replaced."""
+"""The app of the how-to page on a real federation, by the page's own commands: nothing replaced."""
 
 import re
 
@@ -16,18 +16,19 @@ def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
     app = write_app(tmp_path / "measured")
     # Engines tested before leave servers of theirs to this process.
     before = set(psutil.Process().children(recursive=True))
-    with federation(tmp_path) as flower:
-        log = flower.run(app, tmp_path / "output")
+    with federation(tmp_path, app) as flower:
+        log = flower.run(app)
+        frame = pd.read_csv(app / "rounds.csv", keep_default_na=False, na_values=["nan", ""])
+        page = (app / "rounds.html").read_text()
         processes = set(psutil.Process().children(recursive=True)) - before
         refusals = "\n".join(re.findall(r".*seepage refused.*", log))
         bare = write_app(tmp_path / "bare")
         client = bare / "digits" / "client_app.py"
         client.write_text(client.read_text().replace("mods=[mod]", "mods=[]"))
-        unmeasured = flower.run(bare, tmp_path / "bare output")
+        unmeasured = flower.run(bare)
     assert len(processes) >= 3
     assert not [process for process in processes if process.is_running()]
 
-    frame = pd.read_csv(tmp_path / "output" / "rounds.csv", keep_default_na=False, na_values=["nan", ""])
     clients = set(frame["client"])
     assert len(clients) == 2
     # Rounds one and three: every layer of both clients, measured on everybody, within its limit.
@@ -52,7 +53,6 @@ def test_two_clients_three_rounds_and_a_refusal(tmp_path, capsys):
     assert not any(layer in refusals for layer in LAYERS[:-1])
     assert "aggregate_train: Received 0 results and 2 failures" in log
     assert "aggregate_train: Received 2 results and 0 failures" in log
-    page = (tmp_path / "output" / "rounds.html").read_text()
     assert "Refused by the client: 2." in page
 
     seconds = frame.drop_duplicates(["round", "client"])[["training_seconds", "measuring_seconds"]].dropna()
