@@ -162,7 +162,9 @@ def test_looking_at_people_in_files_reads_none(tmp_path):
 
 
 @pytest.mark.parametrize("shown", [LEAK, LEAK.by_group("sex"), seepage.Policy(eta=1.0), MODEL])
-def test_names_complete(shown):
+def test_names_complete(shown, tmp_path, monkeypatch):
+    # Others who complete names at the same time write to the cache that everybody shares.
+    monkeypatch.setattr(jedi.settings, "cache_directory", tmp_path)
     found = {name.name for name in jedi.Interpreter("shown.", [{"shown": shown}]).complete()}
     assert {name for name in dir(shown) if not name.startswith("_")} <= found
 
