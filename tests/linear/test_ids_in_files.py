@@ -102,8 +102,9 @@ def test_ids_may_be_uuids_or_bytes(tmp_path, kind):
         assert leak.joint(ids=[shown(each) for each in some]) == pytest.approx(expected.joint(ids=some), rel=1e-9)
     if kind == "uuid":
         assert leak.joint(ids=known[:3]) == pytest.approx(expected.joint(ids=known[:3]), rel=1e-9)
-    ledger = seepage.Ledger.create(tmp_path / "ledger", key=b"k" * 32, error_floor={"a": 0.01}, buckets=2)
-    ledger.post(leak, title="first")
+    promised = {"error_floor": {"a": 0.01}, "units": {"a": "years"}}
+    ledger = seepage.Ledger.create(tmp_path / "ledger", key=b"k" * 32, buckets=2, **promised)
+    ledger.post(leak, title="first", units={"a": "years"})
     # A ledger knows UUIDs by their text, whether they were read from files or were in memory.
     assert ledger.knows(known if kind == "uuid" else [each.bytes for each in known]).all()
 
