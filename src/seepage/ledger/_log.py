@@ -298,5 +298,6 @@ def log_at(place: str, options: Mapping[str, str], filesystem: pa.fs.FileSystem,
         if filesystem.get_file_info(f"{root}/{file}").type != pa.fs.FileType.NotFound:
             return kind(place, options, filesystem, root)
     raise InputError(
-        f"There is no ledger at {place!r}. Make one with seepage.Ledger.create({place!r}, key=..., error_floor=..., units=...)."
+        f"There is no ledger at {place!r}. Make one with seepage.Ledger.create({place!r}, key=..., error_floor=..., "
+        "units=...)."
     )
