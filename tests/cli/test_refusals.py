@@ -171,6 +171,10 @@ CASES = {
         f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --people p.parquet",
         ["nothing about single people"],
     ),
+    "groups of a publishable report": (
+        f"measure {MODEL} {DATA} -t progression -n 1 --edition publishable --groups sex",
+        ["verdicts, and compares nobody"],
+    ),
     "names that are not UTF-8": (f"measure {MODEL} latin_names.csv -t progression -n 1", ["Save it as UTF-8"]),
     "values that are not UTF-8": (
         f"measure {MODEL} latin_values.csv -t progression -n 1 --ids patient",

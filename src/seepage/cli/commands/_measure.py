@@ -69,6 +69,8 @@ def measure(
     is_publishable = edition is options.Edition.publishable
     if people is not None and is_publishable:
         raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
+    if groups is not None and is_publishable:
+        raise typer.BadParameter("the publishable edition holds verdicts, and compares nobody.", param_hint="--groups")
     with Waiting(quiet=quiet).shown() as waiting:
         file = None if policy is None else PolicyFile.read(policy)
         question = Question.of(
