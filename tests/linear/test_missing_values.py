@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.linear.information import Anew
+from seepage.release.checking import Anew
 from seepage.report import Report
 
 N = 70

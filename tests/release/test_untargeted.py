@@ -101,7 +101,7 @@ def test_a_verdict_that_keeps_silent_about_the_rest_is_no_report(tmp_path):
 @pytest.mark.parametrize(("unnamed", "words"), [(None, LEFT), ("public", DECLARED)])
 def test_a_certificate_says_what_has_no_target(tmp_path, unnamed, words):
     accept = seepage.Policy(**TARGETS, unnamed=unnamed)
-    publication = seepage.publish(MODEL, X, Y, noise_scale=NOISE, accept=accept)
+    publication = seepage.publish(MODEL, X, Y, noise_scale=NOISE, accept=accept, classes=[0, 1])
     publication.write(tmp_path / "model.skops")
     found = seepage.certify(tmp_path / "model.skops", tmp_path / "model.certificate.json")
     assert found.holds
@@ -115,7 +115,7 @@ def test_a_certificate_says_what_has_no_target(tmp_path, unnamed, words):
 
 
 def test_a_certificate_without_any_target_says_that_alone():
-    certificate = seepage.publish(MODEL, X, Y, noise_scale=NOISE, accept=None).certificate
+    certificate = seepage.publish(MODEL, X, Y, noise_scale=NOISE, accept=None, classes=[0, 1]).certificate
     assert (certificate.untargeted, certificate.left_open()) == (None, "")
 
 

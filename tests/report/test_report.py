@@ -153,7 +153,7 @@ def test_files_are_closed_to_others_where_they_hold_people(tmp_path):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_report_can_be_read_from_its_json(tmp_path, edition):
-    report = Report.of(LEAK, edition, groups=X["sex"])
+    report = Report.of(LEAK, edition, groups=X["sex"] if edition == "internal" else None)
     report.write_json(tmp_path / "report.json")
     again = Report.read(tmp_path / "report.json")
     for form in ("html", "markdown", "json", "__repr__"):
@@ -353,7 +353,7 @@ def test_what_cannot_be_found_is_said():
 def test_composed_releases_are_reported():
     both = seepage.compose([LEAK, LEAK])
     for edition in EDITIONS:
-        _checked(Report.of(both, edition, groups=X["sex"]))
+        _checked(Report.of(both, edition, groups=X["sex"] if edition == "internal" else None))
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
