@@ -208,6 +208,6 @@ def test_who_may_read_and_not_write_is_told(store: str, one_file: str) -> None:
     only_read = Faults(refusal=(403, "AccessDenied"), refuses=lambda method, path: method in ("POST", "PUT"))
     with (
         faulty(store, only_read) as address,
-        pytest.raises(seepage.InputError, match=f"{NO_PERMISSION} {BUCKET}/leakage"),
+        pytest.raises(seepage.InputError, match=f"{NO_PERMISSION} {BUCKET}/not_written"),
     ):
-        seepage.measure(model, one_file, target="cost", noise_scale=0.5, job=job(address, f"{BUCKET}/leakage"))
+        seepage.measure(model, one_file, target="cost", noise_scale=0.5, job=job(address, f"{BUCKET}/not_written"))
