@@ -470,13 +470,16 @@ def root(matrix: Tensor) -> Tensor:
     return found * scale.sqrt()
 
 
-def balanced(hessian: Tensor) -> Tensor:
+def balanced(hessian: Tensor, deviation: Tensor | None = None) -> Tensor:
     """Return H^-1 (B # H) H^-1 for floors of two columns (eq. 2.18), without what the library makes of it."""
+    deviation = torch.ones(3, dtype=torch.float64) if deviation is None else deviation
     invert = torch.linalg.inv(hessian)
     share, balance, floors = 0.02, 0.5, (5.0, 2.0)
     inner = torch.zeros_like(hessian)
     for i, each in enumerate(floors):
-        weight = (invert[i, i] * each**2) ** balance * each**2
+        # How a unit of the column moves its feature.
+        reach = 1 / deviation[i]
+        weight = (invert[i, i] * reach**2 * each**2) ** balance * each**2 * reach**2
         inner = inner + weight * torch.outer(torch.eye(4, dtype=torch.float64)[i], torch.eye(4, dtype=torch.float64)[i])
     inner = inner + share * torch.trace(invert @ inner) / 4 * hessian
     half = root(hessian)
@@ -543,6 +546,152 @@ def cox_of_lifelines_with_a_penalty_in_deviations() -> Case:
     return Case(model, whole, None, stack, options={"public_label": True}, in_files=False)
 
 
+@case
+def a_shape_behind_a_bend() -> Case:
+    squared = make_column_transformer(("passthrough", NAMES), (FunctionTransformer(np.square), ["age"]))
+
+    def features(z: Tensor) -> Tensor:
+        return torch.cat([z[:, :3], z[:, :1] ** 2], dim=1)
+
+    stack = shaped("squared", NUMBER, 2.0, inverse, features=features, width=4)
+    model = make_pipeline(squared, Ridge(alpha=2.0)).fit(FRAME, NUMBER)
+    return Case(model, FRAME, NUMBER, stack, options={"noise_scale": SHAPED})
+
+
+@case
+def a_shape_with_two_targets() -> Case:
+    both = np.column_stack([NUMBER, POSITIVE])
+    stack = shaped("squared", both, 2.0, inverse)
+    return Case(Ridge(alpha=2.0).fit(FRAME, both), FRAME, both, stack, options={"noise_scale": SHAPED})
+
+
+@case
+def cox_behind_a_scaler() -> Case:
+    model = make_pipeline(StandardScaler(), seepage.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
+    risk, died = tensor(WEEK[None, :] >= WEEK[:, None]), tensor(DIED)
+
+    def equations(u: Unknowns, z: Tensor) -> Unknowns:
+        centered, deviation = z - u["mean"], u["variance"].sqrt()
+        x = centered / deviation
+        e = torch.exp(x @ u["theta"])
+        mean = (risk @ (e[:, None] * x)) / (risk @ e)[:, None]
+        score = (died[:, None] * (mean - x)).sum(dim=0) + 2.0 * u["theta"]
+        return {
+            "mean": centered.sum(dim=0),
+            "variance": (centered**2 - u["variance"]).sum(dim=0),
+            "theta": score,
+        }
+
+    start = {
+        "mean": tensor(X.mean(axis=0)),
+        "variance": tensor(X.var(axis=0)),
+        "theta": torch.zeros(3, dtype=torch.float64),
+    }
+    stack = Stack(
+        tensor(X),
+        start,
+        equations,
+        lambda u: (u["theta"] / u["variance"].sqrt(), SIGMA**2 * torch.diag(1 / u["variance"])),
+    )
+    return Case(model, FRAME, OUTCOMES, stack, options={"public_label": True}, in_files=False)
+
+
+def shaped_behind_a_scaler(
+    slope: str,
+    labels: Any,
+    covariance: Callable[[Tensor, Tensor], Tensor],
+    *,
+    features: Callable[[Unknowns, Tensor], Tensor] = lambda u, z: z[:, :3],
+    **options: Any,
+) -> Stack:
+    """Return a scaler, a model and its Hessian behind it, all in the pipeline's units; published is in raw ones."""
+    found = scaled(slope, labels, 2.0, features=features, **options)
+
+    def hessian(u: Unknowns, z: Tensor) -> Tensor:
+        x = ones((features(u, z) - u["mean"]) / u["variance"].sqrt())
+        m = x @ u["theta"]
+        bend = torch.sigmoid(m) * torch.sigmoid(-m) if slope == "logistic" else torch.ones_like(m)
+        return (x * bend[:, None]).T @ x + torch.diag(tensor([2.0, 2.0, 2.0, 0.0]))
+
+    def equations(u: Unknowns, z: Tensor) -> Unknowns:
+        return {**found.equations(u, z), "hessian": hessian(u, z) - u["hessian"]}
+
+    def release(u: Unknowns) -> tuple[Tensor, Tensor]:
+        deviation, one = u["variance"].sqrt(), torch.ones(1, dtype=torch.float64)
+        units = torch.diag(torch.cat([1 / deviation, one]))
+        units = torch.cat([units[:-1], torch.cat([-u["mean"] / deviation, one])[None]])
+        return units @ u["theta"], units @ covariance(u["hessian"], deviation) @ units.T
+
+    start = {**found.start, "hessian": hessian(found.start, found.rows)}
+    return Stack(found.rows, start, equations, release, found.private)
+
+
+@case
+def a_shape_behind_a_scaler() -> Case:
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.5, **TIGHT)).fit(FRAME, YES)
+    stack = shaped_behind_a_scaler("logistic", YES, lambda hessian, deviation: inverse(hessian))
+    return Case(model, FRAME, YES, stack, options={"noise_scale": SHAPED})
+
+
+@case
+def a_balanced_shape_behind_a_scaler() -> Case:
+    model = make_pipeline(StandardScaler(), Ridge(alpha=2.0)).fit(FRAME, NUMBER)
+    stack = shaped_behind_a_scaler("squared", NUMBER, lambda hessian, deviation: balanced(hessian, deviation))
+    shape = Balanced(scale=0.7, floors={"age": 5.0, "dose": 2.0}, share=0.02, balance=0.5)
+    return Case(model, FRAME, NUMBER, stack, options={"noise_scale": seepage.GaussianNoise(shape=shape)})
+
+
+@case
+def a_shape_behind_means_that_fill_cells_and_a_scaler() -> Case:
+    model = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(C=0.5, **TIGHT)).fit(HOLED, YES)
+    stack = shaped_behind_a_scaler(
+        "logistic",
+        YES,
+        lambda hessian, deviation: inverse(hessian),
+        features=with_means,
+        extra=means_of_what_is_there,
+        more={"fill": tensor(HOLED.mean())},
+        **filled(),
+    )
+    return Case(model, HOLED, YES, stack, options={"noise_scale": SHAPED}, in_files=False)
+
+
+@case
+def a_shape_behind_means_that_fill_cells() -> Case:
+    model = make_pipeline(SimpleImputer(), LogisticRegression(C=0.5, **TIGHT)).fit(HOLED, YES)
+    given = filled()
+    found = coefficients("logistic", YES, 2.0, rows=given["rows"])
+    hessian = hessian_of("logistic", 3, 2.0, lambda z: z[:, :3])
+
+    def equations(u: Unknowns, z: Tensor) -> Unknowns:
+        inner = torch.cat([with_means(u, z), z[:, 3:]], dim=1)
+        return {
+            **means_of_what_is_there(u, z),
+            **found.equations(u, inner),
+            "hessian": hessian(u, inner) - u["hessian"],
+        }
+
+    start = {"fill": tensor(HOLED.mean()), **found.start}
+    inner = torch.cat([with_means(start, found.rows), found.rows[:, 3:]], dim=1)
+    start["hessian"] = hessian(start, inner)
+    stack = Stack(
+        found.rows, start, equations, lambda u: (u["beta"].reshape(-1), inverse(u["hessian"])), given["private"]
+    )
+    return Case(model, HOLED, YES, stack, options={"noise_scale": SHAPED}, in_files=False)
+
+
+@case
+def a_shape_behind_a_bend_with_a_loss_that_bends() -> Case:
+    squared = make_column_transformer(("passthrough", NAMES), (FunctionTransformer(np.square), ["age"]))
+
+    def features(z: Tensor) -> Tensor:
+        return torch.cat([z[:, :3], z[:, :1] ** 2], dim=1)
+
+    stack = shaped("logistic", YES, 2.0, inverse, features=features, width=4)
+    model = make_pipeline(squared, LogisticRegression(C=0.5, **TIGHT)).fit(FRAME, YES)
+    return Case(model, FRAME, YES, stack, options={"noise_scale": SHAPED})
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_number_is_that_of_the_stack(name: str) -> None:
     found = CASES[name]()
@@ -578,70 +727,3 @@ def _compare(found: Case, examples: Any, attributes: Any, order: Any = slice(Non
         if stack.private is not None:
             expected = np.where(stack.private[:, where[0]].numpy(), expected, np.nan)
         np.testing.assert_allclose(attributes[name], expected[order], rtol=2e-8)
-
-
-REFUSED: dict[str, Callable[[], Case]] = {}
-
-
-def refused(function: Callable[[], Case]) -> Callable[[], Case]:
-    REFUSED[function.__name__.replace("_", " ")] = function
-    return function
-
-
-@refused
-def a_shape_behind_a_bend() -> Case:
-    squared = make_column_transformer(("passthrough", NAMES), (FunctionTransformer(np.square), ["age"]))
-
-    def features(z: Tensor) -> Tensor:
-        return torch.cat([z[:, :3], z[:, :1] ** 2], dim=1)
-
-    stack = shaped("squared", NUMBER, 2.0, inverse, features=features, width=4)
-    model = make_pipeline(squared, Ridge(alpha=2.0)).fit(FRAME, NUMBER)
-    return Case(model, FRAME, NUMBER, stack, options={"noise_scale": SHAPED})
-
-
-@refused
-def a_shape_with_two_targets() -> Case:
-    both = np.column_stack([NUMBER, POSITIVE])
-    stack = shaped("squared", both, 2.0, inverse)
-    return Case(Ridge(alpha=2.0).fit(FRAME, both), FRAME, both, stack, options={"noise_scale": SHAPED})
-
-
-@refused
-def cox_behind_a_scaler() -> Case:
-    model = make_pipeline(StandardScaler(), seepage.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
-    risk, died = tensor(WEEK[None, :] >= WEEK[:, None]), tensor(DIED)
-
-    def equations(u: Unknowns, z: Tensor) -> Unknowns:
-        centered, deviation = z - u["mean"], u["variance"].sqrt()
-        x = centered / deviation
-        e = torch.exp(x @ u["theta"])
-        mean = (risk @ (e[:, None] * x)) / (risk @ e)[:, None]
-        score = (died[:, None] * (mean - x)).sum(dim=0) + 2.0 * u["theta"]
-        return {
-            "mean": centered.sum(dim=0),
-            "variance": (centered**2 - u["variance"]).sum(dim=0),
-            "theta": score,
-        }
-
-    start = {
-        "mean": tensor(X.mean(axis=0)),
-        "variance": tensor(X.var(axis=0)),
-        "theta": torch.zeros(3, dtype=torch.float64),
-    }
-    stack = Stack(
-        tensor(X),
-        start,
-        equations,
-        lambda u: (u["theta"] / u["variance"].sqrt(), SIGMA**2 * torch.diag(1 / u["variance"])),
-    )
-    return Case(model, FRAME, OUTCOMES, stack, options={"public_label": True})
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_compose_is_refused_by_name_and_not_answered_wrongly(name: str) -> None:
-    """The stack answers these; a library that does so too moves them up to the cases."""
-    found = REFUSED[name]()
-    assert np.isfinite(found.stack.eta()).all()
-    with pytest.raises(seepage.UnsupportedError):
-        found.measured()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage.linear.information._small_spectrum import tops_of_all
-from seepage.linear.information._wide_spectrum import Information, Wide, products_of_pairs, search
+from seepage.linear.spectra._small import tops_of_all
+from seepage.linear.spectra._wide import Information, Wide, products_of_pairs, search
 
 
 def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):

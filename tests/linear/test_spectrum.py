@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seepage.linear.information import top_eigenvalues
+from seepage.linear.spectra import top_eigenvalues
 
 
 def _kernel(diagonal, rows, fixed, scale, alpha, beta, row_is_g):

@@ -17,9 +17,10 @@ from seepage.engines.storage import Unit
 from seepage.leakage import Sketch
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import FileReader, Hashing, Roles, SourceInFiles, are_paths, check_smooth
-from seepage.linear.information import Fit, top_eigenvalues
+from seepage.linear.information import Fit
 from seepage.linear.objective import check_supported
 from seepage.linear.rows import Batch, Rows, batch_rows, matrices_bytes, one_threaded_blas
+from seepage.linear.spectra import top_eigenvalues
 
 # What Python and the libraries take before any row is read.
 _BASE_BYTES = 280 * 2**20

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seepage.linear.files import _labels, _scores  # noqa: F401
-from seepage.linear.information import top_eigenvalues
+from seepage.linear.spectra import top_eigenvalues
 from seepage.linear.rows._rows import can_be_squared
 
 _one = np.ones(1)

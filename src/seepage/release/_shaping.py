@@ -18,7 +18,7 @@ from seepage._tables import Data, Listed, Table, column_values
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import learns, single_steps, split
-from seepage.linear.information import ExactInformation, LinearInformation
+from seepage.linear.information import ExactInformation, LinearInformation, jacobians_of
 from seepage.linear.survival import SurvivalInformation
 from seepage.meaning import Target
 from seepage.release._policy import Policy
@@ -276,7 +276,7 @@ def _gap(met: _Met, policy: Policy) -> float | None:
 def _seen_best(information: LinearInformation, policy: Policy, factor: float) -> Array:
     """Return how the release moves, in units of its noise and of what may be seen, with those who are seen best."""
     found: list[Array] = []
-    geometry = information.geometry.at(factor)
+    scorer = jacobians_of(information.geometry.at(factor).without_shape())
     if policy.error_floor:
         floors = policy.error_floor
         etas = np.stack([information.column_at("attributes", name, factor) * floor for name, floor in floors.items()])
@@ -284,12 +284,12 @@ def _seen_best(information: LinearInformation, policy: Policy, factor: float) ->
         most = most[:_MOST_MOVES]
         which, people = np.unravel_index(most, etas.shape)
         rows, place = np.unique(people, return_inverse=True)
-        moves = geometry.moves(information.rows.picked(rows))
+        moves = scorer.jacobian(information.rows.picked(rows))
         at = np.array([_coordinate(information, name) for name in floors])
         found.append(moves[place.ravel(), :, at[which]] * np.array(list(floors.values()))[which, None])
     if policy.eta is not None:
         rows = np.argsort(-information.column_at("examples", "eta", factor))[:_MOST_MOVES]
-        moves = geometry.moves(information.rows.picked(rows))
+        moves = scorer.jacobian(information.rows.picked(rows))
         left, sizes, _ = np.linalg.svd(moves, full_matrices=False)
         found.append(left[:, :, 0] * sizes[:, :1] / policy.eta)
     return np.concatenate(found) if found else np.empty((0, 0))

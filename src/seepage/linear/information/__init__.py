@@ -19,8 +19,10 @@ from seepage.linear.information._geometry import Geometry as Geometry
 from seepage.linear.information._information import LinearInformation as LinearInformation
 from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
+from seepage.linear.information._known import jacobians_of as jacobians_of
 from seepage.linear.information._known import scorer_of as scorer_of
 from seepage.linear.information._one_margin import OneMargin as OneMargin
+from seepage.linear.information._one_margin import OneSlope as OneSlope
 from seepage.linear.information._owners import Owners as Owners
 from seepage.linear.information._owners import Several as Several
 from seepage.linear.information._owners import largest as largest
@@ -36,9 +38,8 @@ from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._preprocessing import with_filled_moved as with_filled_moved
 from seepage.linear.information._refit import Refit as Refit
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
+from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales
 from seepage.linear.information._several_margins import SeveralMargins as SeveralMargins
 from seepage.linear.information._shape import MovingShape as MovingShape
 from seepage.linear.information._shape import noise_assumptions as noise_assumptions
-from seepage.linear.information._spectrum import top_eigenvalues as top_eigenvalues
-from seepage.linear.information._through_curves import tops as tops

@@ -179,12 +179,6 @@ class Release:
         names = fit.table.names
         columns = fit.private_columns(attributes)
         preprocessing, scales = preprocessing_of(fit, minimizer, noise, public_preprocessing)
-        if scales is not None and fit.problem.free is not None:
-            steps = list(preprocessing.fitted)
-            raise UnsupportedError(
-                f"What {steps} learned from these rows is not counted together with an alpha that was fitted. Fit on "
-                f"the columns as they are; or, if what those steps hold is known, say public_preprocessing={steps}."
-            )
         shaping = Shaping(
             fit.problem.loss,
             minimizer,

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from seepage._errors import UnsupportedError
 from seepage._noise import GaussianNoise
@@ -24,7 +23,8 @@ from seepage.linear.columns import Affine, Curves
 from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import JointSums, Minimizer, Problem, VectorLoss, derivatives, joint_sums
-from seepage.linear.rows import Batch, Frame, one_threaded_blas
+from seepage.linear.rows import Batch, Frame
+from seepage.linear.spectra import Sandwich, largest
 
 Array = NDArray[np.float64]
 
@@ -32,8 +32,6 @@ Array = NDArray[np.float64]
 _SQUARED = 1e3
 # A cosine between a column and an undecided direction that is more than rounding.
 _TIED = 1e-9
-# Below this size a dense decomposition is cheaper than an iterative one.
-_DENSE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +53,6 @@ class Geometry:
     """How the noise's covariance moves with the rows, if it does."""
     curves: Curves | None = None
     """The entries of T that differ from row to row, which are zero in `reading`, if any do."""
-
-    def __post_init__(self) -> None:
-        if self.shape is not None and self.curves is not None:
-            raise UnsupportedError(
-                "Noise that takes its shape from the rows is counted behind affine preprocessing only, and a step "
-                "before this model bends its columns. Give a covariance that was made from public rows "
-                "(FromPublicRows of seepage.release), units of features, or a scale."
-            )
 
     @classmethod
     def of(
@@ -231,23 +221,6 @@ class Geometry:
         bent = (curvature @ self.tau[coordinate])[:, :, None] * batch.augmented()[:, None, :]
         return np.asarray(-(direct + bent).reshape(len(batch), -1) @ self.hessian_inverse)
 
-    def moves(self, batch: Batch) -> Array:
-        """Return each row's Jacobian (eq. 2.5) in units of the noise, shape (n, published, values)."""
-        q, outputs = self.position.shape
-        response = self.response.reshape(-1, outputs, q)
-        moved = np.stack([response[:, c] @ self.read for c in range(outputs)], axis=1)
-        seen = self.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(seen, self.loss, seen.margins(self.position))
-        reached = np.einsum("aco,no->nac", response, seen.augmented())
-        found = np.einsum("nc,ack->nak", slope, moved) + reached @ (curvature @ self.tau.T)
-        return found if self.public_label else np.concatenate([found, reached @ label_slope], axis=2)
-
-    @cached_property
-    def spectrum(self) -> tuple[Array, Array]:
-        """D in descending order and Q, with (G T)(G T)^T = Q diag(D) Q^T (eq. 3.1)."""
-        values, vectors = eigh(self.moved @ self.moved.T)
-        return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
-
     def _check_straight(self) -> None:
         """Keep whoever takes T for the same in all rows from a model where it is not."""
         if self.curves is not None:
@@ -313,7 +286,7 @@ class Joining:
         cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
         total += cross + cross.transpose(2, 3, 0, 1)
         matrix = total.reshape(outputs * q, outputs * q) + sums.spread
-        return float(np.sqrt(max(_top_of_product(self.response, 0.5 * (matrix + matrix.T)), 0.0)))
+        return float(np.sqrt(largest(Sandwich(self.response, 0.5 * (matrix + matrix.T)))))
 
 
 def _whitening(noise: GaussianNoise, basis: Array, size: int, free: NDArray[np.bool_] | None) -> Array | float:
@@ -369,17 +342,3 @@ def _decided(
         start += axes.shape[1]
     whole = np.column_stack(found) if found else np.empty((reading.shape[0], 0))
     return sparse.csr_array(whole), tuple(kept)
-
-
-def _top_of_product(outer: Array, inner: Array) -> float:
-    """Return the largest eigenvalue of outer inner outer^T, without forming it when it is large."""
-    size = len(outer)
-    if size > _DENSE:
-        product = LinearOperator((size, size), matvec=lambda w: outer @ (inner @ (outer.T @ w)), dtype=np.float64)
-        start = np.random.default_rng(0).normal(size=size)
-        try:
-            with one_threaded_blas():
-                return float(eigsh(product, k=1, which="LA", v0=start, ncv=14, tol=1e-13, return_eigenvectors=False)[0])
-        except ArpackNoConvergence:
-            pass
-    return float(np.linalg.eigvalsh(outer @ inner @ outer.T)[-1])

@@ -6,16 +6,16 @@ together, since one geometry serves them all.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.linear.information._bounded import Bounded
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._several_margins import SeveralMargins
-from seepage.linear.information._through_curves import ThroughCurves
-from seepage.linear.information._through_scaler import ThroughScaler, at_rest
-from seepage.linear.information._through_shape import ThroughShape
+from seepage.linear.information._stacked import Stacked, at_rest
 from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
@@ -24,20 +24,22 @@ Array = NDArray[np.float64]
 _MOST_NUMBERS = 2**22
 
 
-Scorer = OneMargin | SeveralMargins | ThroughScaler | ThroughShape | ThroughCurves
-# Those that know more moves of a release than those of its parameters.
-_Through = ThroughScaler | ThroughShape | ThroughCurves
+Scorer = OneMargin | SeveralMargins | Stacked | Bounded
 
 
 def scorer_of(geometry: Geometry) -> Scorer:
-    """Return the row-local pass for a model with one output, with several, or behind steps or noise that need more."""
-    if geometry.curves is not None:
-        return ThroughCurves(geometry)
-    if geometry.shape is not None:
-        return ThroughShape(geometry)
-    if geometry.scales is not None:
-        return ThroughScaler(geometry)
+    """Return the row-local pass: of a model with one output, with several, or of a stack with more than the model."""
+    if geometry.shape is not None and not geometry.shape.is_exact:
+        return Bounded(geometry)
+    if geometry.stays or geometry.curves is not None:
+        return Stacked(geometry)
     return at_rest(geometry)
+
+
+def jacobians_of(geometry: Geometry) -> Stacked | Bounded:
+    """Return the pass that forms Jacobians."""
+    found = scorer_of(geometry)
+    return found if isinstance(found, Bounded | Stacked) else Stacked(geometry)
 
 
 def patterns(batch: Batch, columns: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], tuple[int, ...]]]:
@@ -105,28 +107,22 @@ class KnownValues:
         Columns of values that a person lacks are zero.
         """
         geometry = self.geometry
-        step = max(_MOST_NUMBERS // max(self._moves * max(geometry.values, geometry.outputs), 1), 1)
+        step = max(_MOST_NUMBERS // max(self._pass.moves * max(geometry.values, geometry.outputs), 1), 1)
         for start in range(0, len(batch), step):
             part = batch.take(slice(start, start + step))
-            found = self._jacobian(part)
+            found = self._pass.jacobian(part)
             for i, column in enumerate(self.columns):
                 if column in part.missing:
                     found[np.ix_(part.missing[column], np.arange(found.shape[1]), geometry.blocks[i])] = 0.0
             yield found
 
-    @property
-    def _moves(self) -> int:
-        """How many numbers say how the release moves."""
-        scorer = self._of(tuple(range(len(self.columns))))
-        return scorer.moves if isinstance(scorer, _Through) else len(self.geometry.response)
-
-    def _jacobian(self, batch: Batch) -> Array:
-        scorer = self._of(tuple(range(len(self.columns))))
-        return scorer.jacobian(batch) if isinstance(scorer, _Through) else self.geometry.moves(batch)
+    @cached_property
+    def _pass(self) -> Stacked | Bounded:
+        return jacobians_of(self.geometry)
 
     def joint_gram(self, batch: Batch) -> Array:
         """Return the sum of J J^T over the rows: squares only, so that nothing cancels."""
-        total = np.zeros((self._moves, self._moves))
+        total = np.zeros((self._pass.moves, self._pass.moves))
         for part in self.jacobians(batch):
             flat = part.transpose(1, 0, 2).reshape(len(total), -1)
             total += flat @ flat.T

@@ -116,7 +116,7 @@ class Moments(Additive):
             return _Sums(count, mean, squares / count - mean**2)
 
 
-def _lacking(batch: Batch, columns: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
+def lacking(batch: Batch, columns: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
     """Return which rows lack a value of each of some features, given the raw columns that each is made of."""
     found = np.zeros((len(batch), len(columns)), dtype=bool)
     for i, each in enumerate(columns):
@@ -127,7 +127,7 @@ def _lacking(batch: Batch, columns: Sequence[tuple[int, ...]]) -> NDArray[np.boo
 
 def with_filled_moved(batch: Batch, affine: Affine, features: NDArray[np.intp], by: Array) -> Batch:
     """Return rows in which the cells of some features that were filled in have moved by so much."""
-    rows, at = np.nonzero(_lacking(batch, columns_of(affine, features)))
+    rows, at = np.nonzero(lacking(batch, columns_of(affine, features)))
     more = sparse.csr_array((by[at], (rows, features[at])), shape=batch.features.shape)
     return replace(batch, features=batch.features + more)
 
@@ -144,7 +144,7 @@ class AddingMoments:
     def __call__(self, batch: Batch) -> Moments:
         dense = batch.columns(self.features) - self.origin
         weights = np.ones(len(batch)) if batch.sample_weights is None else batch.sample_weights
-        lacks = _lacking(batch, self.columns).astype(np.float64)
+        lacks = lacking(batch, self.columns).astype(np.float64)
         has, square, weight = 1.0 - lacks, dense**2, weights[:, None]
         return Moments(
             has.sum(axis=0),
@@ -176,7 +176,7 @@ class AddingFilled:
     def __call__(self, batch: Batch) -> Array:
         q, outputs = self.position.shape
         found = np.zeros((len(self.features), outputs, q))
-        every = _lacking(batch, self.columns)
+        every = lacking(batch, self.columns)
         for i, (feature, lacks) in enumerate(zip(self.features, every.T, strict=True)):
             if not lacks.any():
                 continue
@@ -485,6 +485,8 @@ def _scales(
         filled=filled,
         having=having,
         filled_pull=pulls,
-        published=len(problem.basis),
+        # Parameters beside the coefficients have no feature that a scaler could move.
+        published=len(problem.basis) if not problem.beside else 1,
+        intercept=problem.intercept,
         covariance=None if noise.covariance is None else np.asarray(noise.covariance),
     )

@@ -51,8 +51,15 @@ class Scales:
     """What those cells add to the gradient as that mean moves, in the frame, shape (filled, outputs * q)."""
     published: int
     """How many outputs are published, each with noise of its own; none where what its shape tells is not asked for."""
+    intercept: bool
+    """Whether each of them has one."""
     covariance: Array | None
     """Of the noise, over all published parameters; None for independent noise of one scale."""
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return len(self.share)
 
     def moves(self, batch: Batch, features: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return by how much a row's value moves the scaler, for each unit that it moves the feature by.
@@ -84,6 +91,15 @@ class Scales:
             Which they are.
         """
         return np.asarray(2.0 * self.penalty[features] * theta + self.push[features])
+
+    def noise_shape(self, features: NDArray[np.intp]) -> "NoiseShape | None":
+        """Return what is needed of the noise's covariance for some features; None for noise of one scale."""
+        if self.covariance is None:
+            return None
+        # Each published output has its coefficients, and the intercept last, if the model has one.
+        size = self.width + self.intercept
+        first = np.arange(self.published)[:, None] * size
+        return NoiseShape.of(self.covariance, first + features, first[:, 0] + self.width if self.intercept else None)
 
     def without_shape(self) -> "Scales":
         """Return the same without what the shape of the noise tells."""
@@ -118,17 +134,28 @@ class NoiseShape:
     """sum_cd Sigma_cf,dg (Sigma^-1)_c0,d0."""
 
     @classmethod
-    def of(cls, covariance: Array, outputs: int, features: NDArray[np.intp]) -> "NoiseShape":
-        """Return that of a covariance over all parameters, output by output, the intercept last in each."""
-        p = len(covariance) // outputs
-        sigma = covariance.reshape(outputs, p, outputs, p)
-        inverse = np.linalg.inv(covariance).reshape(outputs, p, outputs, p)
-        own = sigma[:, features][:, :, :, features]
+    def of(cls, covariance: Array, places: NDArray[np.intp], intercepts: NDArray[np.intp] | None) -> "NoiseShape":
+        """Return that of a covariance over all that is published.
+
+        Parameters
+        ----------
+        covariance : ndarray
+        places : ndarray of int, shape (outputs, features)
+            Where the coefficients of some features stand in it.
+        intercepts : ndarray of int, shape (outputs,), optional
+            Where the intercepts do.
+        """
+        inverse, width = np.linalg.inv(covariance), places.shape[1]
+        own = covariance[places[:, :, None, None], places]
+        deviations = np.einsum("cjdk,cjdk->jk", own, inverse[places[:, :, None, None], places])
+        if intercepts is None:
+            nothing = np.zeros((width, width))
+            return cls(len(places), deviations, nothing, nothing)
         return cls(
-            outputs,
-            np.einsum("cjdk,cjdk->jk", own, inverse[:, features][:, :, :, features]),
-            np.einsum("cjdk,cjd->jk", own, inverse[:, features][:, :, :, -1]),
-            np.einsum("cjdk,cd->jk", own, inverse[:, -1, :, -1]),
+            len(places),
+            deviations,
+            np.einsum("cjdk,cjd->jk", own, inverse[places[:, :, None], intercepts]),
+            np.einsum("cjdk,cd->jk", own, inverse[np.ix_(intercepts, intercepts)]),
         )
 
     def root(self) -> Array:

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._small_spectrum import tops_of_all
-from seepage.linear.information._wide_spectrum import Wide, products_of_pairs
 from seepage.linear.objective import derivatives
 from seepage.linear.rows import Batch
+from seepage.linear.spectra import Wide, products_of_pairs, tops_of_all
 
 Array = NDArray[np.float64]
 

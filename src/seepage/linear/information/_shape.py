@@ -25,9 +25,10 @@ from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._facts import Assumption, given
 from seepage._noise import GaussianNoise
 from seepage._shapes import Balanced, InverseHessian, PerUnit, Shape
-from seepage.linear.columns import Affine, feature_names
+from seepage.linear.columns import Affine, Curves, feature_names
+from seepage.linear.information._preprocessing import columns_of, lacking
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import Minimizer, VectorLoss
+from seepage.linear.objective import Minimizer, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
 
 Array = NDArray[np.float64]
@@ -64,6 +65,10 @@ class MovingShape:
     """Where `third` is not held, no less than the length of that change of H for a move of length 1."""
     pulled: Array
     """There, how t . dH t of each coordinate moves with the fit, shape (coordinates, q)."""
+    outputs: int
+    """How many outputs have a noise of this shape each."""
+    filled: Array
+    """How H moves with the mean that an imputer filled in, a unit of each of its features, shape (filled, q, q)."""
 
     @property
     def is_exact(self) -> bool:
@@ -94,7 +99,7 @@ class MovingShape:
         a, b = self.pairs
         grams, answers = self._answers
         # 1/2 tr E^2 counts entries beside the diagonal twice.
-        weights = np.where(a == b, np.sqrt(0.5), 1.0)
+        weights = np.sqrt(self.outputs) * np.where(a == b, np.sqrt(0.5), 1.0)
         found = change * self.factors[a, b]
         if len(answers):
             found -= (change @ grams.T) @ answers
@@ -161,6 +166,37 @@ class AddingThird:
         return total.reshape(q, q, q)
 
 
+@dataclass(frozen=True, eq=False)
+class AddingFilledCurvature:
+    """Adds up how the Hessian moves when what was filled into cells does; holds no rows, so that it can travel."""
+
+    features: NDArray[np.intp]
+    columns: tuple[tuple[int, ...], ...]
+    """The raw columns that each is made of."""
+    loss: VectorLoss
+    frame: Frame
+    position: Array
+    theta: Array
+    """Shape (features,)."""
+    axes: Array
+
+    def __call__(self, batch: Batch) -> Array:
+        q = self.axes.shape[1]
+        found = np.zeros((len(self.features), q, q))
+        for i, lacks in enumerate(lacking(batch, self.columns).T):
+            if not lacks.any():
+                continue
+            rows = self.frame.rows(batch.take(lacks))
+            _, curvature, _ = derivatives(rows, self.loss, rows.margins(self.position))
+            x, feature = rows.project(self.axes), self.features[i]
+            own = self.axes[feature] if self.frame.axes is None else self.frame.axes[feature] @ self.axes
+            along = np.outer(own, curvature[:, 0, 0] @ x)
+            found[i] = along + along.T
+            if not self.loss.quadratic:
+                found[i] += self.theta[i] * (x.T @ (x * _third(rows, self.loss, self.position)[:, None]))
+        return found
+
+
 def _third(rows: Batch, loss: VectorLoss, position: Array) -> Array:
     """Return the third derivative of each row's loss, its weight included."""
     found = loss.bend(rows.margins(position), rows.labels, np.ones(1))[:, 0, 0]
@@ -201,12 +237,28 @@ class Shaping:
         matrix = self.minimizer.frame.matrix(len(self.minimizer.parameters))
         root = matrix @ moving.axes * np.sqrt(moving.roots)
         covariance = shape.scale**2 * (root @ root.T)
-        return replace(noise, covariance=0.5 * (covariance + covariance.T)), moving
+        each = 0.5 * (covariance + covariance.T)
+        return replace(noise, covariance=np.kron(np.eye(self.outputs), each)), moving
+
+    @property
+    def _outputs_are_alike(self) -> bool:
+        """Whether the Hessian is the same block for each output."""
+        if not self.loss.quadratic or self.minimizer.free is not None:
+            return False
+        q, outputs = self.minimizer.position.shape
+        blocks = self.minimizer.inverse.reshape(outputs, q, outputs, q)
+        first = blocks[0, :, 0]
+        return outputs == self.outputs and all(
+            np.allclose(blocks[c, :, d], first if c == d else 0.0, rtol=1e-9, atol=1e-12 * np.abs(first).max())
+            for c in range(outputs)
+            for d in range(outputs)
+        )
 
     @cached_property
     def _root(self) -> Array:
-        """R with H^-1 = R R^T: rows times R have H = Id."""
-        inverse = self.minimizer.inverse
+        """R with H^-1 = R R^T: rows times R have H = Id. Outputs of squared loss have the same."""
+        q = len(self.minimizer.position)
+        inverse = self.minimizer.inverse[:q, :q]
         return np.asarray(cholesky(0.5 * (inverse + inverse.T), lower=True))
 
     def _added(self, **what: Array) -> Array:
@@ -233,6 +285,19 @@ class Shaping:
                 break
         # Powers come near the largest from below.
         return 2.0 * largest
+
+    @cached_property
+    def _filled(self) -> Array:
+        """How H moves with what was filled into cells, seen by rows times R, shape (filled, q, q)."""
+        scales = self.scales
+        if scales is None or not len(scales.filled):
+            return np.empty((0, len(self._root), len(self._root)))
+        found = self.minimizer
+        columns, theta = columns_of(self.affine, scales.filled), found.parameters[scales.filled, 0]
+        adding = AddingFilledCurvature(
+            scales.filled, columns, self.loss, found.frame, found.position, theta, self._root
+        )
+        return np.asarray(self.rows.total(adding)) / scales.having[scales.filled][:, None, None]
 
     def _hessian(self) -> MovingShape:
         q = len(self._root)
@@ -276,13 +341,25 @@ class Shaping:
             if names not in self._pulled:
                 self._pulled[names] = self._added(squared=turn @ columns)
             pulled = self._pulled[names] @ turn
-        return MovingShape(self._root @ turn, roots, factors, columns, starts, own, shared, third, self._length, pulled)
+        filled = turn.T @ self._filled @ turn
+        axes = self._root @ turn
+        return MovingShape(
+            axes, roots, factors, columns, starts, own, shared, third, self._length, pulled, self.outputs, filled
+        )
 
     def _columns(self, shape: Balanced) -> tuple[list[Array], Array]:
         """Return T_j where H is the identity, for each attribute that reaches the model, and their floors."""
         found, floors, axes = [], [], self.minimizer.frame.axes
         for name, floor in shape.floors.items():
-            matrix = self.affine.of_columns([self.names.index(name)]).matrix.toarray()
+            cut = self.affine.of_columns([self.names.index(name)])
+            bent = Curves.of(self.affine, cut.coordinates)
+            if bent is not None and len(bent.chosen):
+                raise UnsupportedError(
+                    f"The noise's shape ({shape.called}) is made for {name!r}, which a step before this model bends: "
+                    "how it reaches the features differs from row to row. Give shape='hessian', a scale, or a "
+                    "covariance that was made from public rows (FromPublicRows of seepage.release)."
+                )
+            matrix = cut.matrix.toarray()
             if self.intercept:
                 matrix = np.vstack([matrix, np.zeros((1, matrix.shape[1]))])
             if matrix.any():
@@ -295,10 +372,11 @@ class Shaping:
     def _check(self, shape: Shape) -> None:
         """Refuse what is not known how to count, and name the way out."""
         way_out = "Noise of one scale, or a covariance that was made from public rows, can be measured here."
-        if self.outputs > 1 or self.loss.outputs > 1:
+        if self.loss.outputs > 1 and not self._outputs_are_alike:
             raise UnsupportedError(
                 f"A noise that takes its shape from the rows ({shape.called}) is measured for models with one output, "
-                f"and this {self.minimizer.estimator} has {self.outputs}. {way_out}"
+                "or with several that have one Hessian (squared loss and one penalty), and the outputs of this "
+                f"{self.minimizer.estimator} share theirs or have different ones. {way_out}"
             )
         if self.minimizer.active is not None:
             raise UnsupportedError(
@@ -311,13 +389,17 @@ class Shaping:
                 "Several parameters fit this data equally well, so the Hessian has no inverse that could shape the "
                 f"noise. Fit with a penalty, or drop one level of each category. {way_out}"
             )
-        if self.scales is not None:
-            steps = list(self.fitted)
+        if self.scales is not None and self.scales.lean.any():
+            raise UnsupportedError(
+                f"This {self.minimizer.estimator} has a penalty on its intercept (liblinear has), behind steps that "
+                "were fitted on the same rows: how their means enter the shape of the noise is not counted. Fit with "
+                f'solver="lbfgs". {way_out}'
+            )
+        if len(self._root) > MOST_PARAMETERS and (self.scales is not None or self.affine.bends or self.outputs > 1):
             raise UnansweredError(
-                f"The noise takes its shape ({shape.called}) from features that {steps} made with the same rows, and "
-                "what both tell together is not counted. Way out: give those steps constants that are not of these "
-                "rows (fitted on public ones, or round numbers that you choose), or, if what they hold is known to "
-                f"everybody, say public_preprocessing={steps}. {way_out}"
+                f"What the shape of a noise ({shape.called}) tells is bounded for models of more than "
+                f"{MOST_PARAMETERS} parameters, and this bound is for one output right behind affine columns; steps "
+                f"that were fitted on the same rows: {list(self.fitted)}. {way_out}"
             )
         if isinstance(shape, Balanced):
             unknown = [name for name in shape.floors if name not in self.names]

@@ -14,6 +14,7 @@ from seepage.linear.objective._estimators import reader as reader
 from seepage.linear.objective._estimators import supported_names as supported_names
 from seepage.linear.objective._generalized import Generalized as Generalized
 from seepage.linear.objective._glm import GLM as GLM
+from seepage.linear.objective._losses import Derivatives as Derivatives
 from seepage.linear.objective._losses import Logistic as Logistic
 from seepage.linear.objective._losses import Loss as Loss
 from seepage.linear.objective._losses import Separate as Separate

@@ -67,7 +67,7 @@ class SurvivalInformation(GatheredInformation):
     @cached_property
     def _part(self) -> Part:
         sums = self.fit.minimum.sums
-        return Part(sums.martingale, sums.pull, self.fit.stretch, self.fit.bent, self.fit.slopes[1])
+        return Part(sums.martingale, sums.pull, self.fit.stretch, self.fit.bent, self.fit.slopes[1], None)
 
     @property
     def _covariates(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class SurvivalInformation(GatheredInformation):
             self.owners,
             tuple(response.blocks),
             self.repeats[:, attributes],
-            lambda rows: response.jacobians(self._part.take(rows)).transpose(0, 2, 1),
+            lambda rows: response.jacobians(self._part.take(rows)).whole().transpose(0, 2, 1),
         )
 
     def column_at(self, kind: Kind, name: str, factor: float) -> Array:

@@ -1,14 +1,12 @@
-"""How a small change of one person's values moves the coefficients, in units of the noise.
+"""How a small change of one person's values moves the coefficients of a Cox model, in units of the noise.
 
 With G = Sigma^(-1/2) H^-1 and the features of a row moving by T with its values, the release moves by
 
     J_i = (G (A_i Id - D_i + v_i beta^T) + c_i beta^T) T                                             (eq. 2.25)
 
-where A_i and v_i are sums over risk sets, c_i is how survival at horizons moves directly, if that is published beside
-the coefficients (G then has its rows), and D_i is diagonal: a penalty on standardized columns grows with a value
-that is far from the mean of its column. Without D this is the identity and a rank of one, as for a linear model of one
-output, and the same search finds the largest eigenvalue; with it, or where T differs from row to row, each row's
-Jacobian is formed.
+where A_i, the martingale residual, and v_i are sums over risk sets, c_i is how survival at horizons moves directly, if
+that is published beside the coefficients (G then has its rows), and D_i is diagonal: a penalty on standardized columns
+grows with a value that is far from the mean of its column. It is a score like any other: a diagonal and a direction.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,10 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigh
 
 from seepage.linear.columns import Curves
-from seepage.linear.information import top_eigenvalues, tops
+from seepage.linear.information import NoiseShape, OneSlope
+from seepage.linear.stack import Apart, Jacobians, Reach, Score
+from seepage.linear.stack import Part as Moving
 
 Array = NDArray[np.float64]
 
@@ -44,6 +43,8 @@ class Part(NamedTuple):
     """The coordinates that reach steps which are not affine, shape (n, coordinates)."""
     direct: Array | None
     """c, of the horizons, shape (n, horizons)."""
+    deviation: Array | None
+    """ds/s of a scaler that was fitted on the same rows, shape (n, p)."""
 
     def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> "Part":
         """Return some of the rows."""
@@ -69,6 +70,8 @@ class Response:
     """The coordinates of each attribute."""
     curves: Curves | None
     """The entries of T that differ from row to row, which are zero in `reading`."""
+    covariance: Array | None = None
+    """Of the noise, where a scaler moves it and it is not of one scale."""
 
     def of(self, attributes: Sequence[int]) -> "Response":
         """Return the same for some of the attributes."""
@@ -76,13 +79,17 @@ class Response:
         at = np.concatenate([*kept, np.empty(0, dtype=np.intp)])
         ends = np.cumsum([0, *map(len, kept)])
         blocks = tuple(np.arange(start, stop) for start, stop in pairwise(ends))
-        curves = None if self.curves is None else self.curves.taken(at)
-        return replace(self, reading=self.reading[:, at].tocsr(), blocks=blocks, curves=curves)
+        reach = self._reach.of(at)
+        return replace(self, reading=reach.reading, blocks=blocks, curves=reach.curves)
 
     @property
     def values(self) -> int:
         """How many numbers one person's private values are."""
         return int(self.reading.shape[1])
+
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(self.reading, self.curves)
 
     @cached_property
     def moves(self) -> Array:
@@ -104,97 +111,76 @@ class Response:
         return pulled + self.in_noise_units(np.pad(part.direct, ((0, 0), (held, 0))))
 
     @cached_property
-    def _tau(self) -> Array:
-        """T^T beta."""
-        return np.asarray(self.reading.T @ self.beta)
-
-    @cached_property
-    def _moved(self) -> Array:
-        """G T, shape (published, k)."""
-        return np.asarray(self.moves @ self.reading)
-
-    @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
-        values, vectors = eigh(self._moved @ self._moved.T)
-        return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+    def _one_slope(self) -> OneSlope:
+        return OneSlope(np.asarray(self.moves @ self.reading), np.asarray(self.reading.T @ self.beta))
 
     def _is_plain(self, part: Part) -> bool:
-        return part.stretch is None and self.curves is None
+        return part.stretch is None and part.deviation is None and self.curves is None
 
     def examples(self, part: Part) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
-        if not self._is_plain(part):
-            top, trace = np.zeros(len(part)), np.zeros(len(part))
-            for at, moved in self._parts(part):
-                top[at], trace[at] = tops(moved), np.einsum("nvp,nvp->n", moved, moved)
-            return np.maximum(top, 0.0), trace
-        diagonal, vectors = self._spectrum
-        rows = np.ascontiguousarray(self._pulled(part) @ vectors)
-        fixed = np.asarray(vectors.T @ (self._moved @ self._tau))
-        length = np.full(len(part), float(self._tau @ self._tau))
-        square = part.martingale**2
-        top, norms, inner = (np.empty(len(part)) for _ in range(3))
-        top_eigenvalues(diagonal, rows, fixed, square, length, part.martingale, True, top, norms, inner)
-        trace = square * diagonal.sum() + 2.0 * part.martingale * inner + length * norms
-        return np.maximum(top, 0.0), np.maximum(trace, 0.0)
+        if self._is_plain(part):
+            one = np.ones(len(part))
+            return self._one_slope.examples(self._pulled(part) @ self._one_slope.vectors, part.martingale, one, 0 * one)
+        top, trace = np.zeros(len(part)), np.zeros(len(part))
+        for at, found in self._parts(part):
+            top[at], trace[at] = found.examples()
+        return top, trace
 
     def attributes(self, part: Part) -> Array:
         """Return the largest eigenvalue of each attribute's block of each row's information."""
+        if self._is_plain(part):
+            return self._one_slope.attributes(self._pulled(part), part.martingale, np.ones(len(part)), self.blocks)
         found = np.zeros((len(part), len(self.blocks)))
-        if not self._is_plain(part) or any(len(block) > 1 for block in self.blocks):
-            for at, moved in self._parts(part):
-                squares = np.einsum("nvp,nvp->nv", moved, moved)
-                for i, block in enumerate(self.blocks):
-                    if len(block) == 1:
-                        found[at, i] = squares[:, block[0]]
-                    elif len(block):
-                        found[at, i] = tops(moved[:, block])
-            return np.maximum(found, 0.0)
-        single = [i for i, block in enumerate(self.blocks) if len(block)]
-        each = np.concatenate([*(self.blocks[i] for i in single), np.empty(0, dtype=np.intp)])
-        moved, tau, a = self._moved[:, each], self._tau[each], part.martingale
-        pulled = self._pulled(part)
-        # |A k + tau v|^2 for each coordinate, k being its column of G T.
-        value = (a**2)[:, None] * np.einsum("ij,ij->j", moved, moved)
-        value += (2.0 * a)[:, None] * tau * (pulled @ moved)
-        value += np.einsum("ij,ij->i", pulled, pulled)[:, None] * tau**2
-        found[:, single] = np.maximum(value, 0.0)
+        for at, each in self._parts(part):
+            found[at] = each.attributes(self.blocks, range(len(self.blocks)))
         return found
 
-    def jacobians(self, part: Part) -> Array:
-        """Return J^T of each row, shape (n, values, published)."""
-        a, moves, pulled = part.martingale, self.moves, self._pulled(part)
-        found = a[:, None, None] * self._moved.T
-        found += self._tau[:, None] * pulled[:, None, :]
+    @cached_property
+    def _root(self) -> Array | None:
+        """Of the noise's own information about all ds/s (eq. 2.17); None for noise of one scale."""
+        if self.covariance is None:
+            return None
+        return NoiseShape.of(self.covariance, self._reach.features[None], None).root()
+
+    def jacobians(self, part: Part) -> Jacobians:
+        """Return the Jacobians of some rows."""
+        at, n = self._reach.features, len(part)
+        slopes = part.martingale[:, None, None]
         if part.stretch is not None:
-            features, coordinates = self.reading.tocoo().coords
-            for f, j, entry in zip(features, coordinates, self.reading.tocoo().data, strict=True):
-                found[:, j] -= entry * part.stretch[:, f, None] * moves[:, f]
-        if self.curves is not None:
-            assert part.bent is not None
-            slopes = self.curves.at(part.bent)
-            for entry, (f, j) in enumerate(zip(self.curves.features, self.curves.coordinates, strict=True)):
-                own = a if part.stretch is None else a - part.stretch[:, f]
-                found[:, j] += (own * slopes[:, entry])[:, None] * moves[:, f]
-                found[:, j] += (self.beta[f] * slopes[:, entry])[:, None] * pulled
-        return found
+            slopes = slopes - part.stretch[:, None, at]
+        parts: list[Moving] = [
+            Score(
+                np.ascontiguousarray(self.moves[:, at].T)[None],
+                slopes,
+                self.beta[at, None],
+                np.ones((n, 1, 1)),
+                self._pulled(part)[:, None],
+                np.empty((n, 1, 0)),
+            )
+        ]
+        if part.deviation is not None:
+            deviation = part.deviation[:, None, at]
+            if self._root is None:
+                parts.append(Apart(np.sqrt(2.0) * deviation))
+            else:
+                root = np.ascontiguousarray(self._root[:, : len(at)].T)[None]
+                none, of_label = np.empty((n, 0, 1)), np.empty((n, 0, 0))
+                parts.append(Score(root, deviation, self.beta[at, None], none, np.empty((n, 0, len(self._root))), of_label))
+        return Jacobians(self._reach.at(part.bent), parts, 0)
 
     def gram(self, part: Part) -> Array:
         """Return the sum of J J^T over these rows, whose eigenvalues are what the release tells about all of them."""
-        total = np.zeros((len(self.moves), len(self.moves)))
         if self._is_plain(part):
-            # Sum_i (A T + v tau^T)(A T + v tau^T)^T, seen through G.
-            pulled, tau = self._pulled(part), self._tau
-            crossed = np.outer(self._moved @ tau, part.martingale @ pulled)
-            total += float(part.martingale @ part.martingale) * (self._moved @ self._moved.T)
-            total += crossed + crossed.T + float(tau @ tau) * (pulled.T @ pulled)
-        else:
-            for _, moved in self._parts(part):
-                flat = moved.reshape(-1, len(total))
-                total += flat.T @ flat
+            return self._one_slope.gram(self._pulled(part), part.martingale)
+        total = np.zeros(())
+        for _, found in self._parts(part):
+            flat = found.whole()
+            flat = flat.reshape(-1, flat.shape[2])
+            total = total + flat.T @ flat
         return total
 
-    def _parts(self, part: Part) -> Iterator[tuple[slice, Array]]:
+    def _parts(self, part: Part) -> Iterator[tuple[slice, Jacobians]]:
         step = max(_MOST_NUMBERS // max(len(self.moves) * self.values, 1), 16)
         for start in range(0, len(part), step):
             at = slice(start, min(start + step, len(part)))

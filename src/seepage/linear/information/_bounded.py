@@ -1,12 +1,7 @@
-"""The row-local pass where the noise takes its shape from the same rows: I_i = J^T Sigma^-1 J + 1/2 [tr(E_j E_k)]_jk.
+"""What the shape of a noise tells, bounded from above: models of more parameters than whose every entry is computed.
 
-A value of row i moves the Hessian by (eq. 2.20)
-
-    dH = a (t x^T + x t^T) + a' tau x x^T + sum_l a'_l (x_l . dtheta) x_l x_l^T,
-
-the last term through the fit, and the covariance with it (eq. 2.19). Of few parameters every entry of E is computed and
-information is exact. Of many, the length of each of its parts is, or is bounded, and so is their sum from above: what
-the shape tells about one of many people is next to nothing beside what the parameters do.
+The length of each part of E (eq. 2.19) is known, or bounded, and so is their sum (eq. 2.21): what the shape tells about
+one of many people is next to nothing beside what the parameters do.
 """
 
 from collections.abc import Iterator
@@ -30,7 +25,7 @@ _MOST_NUMBERS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _Rows:
     """Some rows in the coordinates of the shape."""
 
     rows: Array
@@ -44,8 +39,8 @@ class _Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class ThroughShape:
-    """Scores rows of a model with one output whose noise has a shape that moves with them."""
+class Bounded:
+    """Scores rows of a model with one output whose noise has a shape that moves with them, from above."""
 
     geometry: Geometry
 
@@ -66,80 +61,50 @@ class ThroughShape:
 
     @property
     def moves(self) -> int:
-        """How many numbers say how a release and its shape move."""
-        return len(self.geometry.response) + len(self._shape.pairs[0])
+        """How many numbers say how a release moves; those of its shape are not counted."""
+        return len(self.geometry.response)
 
     def examples(self, batch: Batch) -> tuple[Array, Array]:
-        """Return the largest eigenvalue and the trace of each row's information."""
-        top, trace = np.zeros(len(batch)), np.zeros(len(batch))
-        if not self.geometry.values:
-            return top, trace
-        if self._shape.is_exact:
-            for at in self._spans(batch, self.moves * self.geometry.values):
-                moves = self.jacobian(batch.take(at))
-                information = moves.transpose(0, 2, 1) @ moves
-                top[at] = np.linalg.eigvalsh(information)[:, -1]
-                trace[at] = np.trace(information, axis1=1, axis2=2)
-            return np.maximum(top, 0.0), trace
-        if self._is_seen:
-            top, trace = self._fixed.examples(batch)
-        for at, seen in self._parts(batch, self.geometry.values):
-            own = self._bounds(seen)
+        """Return no less than the largest eigenvalue and the trace of each row's information."""
+        top, trace = self._fixed.examples(batch) if self._is_seen else (np.zeros(len(batch)), np.zeros(len(batch)))
+        for at, rows in self._parts(batch):
+            own = self._bounds(rows)
             trace[at] += own.sum(axis=1)
-            top[at] += np.minimum(own.sum(axis=1), self._largest(seen))
+            top[at] += np.minimum(own.sum(axis=1), self._largest(rows))
         return top, trace
 
     def attributes(self, batch: Batch) -> Array:
-        """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
+        """Return no less than the largest eigenvalue of each attribute's block, then of the label's."""
         geometry = self.geometry
-        label = not geometry.public_label
-        found = self._fixed.attributes(batch) if self._is_seen else np.zeros((len(batch), len(geometry.blocks) + label))
-        single = [i for i, block in enumerate(geometry.blocks) if len(block) == 1]
-        single_at = np.array([geometry.blocks[i][0] for i in single], dtype=np.intp)
-        exact = self._shape.is_exact
-        numbers = geometry.values * (len(self._shape.pairs[0]) if exact else 1)
-        for at, seen in self._parts(batch, numbers):
-            moves = self._own(seen) if exact else None
-            own = self._bounds(seen) if moves is None else np.einsum("nvm,nvm->nv", moves, moves)
-            found[at, single] += own[:, single_at]
-            if label:
-                found[at, -1] += own[:, -1]
-            for i, block in enumerate(geometry.blocks):
-                if len(block) > 1 and moves is None:
-                    found[at, i] += own[:, block].sum(axis=1)
-                elif len(block) > 1 and moves is not None:
-                    both = np.concatenate(
-                        [geometry.moves(batch.take(at))[:, :, block], moves[:, block].swapaxes(1, 2)], 1
-                    )
-                    found[at, i] = np.linalg.eigvalsh(both.swapaxes(1, 2) @ both)[:, -1]
+        blocks = [*geometry.blocks] + ([] if geometry.public_label else [np.array([geometry.reading.shape[1]])])
+        found = self._fixed.attributes(batch) if self._is_seen else np.zeros((len(batch), len(blocks)))
+        for at, rows in self._parts(batch):
+            own = self._bounds(rows)
+            for i, block in enumerate(blocks):
+                found[at, i] += own[:, block].sum(axis=1)
         return np.maximum(found, 0.0)
 
     def jacobian(self, batch: Batch) -> Array:
-        """Return how each row's values move the release, in units of its noise, and its shape, (n, moves, values)."""
-        if not self._shape.is_exact:
-            raise UnansweredError(
-                f"What the shape of this noise tells is bounded, person by person, for models of "
-                f"{len(self._shape.roots)} parameters; what it tells about several rows together is not known. "
-                "Measure with noise of one scale, or with a shape from public rows."
-            )
-        return np.concatenate([self.geometry.moves(batch), self._own(self._seen(batch)).swapaxes(1, 2)], axis=1)
+        """Refuse: lengths are bounded, directions are not known."""
+        raise UnansweredError(
+            f"What the shape of this noise tells is bounded, person by person, for models of "
+            f"{len(self._shape.roots)} parameters; what it tells about several rows together is not known. "
+            "Measure with noise of one scale, or with a shape from public rows."
+        )
 
     @cached_property
     def _is_seen(self) -> bool:
         """Whether anything is seen of the parameters: behind infinite noise it is not."""
         return bool(np.any(self.geometry.response))
 
-    def _spans(self, batch: Batch, numbers: int) -> Iterator[slice]:
-        step = max(_MOST_NUMBERS // max(numbers, 1), 1)
+    def _parts(self, batch: Batch) -> Iterator[tuple[slice, _Rows]]:
+        """Yield rows a few at a time."""
+        step = max(_MOST_NUMBERS // max(self.geometry.values, 1), 1)
         for start in range(0, len(batch), step):
-            yield slice(start, min(start + step, len(batch)))
+            at = slice(start, min(start + step, len(batch)))
+            yield at, self._rows(batch.take(at))
 
-    def _parts(self, batch: Batch, numbers: int) -> Iterator[tuple[slice, _Seen]]:
-        """Yield rows a few at a time, so that each may need so many numbers."""
-        for at in self._spans(batch, numbers):
-            yield at, self._seen(batch.take(at))
-
-    def _seen(self, batch: Batch) -> _Seen:
+    def _rows(self, batch: Batch) -> _Rows:
         geometry = self.geometry
         rows = geometry.frame.rows(batch)
         margins = rows.margins(geometry.position)
@@ -148,33 +113,9 @@ class ThroughShape:
         third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0, 0] * weight
         label_third = geometry.loss.label_bend(margins, rows.labels)[:, 0] * weight
         projected = rows.project(self._shape.axes)
-        return _Seen(projected, slope[:, 0], curvature[:, 0, 0], label_slope[:, 0, 0], third, label_third)
+        return _Rows(projected, slope[:, 0], curvature[:, 0, 0], label_slope[:, 0, 0], third, label_third)
 
-    def _fit_moves(self, seen: _Seen) -> Array:
-        """Return how the fit moves with each value, shape (n, values, q)."""
-        tau = self.geometry.tau[:, 0]
-        found = -seen.slope[:, None, None] * self._read.T
-        found = found - (seen.curvature[:, None] * tau)[:, :, None] * seen.rows[:, None, :]
-        if self.geometry.public_label:
-            return np.asarray(found)
-        label = -(seen.label_slope[:, None] * seen.rows)[:, None, :]
-        return np.concatenate([found, label], axis=1)
-
-    def _own(self, seen: _Seen) -> Array:
-        """Return how the shape moves with each value, shape (n, values, pairs)."""
-        shape, x, tau = self._shape, seen.rows, self.geometry.tau[:, 0]
-        a, b = shape.pairs
-        square = x[:, a] * x[:, b]
-        direct = self._read.T[:, a] * x[:, None, b] + x[:, None, a] * self._read.T[:, b]
-        change = seen.curvature[:, None, None] * direct
-        change += (seen.third[:, None] * tau)[:, :, None] * square[:, None]
-        if not self.geometry.public_label:
-            change = np.concatenate([change, (seen.label_third[:, None] * square)[:, None]], axis=1)
-        if shape.third is not None:
-            change += self._fit_moves(seen) @ shape.third[:, a, b]
-        return shape.moved(change)
-
-    def _bounds(self, seen: _Seen) -> Array:
+    def _bounds(self, seen: _Rows) -> Array:
         """Return no less than what the shape tells about each value, shape (n, values): eq. 2.21."""
         shape, x, tau, read = self._shape, seen.rows, np.abs(self.geometry.tau[:, 0]), self._read
         bend, third = np.abs(seen.curvature)[:, None], np.abs(seen.third)[:, None]
@@ -200,7 +141,7 @@ class ThroughShape:
             moved = np.column_stack([moved, np.abs(seen.label_slope) * size])
         return np.asarray(0.5 * (length + self._of_fit * moved) ** 2)
 
-    def _largest(self, seen: _Seen) -> Array:
+    def _largest(self, seen: _Rows) -> Array:
         """Return no less than what the shape tells about any combination of the values of each row."""
         shape, x = self._shape, seen.rows
         size, tau = np.linalg.norm(x, axis=1), float(np.linalg.norm(self.geometry.tau))

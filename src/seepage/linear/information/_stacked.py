@@ -1,0 +1,257 @@
+"""The row-local pass where the fit is a stack of equations, solved one block after the other.
+
+A value of row i pulls at each block, and each block moves with those before it:
+
+    moments        ds/s and dm of the scaler, and cells that hold a mean        (eq. 2.15)
+    coefficients   -H^-1 [ rho (x) e_f + (S theta_f) (x) x + what the penalty, in raw units, does with ds/s ... ]
+                                                                                (eqs. 2.5 and 2.16)
+    curvature      dH, where the noise takes its shape from it                  (eq. 2.20)
+
+What is published is a Gaussian, whose mean moves with the coefficients and whose covariance with the moments (eq. 2.17)
+or with the curvature (eq. 2.19); the second half of its information does not shrink when the noise grows. Behind a bend
+all of it is by features, times T_i (eq. 2.22).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.linear.information._geometry import Geometry
+from seepage.linear.information._one_margin import OneMargin
+from seepage.linear.information._scales import Scales
+from seepage.linear.information._several_margins import SeveralMargins
+from seepage.linear.information._shape import MovingShape
+from seepage.linear.objective import Derivatives, derivatives
+from seepage.linear.rows import Batch
+from seepage.linear.stack import Apart, Jacobians, Part, Reach, Reached, Score, Whole
+
+Array = NDArray[np.float64]
+
+# Numbers of the rows that are worked on at once: Jacobians that are formed stay in a core's cache.
+_FORMED, _MOST_NUMBERS = 2**18, 2**21
+# A change of the parameters that nothing decides, beside how the features move, that is more than rounding.
+_TIED = 1e-9
+
+
+def at_rest(geometry: Geometry) -> OneMargin | SeveralMargins:
+    """Return the row-local pass for a model with one output or with several, whose features nothing was fitted on."""
+    geometry = replace(geometry, scales=None, shape=None)
+    return OneMargin(geometry) if geometry.outputs == 1 else SeveralMargins(geometry)
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Scores rows by the Jacobians of a whole stack."""
+
+    geometry: Geometry
+
+    def examples(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the largest eigenvalue and the trace of each row's information."""
+        top, trace = np.zeros(len(batch)), np.zeros(len(batch))
+        if self.geometry.values:
+            for at, found in self._parts(batch):
+                top[at], trace[at] = found.examples()
+        return top, trace
+
+    def attributes(self, batch: Batch) -> Array:
+        """Return the largest eigenvalue of each attribute's block of each row's information, then the label's."""
+        geometry = self.geometry
+        blocks, label = geometry.blocks, not geometry.public_label
+        every = range(len(blocks) + label)
+        moving = list(every) if self._bends else [i for i in every if i < len(blocks) and self._moves(blocks[i])]
+        found = np.zeros((len(batch), len(every))) if self._bends else self._at_rest.attributes(batch)
+        for at, part in self._parts(batch):
+            found[at, moving] = part.attributes(blocks, moving)
+        return found
+
+    def jacobian(self, batch: Batch) -> Array:
+        """Return how each row's values move the release, in units of its noise, and its shape, (n, moves, values)."""
+        return self.of(batch).whole().transpose(0, 2, 1)
+
+    @cached_property
+    def moves(self) -> int:
+        """How many numbers say how the release, and its shape, move."""
+        scales, shape = self.geometry.scales, self.geometry.shape
+        found = len(self.geometry.response)
+        if shape is not None:
+            return found + len(shape.pairs[0])
+        return found + (2 * len(self._features) if scales is not None and scales.published else 0)
+
+    @property
+    def _bends(self) -> bool:
+        """Whether rows differ in more than what a scaler makes of them, so that each one's Jacobian is formed."""
+        return self.geometry.curves is not None or self.geometry.shape is not None
+
+    @cached_property
+    def _at_rest(self) -> OneMargin | SeveralMargins:
+        return at_rest(self.geometry)
+
+    def _moves(self, block: NDArray[np.intp]) -> bool:
+        """Return whether some coordinates reach a feature which something was fitted on."""
+        scales = self.geometry.scales
+        if scales is None:
+            return False
+        fitted = scales.share != 0.0
+        fitted[scales.filled] = True
+        return bool(self._reach.straight[fitted[self._features]][:, block].any())
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[slice, Jacobians]]:
+        """Yield rows a few at a time."""
+        values = max(self.geometry.values, len(self._features))
+        numbers = _FORMED // (self.moves * values) if self._bends else _MOST_NUMBERS // (64 * max(values, 1))
+        step = max(numbers, 16)
+        for start in range(0, len(batch), step):
+            at = slice(start, min(start + step, len(batch)))
+            yield at, self.of(batch.take(at))
+
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(self.geometry.reading, self.geometry.curves)
+
+    @property
+    def _features(self) -> NDArray[np.intp]:
+        return self._reach.features
+
+    @cached_property
+    def _theta(self) -> Array:
+        return self.geometry.parameters[self._features]
+
+    @cached_property
+    def _blocks(self) -> Array:
+        """G, shape (published, outputs, q)."""
+        geometry = self.geometry
+        return geometry.response.reshape(-1, geometry.outputs, len(geometry.position))
+
+    @cached_property
+    def _in_frame(self) -> Array:
+        """e_f in the coordinates of the frame, shape (features, q)."""
+        axes, q = self.geometry.frame.axes, len(self.geometry.position)
+        return np.eye(q)[self._features] if axes is None else axes[self._features]
+
+    @cached_property
+    def _columns(self) -> Array:
+        """G (e_c (x) e_f), then what means do to a penalty on the intercept, and filled cells to the gradient."""
+        columns = [each @ self._in_frame.T for each in self._blocks.transpose(1, 0, 2)]
+        found = [np.ascontiguousarray(each.T) for each in columns]
+        scales = self.geometry.scales
+        if scales is not None and scales.lean.any():
+            p = self.geometry.parameters.shape[0]
+            intercept = np.einsum("pcq,q->cp", self._blocks, self.geometry.frame.matrix(p)[-1])
+            found.append((scales.lean * self._theta) @ intercept)
+        if scales is not None and len(scales.filled):
+            found.append(self._filled @ self.geometry.response.T)
+        return np.stack(found)
+
+    @cached_property
+    def _filled(self) -> Array:
+        """What a unit of each feature does to the gradient through filled cells, in the frame, (features, ...)."""
+        scales = self.geometry.scales
+        assert scales is not None
+        found = np.zeros((len(self._features), scales.filled_pull.shape[1]))
+        for feature, pull in zip(scales.filled, scales.filled_pull, strict=True):
+            found[self._features == feature] = pull
+        return found
+
+    def of(self, batch: Batch) -> Jacobians:
+        """Return the Jacobians of some rows."""
+        geometry, scales, shape = self.geometry, self.geometry.scales, self.geometry.shape
+        reached = self._reach.at(batch.bent)
+        self._check_ties(reached)
+        rows = geometry.frame.rows(batch)
+        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        deviation, mean = (None, None) if scales is None else scales.moves(batch, self._features)
+        slopes = self._slopes(found, deviation, mean)
+        pushed = [rows.project(np.ascontiguousarray(block.T)) for block in self._blocks.transpose(1, 0, 2)]
+        score = Score(
+            self._columns, slopes, self._theta, found.curvature, np.stack(pushed, axis=1), found.label_slope
+        )
+        parts: list[Part] = [score]
+        if shape is not None:
+            parts.append(self._curvature(rows, found, slopes, deviation, shape))
+        elif scales is not None and scales.published:
+            assert deviation is not None and mean is not None
+            parts.append(self._covariance(deviation, mean, scales))
+        labels = 0 if geometry.public_label else geometry.loss.label_values
+        return Jacobians(reached, parts, labels)
+
+    def _slopes(self, found: Derivatives, deviation: Array | None, mean: Array | None) -> Array:
+        """Return what the columns are multiplied by, shape (n, K, features or 1)."""
+        geometry, scales = self.geometry, self.geometry.scales
+        slopes = found.slope[:, :, None]
+        if scales is None or deviation is None or mean is None:
+            return slopes
+        slopes = slopes + scales.pull(self._theta, self._features).T * deviation[:, None, :]
+        more = []
+        if scales.lean.any():
+            slopes += (scales.lean * geometry.parameters[-1])[:, None] * mean[:, None, :]
+            more.append(mean[:, None])
+        if len(scales.filled):
+            more.append(np.ones((len(slopes), 1, slopes.shape[2])))
+        return np.concatenate([slopes, *more], axis=1)
+
+    @cached_property
+    def _root(self) -> Array | None:
+        """Of the noise's own information about all ds/s and dm (eq. 2.17); None for noise of one scale."""
+        scales = self.geometry.scales
+        assert scales is not None
+        shape = scales.noise_shape(self._features)
+        return None if shape is None else shape.root()
+
+    def _covariance(self, deviation: Array, mean: Array, scales: Scales) -> Part:
+        """Return how the covariance of the noise moves, in raw units, with the moments."""
+        if self._root is None:
+            sizes = np.sqrt([2.0 * scales.published, scales.published])
+            return Apart(np.stack([sizes[0] * deviation, sizes[1] * mean], axis=1))
+        n, width = deviation.shape
+        outputs, labels = self._theta.shape[1], self.geometry.loss.label_values
+        return Score(
+            np.stack([self._root[:, :width].T, self._root[:, width:].T]),
+            np.stack([deviation, mean], axis=1),
+            self._theta,
+            np.empty((n, 0, outputs)),
+            np.empty((n, 0, len(self._root))),
+            np.empty((n, 0, labels)),
+        )
+
+    def _curvature(
+        self, rows: Batch, found: Derivatives, slopes: Array, deviation: Array | None, shape: MovingShape
+    ) -> Part:
+        """Return how the covariance of a noise moves that is made from the Hessian."""
+        geometry, scales = self.geometry, self.geometry.scales
+        x, axes, (a, b) = rows.project(shape.axes), self._in_frame @ shape.axes, shape.pairs
+        square, own = x[:, a] * x[:, b], axes[:, a] * axes[:, b]
+        change = axes[:, a] * x[:, None, b] + x[:, None, a] * axes[:, b]
+        change *= found.curvature[:, 0, 0, None, None]
+        label = np.zeros((len(x), geometry.loss.label_values, len(a)))
+        if not geometry.loss.quadratic:
+            margins, weight = rows.margins(geometry.position), 1.0 if rows.weights is None else rows.weights[:, None]
+            third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
+            change += (third * self._theta[:, 0])[:, :, None] * square[:, None]
+            label += (geometry.loss.label_bend(margins, rows.labels) * weight)[:, :, None] * square[:, None]
+        if scales is not None and deviation is not None:
+            change += (2.0 * scales.penalty[self._features, 0] * deviation)[:, :, None] * own
+            for feature, moved in zip(scales.filled, shape.filled, strict=True):
+                change[:, self._features == feature] += moved[a, b]
+        if shape.third is not None:
+            # The Hessian moves with the fit.
+            fit = slopes[:, 0, :, None] * axes + (found.curvature[:, 0] * self._theta.T)[:, :, None] * x[:, None]
+            if scales is not None and len(scales.filled):
+                fit = fit + self._filled @ shape.axes
+            change -= fit @ shape.third[:, a, b]
+            label -= (found.label_slope[:, 0, :, None] * x[:, None]) @ shape.third[:, a, b]
+        return Whole(shape.moved(change), shape.moved(label))
+
+    def _check_ties(self, reached: Reached) -> None:
+        """Refuse values that break a tie between columns which leaves directions of the parameters undecided."""
+        minimizer = self.geometry.minimizer
+        if not minimizer.undecided.size or reached.slopes is None:
+            return
+        undecided = minimizer.undecided / np.linalg.norm(minimizer.undecided, axis=0)
+        for _, at, features in self._reach.spans:
+            broken = reached.slopes[:, at] @ undecided[self._features[features]]
+            size = np.linalg.norm(reached.slopes[:, at], axis=1, keepdims=True)
+            if (np.abs(broken) > _TIED * size).any():
+                raise minimizer.not_unique(np.abs(undecided).max(axis=1))
