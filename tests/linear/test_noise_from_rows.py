@@ -174,14 +174,22 @@ def test_rows_of_one_person_are_told_about_together():
 
 def test_what_cannot_be_counted_is_refused_by_name():
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.linear_model import Ridge
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     X, y, _ = _data("logistic", 19)
     noise = GaussianNoise(shape=shapes.InverseHessian(scale=1.0))
-    behind = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-    with pytest.raises(seepage.UnansweredError, match=r"public_preprocessing=\['standardscaler'\]"):
+    behind = make_pipeline(StandardScaler(), LogisticRegression(solver="liblinear")).fit(X, y)
+    with pytest.raises(seepage.UnsupportedError, match="penalty on its intercept"):
         seepage.measure(behind, X, y, noise_scale=noise)
     seepage.measure(behind, X, y, noise_scale=noise, public_preprocessing=["standardscaler"])
+    both = np.column_stack([y, 2.0 * y])
+    with pytest.raises(seepage.UnsupportedError, match="have different ones"):
+        seepage.measure(Ridge(alpha=[1.0, 2.0]).fit(X, both), X, both, noise_scale=noise)
+    squares = make_pipeline(PolynomialFeatures(2, include_bias=False), Ridge(alpha=1.0)).fit(X, y)
+    hiding = GaussianNoise(shape=shapes.Balanced(scale=1.0, floors={"a": 1.0}, share=0.1, balance=0.0))
+    with pytest.raises(seepage.UnsupportedError, match="bends: how it reaches"):
+        seepage.measure(squares, X, y, noise_scale=hiding)
     classes = np.arange(40) % 3
     with pytest.raises(seepage.UnsupportedError, match="one output"):
         seepage.measure(LogisticRegression().fit(X, classes), X, classes, noise_scale=noise)

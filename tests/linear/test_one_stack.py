@@ -562,7 +562,7 @@ def a_shape_behind_a_bend() -> Case:
 def a_shape_with_two_targets() -> Case:
     both = np.column_stack([NUMBER, POSITIVE])
     stack = shaped("squared", both, 2.0, inverse)
-    return Case(Ridge(alpha=2.0).fit(FRAME, both), FRAME, both, stack, options={"noise_scale": SHAPED})
+    return Case(Ridge(alpha=2.0).fit(FRAME, both), FRAME, both, stack, options={"noise_scale": SHAPED}, in_files=False)
 
 
 @case
@@ -692,6 +692,38 @@ def a_shape_behind_a_bend_with_a_loss_that_bends() -> Case:
     return Case(model, FRAME, YES, stack, options={"noise_scale": SHAPED})
 
 
+@case
+def a_negative_binomial_with_its_alpha_behind_a_scaler() -> Case:
+    counts = np.random.default_rng(2).negative_binomial(1.5, 1.5 / (1.5 + np.exp(0.4 * X[:, 0] + 0.05 * X[:, 1] - 0.5)))
+    glm = seepage.GLM(family="negative binomial", parameter=None, penalty=0.5)
+    model = make_pipeline(StandardScaler(), glm).fit(FRAME, counts.astype(float))
+    found = scaled("squared", counts, 0.5)
+
+    def equations(u: Unknowns, z: Tensor) -> Unknowns:
+        centered = z[:, :3] - u["mean"]
+        x, y, alpha = ones(centered / u["variance"].sqrt()), z[:, 3], u["alpha"]
+        mean, size = torch.exp(x @ u["theta"]), 1 / alpha
+        by_size = torch.digamma(size + y) - torch.digamma(size) - torch.log1p(mean / size) + (mean - y) / (size + mean)
+        return {
+            **{name: each for name, each in found.equations(u, z).items() if name != "theta"},
+            "theta": x.T @ ((mean - y) / (1 + alpha * mean)) + tensor([0.5, 0.5, 0.5, 0.0]) * u["theta"],
+            "alpha": (size**2 * by_size).sum().reshape(1),
+        }
+
+    def release(u: Unknowns) -> tuple[Tensor, Tensor]:
+        mean, covariance = found.release(u)
+        return torch.cat([mean, u["alpha"]]), torch.block_diag(covariance, white(1))
+
+    fitted = model[-1]
+    start = {
+        **found.start,
+        "theta": tensor([*fitted.coef_, fitted.intercept_]),
+        "alpha": tensor([fitted.parameter_]),
+    }
+    stack = Stack(found.rows, start, equations, release)
+    return Case(model, FRAME, counts.astype(float), stack, in_files=False)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_number_is_that_of_the_stack(name: str) -> None:
     found = CASES[name]()
@@ -727,3 +759,59 @@ def _compare(found: Case, examples: Any, attributes: Any, order: Any = slice(Non
         if stack.private is not None:
             expected = np.where(stack.private[:, where[0]].numpy(), expected, np.nan)
         np.testing.assert_allclose(attributes[name], expected[order], rtol=2e-8)
+
+
+def apart(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> float:
+    """Return how far apart two Gaussians are: the root of eight times their Bhattacharyya distance."""
+    middle, gap = (one[1] + other[1]) / 2, other[0] - one[0]
+    sizes = [np.linalg.slogdet(each)[1] for each in (middle, one[1], other[1])]
+    return float(np.sqrt(gap @ np.linalg.solve(middle, gap) + 4 * sizes[0] - 2 * sizes[1] - 2 * sizes[2]))
+
+
+FLAGGED = FRAME.assign(time=(FRAME["time"] > 2).astype(float))
+COUNTS = np.random.default_rng(2).negative_binomial(1.5, 1.5 / (1.5 + np.exp(0.4 * X[:, 0] - 0.5))).astype(float)
+
+
+def counting(rows: pd.DataFrame) -> Any:
+    glm = seepage.GLM(family="negative binomial", parameter=None, penalty=0.5)
+    return make_pipeline(StandardScaler(), glm).fit(rows, COUNTS)
+
+
+def counted(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    scaler, glm = model
+    units = np.diag(np.r_[1 / scaler.scale_, 1.0, 1.0])
+    units[3, :3] = -scaler.mean_ / scaler.scale_
+    return units @ np.r_[glm.coef_, glm.intercept_, glm.parameter_], SIGMA**2 * units @ units.T
+
+
+def waiting(standardized: bool) -> Callable[[pd.DataFrame], Any]:
+    def fit(rows: pd.DataFrame) -> Any:
+        cox = seepage.Cox(penalty=2.0, standardized=standardized)
+        return make_pipeline(StandardScaler(with_mean=False), cox).fit(rows, OUTCOMES)
+
+    return fit
+
+
+def waited(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    scaler, cox = model
+    units = np.diag(1 / scaler.scale_)
+    return units @ cox.coef_, SIGMA**2 * units @ units.T
+
+
+@pytest.mark.parametrize("noise", [SIGMA, "covariance"])
+@pytest.mark.parametrize(
+    ("fit", "published", "labels"),
+    [(counting, counted, COUNTS), (waiting(False), waited, OUTCOMES), (waiting(True), waited, OUTCOMES)],
+    ids=["negative binomial", "Cox", "Cox with a standardized penalty"],
+)
+def test_two_releases_are_as_far_apart_as_two_fits_of_the_whole_procedure(
+    fit: Any, published: Any, labels: Any, noise: Any
+) -> None:
+    model = fit(FLAGGED)
+    truth = published(model)
+    given = noise if noise == SIGMA else seepage.GaussianNoise(covariance=SIGMA**2 * np.eye(len(truth[0])))
+    found = seepage.measure(model, FLAGGED, labels, noise_scale=given).information.distances("time", [0.0, 1.0])
+    for person in range(0, N, 9):
+        other = FLAGGED.copy()
+        other.loc[person, "time"] = 1 - other.loc[person, "time"]
+        assert found.distance[person].max() == pytest.approx(apart(truth, published(fit(other))), rel=1e-7)

@@ -529,9 +529,8 @@ def _in_raw_units(model: Model, fit: Fitted, leak: Leakage, terms: Terms) -> tup
             "CoxPHSurvivalAnalysis, and publish that."
         )
     private = frozenset(fit.private_columns(terms.attributes))
-    measured: frozenset[str] = frozenset()
-    if isinstance(leak.information, LinearInformation):
-        measured = leak.information.preprocessing.measured
+    assert isinstance(leak.information, LinearInformation | SurvivalInformation)
+    measured = leak.information.preprocessing.measured
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.categories, measured)
     preprocessing = rules.read(split(model)[0])
     return RawModel.of(model, fit.table, preprocessing), preprocessing

@@ -14,7 +14,7 @@ from seepage.linear.information._fitted import Weights as Weights
 from seepage.linear.information._fitted import checked_numbers as checked_numbers
 from seepage.linear.information._fitted import fit_assumptions as fit_assumptions
 from seepage.linear.information._fitted import private_columns as private_columns
-from seepage.linear.information._fitted import public_steps_assumptions as public_steps_assumptions
+from seepage.linear.information._fitted import steps_assumptions as steps_assumptions
 from seepage.linear.information._geometry import Geometry as Geometry
 from seepage.linear.information._information import LinearInformation as LinearInformation
 from seepage.linear.information._known import KnownValues as KnownValues
@@ -33,7 +33,10 @@ from seepage.linear.information._passes import OnEngine as OnEngine
 from seepage.linear.information._passes import fingerprint as fingerprint
 from seepage.linear.information._passes import in_runs as in_runs
 from seepage.linear.information._preprocessing import AddingFilled as AddingFilled
+from seepage.linear.information._preprocessing import Preprocessing as Preprocessing
+from seepage.linear.information._preprocessing import Solved as Solved
 from seepage.linear.information._preprocessing import columns_of as columns_of
+from seepage.linear.information._preprocessing import preprocessing_of as preprocessing_of
 from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._preprocessing import with_filled_moved as with_filled_moved
 from seepage.linear.information._refit import Refit as Refit

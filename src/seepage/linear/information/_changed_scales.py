@@ -158,9 +158,10 @@ class ChangedScales:
         directions, weights = self._difference(scales)
         shrunk, n = 1.0 / self.stretch - 1.0, len(moves)
         if scales.covariance is None:
-            # The same in every basis of the outputs.
-            outputs = len(scales.lean)
-            each = moves.reshape(n, outputs, -1)
+            # The same in every basis of the outputs; what is fitted beside them comes after, and has no feature.
+            alike = moves.shape[1] == len(scales.lean) * scales.size
+            outputs = len(scales.lean) if alike else scales.published
+            each = moves[:, : outputs * scales.size].reshape(n, outputs, -1)
             own = np.take_along_axis(each, np.broadcast_to(self.features[:, None], (n, outputs, shrunk.shape[1])), 2)
             # b^T Sigma^-1 and e^T, of each output.
             along = shrunk[:, None] * own + self.lean[:, None] * each[:, :, -1:]
@@ -168,7 +169,7 @@ class ChangedScales:
             root = np.linalg.cholesky(scales.covariance)
             gap, pulled = moves @ root.T, np.linalg.solve(root.T, moves.T).T
             outputs = scales.published
-            p = moves.shape[1] // outputs
+            p = scales.size
             at = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
             last = np.repeat(np.arange(outputs) * p + p - 1, shrunk.shape[1])
             own = np.take_along_axis(gap, at, axis=1)[:, None]
@@ -189,7 +190,7 @@ class ChangedScales:
             steep = shrunk[:, :, None] * shrunk[:, None, :] * same + self.lean[:, :, None] * self.lean[:, None, :]
             crossed, own = shrunk[:, :, None] * same, np.broadcast_to(same, (n, r, r))
         else:
-            p = len(scales.covariance) // outputs
+            p = scales.size
             inverse = np.linalg.inv(scales.covariance)
             each = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
             last = np.broadcast_to((np.arange(outputs)[:, None] * p + p - 1), (outputs, r)).reshape(1, -1)

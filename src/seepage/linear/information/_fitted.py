@@ -16,7 +16,7 @@ from seepage._tables import Column, Data, Listed, Model, Table, column_values, p
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
 from seepage.linear.information._endless import refuse_endless
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._preprocessing import Preprocessing, preprocessing_of
+from seepage.linear.information._preprocessing import AddingFilled, Preprocessing, Solved, preprocessing_of
 from seepage.linear.information._shape import MovingShape, Shaping, noise_assumptions
 from seepage.linear.objective import (
     A_FEW_TIMES,
@@ -178,7 +178,7 @@ class Release:
         """Return the release of a model's parameters with some noise; `numbers` may have two values and are numbers."""
         names = fit.table.names
         columns = fit.private_columns(attributes)
-        preprocessing, scales = preprocessing_of(fit, minimizer, noise, public_preprocessing)
+        preprocessing, scales = preprocessing_of(fit, fit.solved(minimizer), noise, public_preprocessing)
         shaping = Shaping(
             fit.problem.loss,
             minimizer,
@@ -306,6 +306,27 @@ class Fit(Generic[GivenRows]):
             refuse_endless(self, frame, names, found, single=precision is not np.float64)
         return found
 
+    def solved(self, minimizer: Minimizer) -> Solved:
+        """Return what the equations of the steps before the model need to know of it."""
+        problem, theta = self.problem, minimizer.parameters
+
+        def filled(features: NDArray[np.intp], columns: tuple[tuple[int, ...], ...]) -> Array:
+            adding = AddingFilled(features, columns, problem.loss, minimizer.frame, minimizer.position, theta)
+            return np.asarray(self.rows.total(adding)).reshape(len(features), -1)
+
+        # Parameters beside the coefficients have no feature that a scaler could move.
+        published = 1 if problem.beside else len(problem.basis)
+        return Solved(
+            problem.estimator,
+            theta,
+            problem.penalty,
+            problem.intercept,
+            published,
+            minimizer.undecided,
+            minimizer.active,
+            filled,
+        )
+
     def _frame(self) -> Frame:
         """Return where to look at the rows from: any place among them will do, so the first few tell it."""
         problem = self.problem
@@ -390,13 +411,32 @@ ATTACKER = (
 """What every bound takes for granted of whoever guesses."""
 
 
-def public_steps_assumptions(steps: Sequence[str]) -> Iterator[Assumption]:
-    """Yield which steps before the model are taken as public, if some are."""
-    if steps:
+def steps_assumptions(steps: Preprocessing) -> Iterator[Assumption]:
+    """Yield which steps before the model were fitted on the rows at hand, and which are taken as public."""
+    if steps.fitted:
+        yield Assumption(
+            "raw units",
+            "What was learned from these rows by {steps} is not published: the model is, in the units of the "
+            "columns, with noise that was drawn in its own. That both move with the rows is counted.",
+            names={"steps": _few(steps.fitted)},
+        )
+    if steps.held:
+        yield Assumption(
+            "refits",
+            "In success rates, and when a page is attacked before it is written, how means enter a penalty on the "
+            "intercept is held as it is.",
+        )
+    if steps.without_intercept:
+        yield Assumption(
+            "means",
+            "The model has no intercept that would carry noise, so the means that are taken away before it are "
+            "taken as public.",
+        )
+    if steps.public:
         yield Assumption(
             "preprocessing",
             "Taken as public, and not part of what is measured, is what these steps learned: {steps}.",
-            names={"steps": _few(steps)},
+            names={"steps": _few(steps.public)},
         )
 
 
@@ -440,32 +480,7 @@ def _assumptions(
             else "The label is private and counts as one of the values.",
         ),
     ]
-    if preprocessing.fitted:
-        found.append(
-            Assumption(
-                "raw units",
-                "What was learned from these rows by {steps} is not published: the model is, in the units of the "
-                "columns, with noise that was drawn in its own. That both move with the rows is counted.",
-                names={"steps": _few(preprocessing.fitted)},
-            )
-        )
-    if preprocessing.held:
-        found.append(
-            Assumption(
-                "refits",
-                "In success rates, and when a page is attacked before it is written, how means enter a penalty on the "
-                "intercept is held as it is.",
-            )
-        )
-    if preprocessing.without_intercept:
-        found.append(
-            Assumption(
-                "means",
-                "The model has no intercept that would carry noise, so the means that are taken away before it are "
-                "taken as public.",
-            )
-        )
-    found += public_steps_assumptions(preprocessing.public)
+    found += steps_assumptions(preprocessing)
     withheld = fit.problem.beside[len(fit.problem.basis) - 1 :]
     if withheld:
         found.append(

@@ -1,8 +1,8 @@
 """Which steps before the model were fitted on the rows at hand, and what follows for what is published."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Model
 from seepage.linear.columns import Affine, Claim, is_called, learns, single_steps
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import Additive, Minimizer, Problem, VectorLoss, derivatives
+from seepage.linear.objective import ActiveSet, Additive, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
 
 Array = NDArray[np.float64]
@@ -31,11 +31,6 @@ class BehindSteps(Protocol):
     """A model behind steps, with the rows that it was fitted on."""
 
     @property
-    def problem(self) -> Problem:
-        """What was minimized."""
-        ...
-
-    @property
     def affine(self) -> Affine:
         """What the steps do to the raw columns."""
         ...
@@ -49,6 +44,29 @@ class BehindSteps(Protocol):
     def preprocess(self) -> Model | None:
         """The steps."""
         ...
+
+
+Filling: TypeAlias = Callable[[NDArray[np.intp], tuple[tuple[int, ...], ...]], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What the equations of the steps need to know of those behind them."""
+
+    estimator: str
+    parameters: Array
+    """Theta, shape (p, outputs), the intercept last."""
+    penalty: Array
+    """The factor on half of each squared parameter, in the units of the features, shape (p, outputs)."""
+    intercept: bool
+    published: int
+    """How many outputs with coefficients leave."""
+    undecided: Array
+    """Directions of the parameters that nothing decides, shape (p, r)."""
+    active: ActiveSet | None
+    filled: Filling
+    """How the gradient moves with what was filled into the cells of some features, given their raw columns, added up
+    over the rows, in the coordinates of the fit; shape (features, outputs * q)."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +215,7 @@ class _Standing:
 
 
 def preprocessing_of(
-    fit: BehindSteps, minimizer: Minimizer, noise: GaussianNoise, public: Sequence[str]
+    fit: BehindSteps, solved: Solved, noise: GaussianNoise, public: Sequence[str]
 ) -> tuple[Preprocessing, Scales | None]:
     """Return which steps were fitted on the rows at hand, and how what is published moves with them.
 
@@ -226,17 +244,17 @@ def preprocessing_of(
         for i, f in enumerate(features)
     ]
     _refuse_near(steps, [claims[int(f)] for f in features], found, moments, origin, weighted)
-    if _ties(minimizer, features, found):
+    if _ties(solved.undecided, features, found):
         # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
         return Preprocessing(public=_listed(fit, steps, ())), None
     _refuse_constants(features, claims, moments, origin, weighted, rounding)
     fitted = {claim.step for each in found for claim in (each.scaler, each.filled) if claim is not None}
     if not fitted:
         return Preprocessing(public=_listed(fit, steps, ())), None
-    offset = not fit.problem.intercept and any(
+    offset = not solved.intercept and any(
         each.scaler is not None and (each.scaler.centers or each.scaler.shift) for each in found
     )
-    scales = _scales(fit, minimizer, noise, features, columns, origin, moments, found)
+    scales = _scales(fit.affine.features, solved, noise, features, columns, origin, moments, found)
     # A step is public as far as it made something of other rows.
     rest = {
         claim.step
@@ -416,18 +434,17 @@ def _settled(claims: tuple[Claim, ...], position: int, found: _Standing, lacking
     return claim is scaler or (scaler.centers and scaler.scales and position < claims.index(scaler))
 
 
-def _ties(minimizer: Minimizer, features: NDArray[np.intp], found: Sequence[_Standing]) -> bool:
+def _ties(undecided: Array, features: NDArray[np.intp], found: Sequence[_Standing]) -> bool:
     """Return whether a feature that these rows scaled is part of a direction that nothing decides."""
-    if not minimizer.undecided.size:
+    if not undecided.size:
         return False
-    length = np.linalg.norm(minimizer.undecided, axis=0)
-    part = np.abs(minimizer.undecided / length).max(axis=1)
+    part = np.abs(undecided / np.linalg.norm(undecided, axis=0)).max(axis=1)
     return any(each.scaler is not None and part[f] > _NOTHING for f, each in zip(features, found, strict=True))
 
 
 def _scales(
-    fit: BehindSteps,
-    minimizer: Minimizer,
+    width: int,
+    solved: Solved,
     noise: GaussianNoise,
     features: NDArray[np.intp],
     columns: tuple[tuple[int, ...], ...],
@@ -435,8 +452,6 @@ def _scales(
     moments: Moments,
     found: Sequence[_Standing],
 ) -> Scales:
-    problem, width = fit.problem, fit.affine.features
-    theta, (q, outputs) = minimizer.parameters, minimizer.position.shape
     deviates, centered, by_weight = np.zeros(width, bool), np.zeros(width, bool), np.zeros(width, bool)
     share, factor, shift, center = np.zeros(width), np.ones(width), np.zeros(width), np.zeros(width)
     filled_deviation, filled_mean, having = np.zeros(width), np.zeros(width), np.ones(width)
@@ -447,7 +462,7 @@ def _scales(
             continue
         seen = moments.of(weighted=each.weighted, everyone=claim.after_filling)
         deviates[f] = claim.scales and seen.variance[i] > _SAME**2 * claim.factor**2
-        centered[f] = claim.centers and problem.intercept
+        centered[f] = claim.centers and solved.intercept
         by_weight[f], share[f], factor[f] = each.weighted, 1.0 / seen.number[i], claim.factor
         shift[f] = claim.shift
         center[f] = 0.0 if claim.centers else (seen.mean[i] + origin[i] - claim.shift) / claim.factor
@@ -456,16 +471,14 @@ def _scales(
             z = (moments.lacking_total[i] / moments.lacking[i] + origin[i] - claim.shift) / claim.factor - center[f]
             filled_deviation[f], filled_mean[f] = weight * z / moments.count[i], weight / moments.count[i]
     at = [i for i, each in enumerate(found) if each.filled is not None]
-    filled, pulls = features[at], np.zeros((len(at), outputs * q))
+    filled, outputs = features[at], solved.parameters.shape[1]
+    pulls = np.zeros((0, solved.parameters.size))
     if at:
-        adding = AddingFilled(
-            filled, tuple(columns[i] for i in at), problem.loss, minimizer.frame, minimizer.position, theta
-        )
-        pulls = np.asarray(fit.rows.total(adding)).reshape(len(at), -1) / moments.count[at][:, None]
-    penalty, active = problem.penalty, minimizer.active
-    if active is not None and problem.intercept and active.absolute[-1] > 0:
+        pulls = solved.filled(filled, tuple(columns[i] for i in at)) / moments.count[at][:, None]
+    penalty, active = solved.penalty, solved.active
+    if active is not None and solved.intercept and active.absolute[-1] > 0:
         raise UnsupportedError(
-            f"This {problem.estimator} has an L1 penalty on its intercept (liblinear has), behind a scaler or an "
+            f"This {solved.estimator} has an L1 penalty on its intercept (liblinear has), behind a scaler or an "
             "imputer that was fitted on the same rows: whether the intercept is zero depends on their means. Fit with "
             'solver="saga"; or, if their constants are known to the attacker, name them in public_preprocessing=[...].'
         )
@@ -481,12 +494,11 @@ def _scales(
         filled_mean=filled_mean,
         penalty=np.array(penalty[:width]),
         push=np.zeros((width, outputs)) if active is None else (active.absolute * active.signs)[:width, None],
-        lean=np.array(penalty[-1]) if problem.intercept else np.zeros(outputs),
+        lean=np.array(penalty[-1]) if solved.intercept else np.zeros(outputs),
         filled=filled,
         having=having,
         filled_pull=pulls,
-        # Parameters beside the coefficients have no feature that a scaler could move.
-        published=len(problem.basis) if not problem.beside else 1,
-        intercept=problem.intercept,
+        published=solved.published,
+        intercept=solved.intercept,
         covariance=None if noise.covariance is None else np.asarray(noise.covariance),
     )

@@ -5,6 +5,7 @@ the rows that the scaler was fitted on (eqs. 2.15 to 2.17).
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,15 @@ from numpy.typing import NDArray
 from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
+
+
+class Moved(NamedTuple):
+    """By how much a row's value moves the scaler, for each unit that it moves a feature by, shape (n, features)."""
+
+    deviation: Array
+    """ds / s."""
+    mean: Array
+    """(factor dm - shift ds) / s: by how much the intercept in raw units follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +71,13 @@ class Scales:
         """The number of features."""
         return len(self.share)
 
-    def moves(self, batch: Batch, features: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return by how much a row's value moves the scaler, for each unit that it moves the feature by.
+    @property
+    def size(self) -> int:
+        """The number of coefficients of one output, with its intercept."""
+        return self.width + self.intercept
 
-        Returns
-        -------
-        deviation : ndarray of shape (n, features)
-            ds / s.
-        mean : ndarray of shape (n, features)
-            (factor dm - shift ds) / s: by how much the intercept in raw units follows.
-        """
+    def moves(self, batch: Batch, features: NDArray[np.intp]) -> Moved:
+        """Return by how much the values of some features move the scaler."""
         weight, share = self.weights(batch, features), self.share[features]
         z = self.standardized(batch, features)
         deviation = (weight * z + self.filled_deviation[features]) * share / self.factor[features]
@@ -78,7 +85,7 @@ class Scales:
         mean = np.where(self.centered[features], (weight + self.filled_mean[features]) * share, 0.0)
         if batch.intercept:
             mean -= self.shift[features] * deviation
-        return deviation, mean
+        return Moved(deviation, mean)
 
     def pull(self, theta: Array, features: NDArray[np.intp]) -> Array:
         """Return how the penalty's gradient in raw units moves with ds / s of some features, (features, outputs).
@@ -97,8 +104,7 @@ class Scales:
         if self.covariance is None:
             return None
         # Each published output has its coefficients, and the intercept last, if the model has one.
-        size = self.width + self.intercept
-        first = np.arange(self.published)[:, None] * size
+        first = np.arange(self.published)[:, None] * self.size
         return NoiseShape.of(self.covariance, first + features, first[:, 0] + self.width if self.intercept else None)
 
     def without_shape(self) -> "Scales":

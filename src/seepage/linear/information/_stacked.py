@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
-from seepage.linear.information._scales import Scales
+from seepage.linear.information._scales import Moved, Scales
 from seepage.linear.information._several_margins import SeveralMargins
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import Derivatives, derivatives
@@ -162,32 +162,29 @@ class Stacked:
         self._check_ties(reached)
         rows = geometry.frame.rows(batch)
         found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
-        deviation, mean = (None, None) if scales is None else scales.moves(batch, self._features)
-        slopes = self._slopes(found, deviation, mean)
+        moved = None if scales is None else scales.moves(batch, self._features)
+        slopes = self._slopes(found, moved)
         pushed = [rows.project(np.ascontiguousarray(block.T)) for block in self._blocks.transpose(1, 0, 2)]
-        score = Score(
-            self._columns, slopes, self._theta, found.curvature, np.stack(pushed, axis=1), found.label_slope
-        )
+        score = Score(self._columns, slopes, self._theta, found.curvature, np.stack(pushed, axis=1), found.label_slope)
         parts: list[Part] = [score]
         if shape is not None:
-            parts.append(self._curvature(rows, found, slopes, deviation, shape))
-        elif scales is not None and scales.published:
-            assert deviation is not None and mean is not None
-            parts.append(self._covariance(deviation, mean, scales))
+            parts.append(self._curvature(rows, found, slopes, moved, shape))
+        elif moved is not None and scales is not None and scales.published:
+            parts.append(self._covariance(moved, scales))
         labels = 0 if geometry.public_label else geometry.loss.label_values
         return Jacobians(reached, parts, labels)
 
-    def _slopes(self, found: Derivatives, deviation: Array | None, mean: Array | None) -> Array:
+    def _slopes(self, found: Derivatives, moved: Moved | None) -> Array:
         """Return what the columns are multiplied by, shape (n, K, features or 1)."""
         geometry, scales = self.geometry, self.geometry.scales
         slopes = found.slope[:, :, None]
-        if scales is None or deviation is None or mean is None:
+        if scales is None or moved is None:
             return slopes
-        slopes = slopes + scales.pull(self._theta, self._features).T * deviation[:, None, :]
+        slopes = slopes + scales.pull(self._theta, self._features).T * moved.deviation[:, None, :]
         more = []
         if scales.lean.any():
-            slopes += (scales.lean * geometry.parameters[-1])[:, None] * mean[:, None, :]
-            more.append(mean[:, None])
+            slopes += (scales.lean * geometry.parameters[-1])[:, None] * moved.mean[:, None, :]
+            more.append(moved.mean[:, None])
         if len(scales.filled):
             more.append(np.ones((len(slopes), 1, slopes.shape[2])))
         return np.concatenate([slopes, *more], axis=1)
@@ -200,16 +197,16 @@ class Stacked:
         shape = scales.noise_shape(self._features)
         return None if shape is None else shape.root()
 
-    def _covariance(self, deviation: Array, mean: Array, scales: Scales) -> Part:
+    def _covariance(self, moved: Moved, scales: Scales) -> Part:
         """Return how the covariance of the noise moves, in raw units, with the moments."""
         if self._root is None:
             sizes = np.sqrt([2.0 * scales.published, scales.published])
-            return Apart(np.stack([sizes[0] * deviation, sizes[1] * mean], axis=1))
-        n, width = deviation.shape
+            return Apart(np.stack([size * each for size, each in zip(sizes, moved, strict=True)], axis=1))
+        n, width = moved.deviation.shape
         outputs, labels = self._theta.shape[1], self.geometry.loss.label_values
         return Score(
             np.stack([self._root[:, :width].T, self._root[:, width:].T]),
-            np.stack([deviation, mean], axis=1),
+            np.stack(moved, axis=1),
             self._theta,
             np.empty((n, 0, outputs)),
             np.empty((n, 0, len(self._root))),
@@ -217,7 +214,7 @@ class Stacked:
         )
 
     def _curvature(
-        self, rows: Batch, found: Derivatives, slopes: Array, deviation: Array | None, shape: MovingShape
+        self, rows: Batch, found: Derivatives, slopes: Array, moved: Moved | None, shape: MovingShape
     ) -> Part:
         """Return how the covariance of a noise moves that is made from the Hessian."""
         geometry, scales = self.geometry, self.geometry.scales
@@ -231,10 +228,10 @@ class Stacked:
             third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
             change += (third * self._theta[:, 0])[:, :, None] * square[:, None]
             label += (geometry.loss.label_bend(margins, rows.labels) * weight)[:, :, None] * square[:, None]
-        if scales is not None and deviation is not None:
-            change += (2.0 * scales.penalty[self._features, 0] * deviation)[:, :, None] * own
-            for feature, moved in zip(scales.filled, shape.filled, strict=True):
-                change[:, self._features == feature] += moved[a, b]
+        if scales is not None and moved is not None:
+            change += (2.0 * scales.penalty[self._features, 0] * moved.deviation)[:, :, None] * own
+            for feature, by in zip(scales.filled, shape.filled, strict=True):
+                change[:, self._features == feature] += by[a, b]
         if shape.third is not None:
             # The Hessian moves with the fit.
             fit = slopes[:, 0, :, None] * axes + (found.curvature[:, 0] * self._theta.T)[:, :, None] * x[:, None]

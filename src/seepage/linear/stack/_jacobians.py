@@ -264,7 +264,7 @@ class Jacobians:
             found = np.einsum("nvm,nvm->nv", moved, moved)
         else:
             found = own._squares()
-        return found if own is not self else found[:, at]
+        return np.asarray(found if own is not self else found[:, at])
 
     def _squares(self) -> Array:
         """Return the information about each coordinate, where T is the same for all rows."""

@@ -1,24 +1,30 @@
 """A fitted Cox model with the rows it was fitted on, in one notation."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnsupportedError
+from seepage._noise import GaussianNoise
 from seepage._tables import Data, Listed, Model, Table
 from seepage.linear.columns import (
     Affine,
     affine_of,
     feature_names,
     fitted_columns,
-    learns,
-    single_steps,
     split,
 )
-from seepage.linear.information import checked_numbers, private_columns, steps_named
+from seepage.linear.information import (
+    Preprocessing,
+    Scales,
+    Solved,
+    checked_numbers,
+    preprocessing_of,
+    private_columns,
+)
 from seepage.linear.rows import InMemory, Labels, Reading, batch_rows, check_raw, check_width, checked_weights
 from seepage.linear.survival._cox import Cox
 from seepage.linear.survival._followed import followed
@@ -180,23 +186,24 @@ class SurvivalFit:
         codes = {name for column, name in named.items() if self.rows.is_two_valued(column)} - called
         return frozenset(codes | {name for column, name in named.items() if self.affine.is_categorical(column)})
 
-    def public_steps(self, declared: Sequence[str]) -> tuple[str, ...]:
-        """Return the steps before the model whose constants are taken as public.
+    @property
+    def preprocess(self) -> Model | None:
+        """The steps before the model."""
+        return self.rows.reading.preprocess
 
-        One that centers or scales columns, and was not declared public, is refused: a Cox model needs none.
-        """
-        every = single_steps(self.rows.reading.preprocess)
-        named = steps_named(every, declared)
-        for claim in (claim for each in self.affine.claims.values() for claim in each):
-            if claim.step not in named and (claim.centers or claim.scales):
-                raise UnsupportedError(
-                    f"The step {claim.step!r} before this Cox model learned means and deviations of its columns, and "
-                    "how the model moves with them is not measured for survival models yet. Without a penalty the "
-                    "model is the same without the step: leave it out. With one, standardized=True of seepage.Cox (or "
-                    "lifelines' penalizer) does the same inside the model, and is measured. If the constants are "
-                    f"known, say so: public_preprocessing=[{claim.step!r}]."
-                )
-        return tuple(path for path, step in every.items() if learns(step))
+    def scales(self, noise: GaussianNoise, declared: Sequence[str]) -> tuple[Preprocessing, Scales | None]:
+        """Return which steps before the model were fitted on these rows, and what a value does to those that were."""
+        # A penalty on standardized columns is the same whatever a scaler made of them before.
+        penalty = np.zeros_like(self.minimum.beta) if self.estimator.standardized else self.minimum.penalty
+        nothing = np.empty((len(penalty), 0))
+        solved = Solved("Cox", self.minimum.beta[:, None], penalty[:, None], False, 1, nothing, None, _nothing_filled)
+        found, scales = preprocessing_of(self, solved, noise, declared)
+        # Whatever is taken away from a column makes no difference to who is ahead of whom.
+        return replace(found, without_intercept=False), scales
+
+
+def _nothing_filled(features: NDArray[np.intp], columns: tuple[tuple[int, ...], ...]) -> Array:
+    raise AssertionError("Rows with missing cells are refused before.")
 
 
 def _horizons(at: SurvivalAt, reading: Reading, table: Table) -> Horizons:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,17 @@ from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Assurance, Kind, Variance, Who
-from seepage.linear.information import Owners, Several, largest, noise_assumptions, warn_unanswered
-from seepage.linear.rows import in_threads
+from seepage.linear.information import (
+    ChangedScales,
+    Owners,
+    Preprocessing,
+    Scales,
+    Several,
+    largest,
+    noise_assumptions,
+    warn_unanswered,
+)
+from seepage.linear.rows import Batch, in_threads
 from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._noise import made, whitening
 from seepage.linear.survival._refit import SurvivalRefit
@@ -40,6 +49,10 @@ class SurvivalInformation(GatheredInformation):
     response: Response
     columns: tuple[int, ...]
     """The raw column of each attribute, without time and status."""
+    preprocessing: Preprocessing
+    """Which steps before the model were fitted on these rows, and which are taken as public."""
+    scales: Scales | None
+    """The scaler that was fitted on the same rows, if one was."""
 
     @property
     def count(self) -> int:
@@ -67,7 +80,15 @@ class SurvivalInformation(GatheredInformation):
     @cached_property
     def _part(self) -> Part:
         sums = self.fit.minimum.sums
-        return Part(sums.martingale, sums.pull, self.fit.stretch, self.fit.bent, self.fit.slopes[1], None)
+        fit, stretch, deviation = self.fit, self.fit.stretch, None
+        if self.scales is not None:
+            every = np.arange(len(fit.names))
+            parts = [self.scales.moves(fit.rows.read(span), every)[0] for span in fit.rows.spans()]
+            deviation = np.concatenate(parts)
+            # The penalty is on what the scaler made of the columns, and grows with it in their own units.
+            grown = self.scales.pull(fit.minimum.beta[:, None], every)[:, 0] * deviation
+            stretch = grown if stretch is None else stretch + grown
+        return Part(sums.martingale, sums.pull, stretch, fit.bent, fit.slopes[1], deviation)
 
     @property
     def _covariates(self) -> tuple[str, ...]:
@@ -128,8 +149,11 @@ class SurvivalInformation(GatheredInformation):
         )
 
     def column_at(self, kind: Kind, name: str, factor: float) -> Array:
-        found = self.examples() if kind == "examples" else self.attributes()
-        return np.asarray(found[name] / factor)
+        if not self.stays:
+            found = self.examples() if kind == "examples" else self.attributes()
+            return np.asarray(found[name] / factor)
+        louder = replace(self, response=replace(self.response, whitening=self.response.whitening / factor))
+        return (louder.examples() if kind == "examples" else louder.attributes())[name]
 
     def joint(self, who: Who, attribute: str | None) -> float:
         people = self.people.mask(who, self.count)
@@ -205,14 +229,17 @@ class SurvivalInformation(GatheredInformation):
         matches = column[:, None] == comparable(values, column)
         truth = np.where(matches.any(axis=1) & ~absent, matches.argmax(axis=1), -1)
         distance = np.where(absent[:, None], np.nan, np.zeros((len(absent), len(values))))
+        stays = np.zeros_like(distance)
         with followed(f"refitting with other values of {attribute}", len(values) * len(changing)) as watch:
             for j, value in enumerate(values):
                 move = self._mover(attribute, value)
                 for rows in changing:
                     if truth[rows[0]] != j:
-                        distance[rows[0], j] = np.linalg.norm(self.response.in_noise_units(move(rows)[None]))
+                        distance[rows[0], j], stays[rows[0], j] = move(rows)
                     watch(1)
         found = Distances(values, truth, distance, self.people.person, absent if absent.any() else None)
+        if stays.any():
+            found = replace(found, distance=np.hypot(distance, stays), stays=stays)
         warn_unanswered(found, attribute, self.count)
         return found
 
@@ -225,16 +252,28 @@ class SurvivalInformation(GatheredInformation):
         again = repeated[self.owners.person]
         return [*every[~again][:, None], *self.owners.each(again)]
 
-    def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], Array]:
-        """Return what tells how what is published moves when some rows have another value."""
+    def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], tuple[float, float]]:
+        """Return what tells how far what is published, and the shape of its noise, move with some rows' other value."""
         if attribute in self._covariates:
-            altered = self.fit.rows.altered(slice(0, self.fit.rows.count), attribute, value).dense()
-            return lambda rows: self.refit.with_features(rows, altered[rows])
+            return partial(self._with_features, self.fit.rows.altered(slice(0, self.fit.rows.count), attribute, value))
         if attribute != self._outcomes[0]:
-            return lambda rows: self.refit.with_time(rows, float(value))
+            return lambda rows: (self._length(self.refit.with_time(rows, float(value))), 0.0)
         if value not in (0, 1):
             raise InputError(f"{attribute!r} is 0 or 1, not {value!r}.")
-        return self.refit.flipped
+        return lambda rows: (self._length(self.refit.flipped(rows)), 0.0)
+
+    def _length(self, move: Array) -> float:
+        return float(np.linalg.norm(self.response.in_noise_units(move[None])))
+
+    def _with_features(self, altered: Batch, rows: NDArray[np.intp]) -> tuple[float, float]:
+        features, scales = altered.take(rows), self.scales
+        changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, together=True)
+        if changed is None or scales is None:
+            return self._length(self.refit.with_features(rows, features.dense())), 0.0
+        grown = np.ones(len(self.fit.names))
+        grown[changed.features[0]] = changed.stretch[0] ** 2
+        move = self.response.in_noise_units(self.refit.with_features(rows, features.dense(), grown)[None])
+        return float(changed.lengths(move, scales)[0]), float(changed.distances(scales)[0])
 
     @cached_property
     def refit(self) -> SurvivalRefit:
@@ -248,7 +287,11 @@ class SurvivalInformation(GatheredInformation):
         return replace(
             self,
             noise=noise,
-            response=replace(self.response, whitening=whitening(noise, len(self.fit.published))),
+            response=replace(
+                self.response,
+                whitening=whitening(noise, len(self.fit.published)),
+                covariance=None if noise.scale is not None else noise.known(),
+            ),
             assumptions=(*noise_assumptions(noise, None, "Cox"), *rest),
         )
 

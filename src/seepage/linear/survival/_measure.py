@@ -10,7 +10,7 @@ from seepage._tables import Listed, Table
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear.columns import Curves
-from seepage.linear.information import ATTACKER, fit_assumptions, noise_assumptions, public_steps_assumptions
+from seepage.linear.information import ATTACKER, Preprocessing, fit_assumptions, noise_assumptions, steps_assumptions
 from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._horizons import Horizons
 from seepage.linear.survival._information import SurvivalInformation
@@ -47,7 +47,7 @@ def measure_survival(
         As `seepage.measure` takes them.
     """
     noise = made(noise, fit)
-    public = fit.public_steps(public_preprocessing)
+    steps, scales = fit.scales(noise, public_preprocessing)
     columns = fit.private_columns(attributes)
     names = [fit.table.names[column] for column in columns]
     categorical = set(fit.categorical(columns, numbers))
@@ -66,6 +66,7 @@ def measure_survival(
         cut.matrix,
         tuple(found.get(column, np.empty(0, dtype=np.intp)) for column in columns),
         Curves.of(fit.affine, cut.coordinates),
+        None if noise.scale is not None else noise.known(),
     )
     return Leakage(
         SurvivalInformation(
@@ -77,9 +78,12 @@ def measure_survival(
             attribute_names=tuple(names),
             categorical=frozenset(categorical),
             without_slope=frozenset(names[len(columns) :]),
+            preprocessing=steps,
+            scales=scales,
+            stays=scales is not None,
             assumptions=(
                 *noise_assumptions(noise, None, "Cox"),
-                *_assumptions(fit, names, public_label, public),
+                *_assumptions(fit, names, public_label, steps),
             ),
         )
     )
@@ -113,7 +117,7 @@ def _assumptions(
     fit: SurvivalFit,
     private: Sequence[str],
     public_label: bool,
-    public: tuple[str, ...],
+    steps: Preprocessing,
 ) -> tuple[Assumption, ...]:
     status, time = fit.outcomes.names
     called = {"time": time, "status": status}
@@ -145,7 +149,7 @@ def _assumptions(
                 "counted.",
             )
         )
-    found += public_steps_assumptions(public)
+    found += steps_assumptions(steps)
     found += fit_assumptions(fit.search, fit.table.names, private, fit.minimum.distance)
     if fit.minimum.condition > _STATED:
         rounding = float(np.finfo(np.float64).eps) * fit.minimum.condition

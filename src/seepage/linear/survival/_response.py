@@ -166,7 +166,9 @@ class Response:
             else:
                 root = np.ascontiguousarray(self._root[:, : len(at)].T)[None]
                 none, of_label = np.empty((n, 0, 1)), np.empty((n, 0, 0))
-                parts.append(Score(root, deviation, self.beta[at, None], none, np.empty((n, 0, len(self._root))), of_label))
+                parts.append(
+                    Score(root, deviation, self.beta[at, None], none, np.empty((n, 0, len(self._root))), of_label)
+                )
         return Jacobians(self._reach.at(part.bent), parts, 0)
 
     def gram(self, part: Part) -> Array:
