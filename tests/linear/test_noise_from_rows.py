@@ -173,8 +173,8 @@ def test_rows_of_one_person_are_told_about_together():
 
 
 def test_what_cannot_be_counted_is_refused_by_name():
-    from sklearn.pipeline import make_pipeline
     from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     X, y, _ = _data("logistic", 19)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from seepage.linear.files import _labels, _scores  # noqa: F401
-from seepage.linear.spectra import top_eigenvalues
 from seepage.linear.rows._rows import can_be_squared
+from seepage.linear.spectra import top_eigenvalues
 
 _one = np.ones(1)
 can_be_squared(_one)
