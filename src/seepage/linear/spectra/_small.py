@@ -93,7 +93,7 @@ def _look(diagonal, beside, mu):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _top(diagonal, beside):  # type: ignore[no-untyped-def]
+def top_of_diagonals(diagonal, beside):  # type: ignore[no-untyped-def]
     """Return the largest eigenvalue of a matrix with these three diagonals, zero where all are below."""
     m = diagonal.shape[0]
     lower, upper, total, squares = diagonal[0], 0.0, 0.0, 0.0
@@ -215,7 +215,7 @@ def tops_of_all(pairs, within, s, e, q, top, trace):  # type: ignore[no-untyped-
             for i in range(values):
                 down[i] = matrix[i, i, lane]
                 across[i] = beside[i, lane]
-            top[start + lane] = _top(down, across) * trace[start + lane]
+            top[start + lane] = top_of_diagonals(down, across) * trace[start + lane]
 
 
 def tops_of_matrices(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -251,4 +251,4 @@ def _tops_of_matrices(matrices, top):  # type: ignore[no-untyped-def]
             for i in range(values):
                 down[i] = matrix[i, i, lane]
                 across[i] = beside[i, lane]
-            top[start + lane] *= _top(down, across)
+            top[start + lane] *= top_of_diagonals(down, across)
