@@ -36,11 +36,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import seepage
 from seepage._amounts import up_to_grid
 from seepage._errors import PolicyError
-from seepage.linear.information import Fit
 from seepage.release._certificate import SCHEMA_FILE, Certificate
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
-from seepage.release._publish import Terms, exact_parameters, publish, ready
+from seepage.release._publish import Terms, publish, ready
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 X = 10 * X
@@ -85,8 +84,7 @@ def released(request):
 
 
 def _exact(model, features, labels):
-    fit = Fit.of(model, features, labels, None)
-    return exact_parameters(fit, seepage.measure(model, features, labels, noise_scale=1.0))
+    return seepage.measure(model, features, labels, noise_scale=1.0).information.exact
 
 
 def test_every_supported_estimator_predicts_and_is_near_the_minimizer(released):

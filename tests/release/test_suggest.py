@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 
 import seepage
 from seepage._amounts import down_to_grid, on_grid, up_to_grid
-from seepage.linear.information import cost_of
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
@@ -99,7 +98,7 @@ def test_what_correlated_noise_costs_a_model_of_several_classes_is_what_draws_co
     generator = np.random.default_rng(0)
     root = 0.01 * (generator.normal(size=(15, 15)) / 4 + 0.2 * np.eye(15))
     noise = seepage.GaussianNoise(covariance=root @ root.T)
-    cost = cost_of(seepage.measure(model, X, y, noise_scale=noise).information)
+    cost = seepage.measure(model, X, y, noise_scale=noise).information.cost()
 
     def loss(moved: np.ndarray) -> float:
         margins = X @ (model.coef_ + moved[:, :4]).T + model.intercept_ + moved[:, 4]

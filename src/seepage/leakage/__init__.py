@@ -2,6 +2,7 @@
 
 from seepage.leakage._categories import told_apart as told_apart
 from seepage.leakage._categories import told_categories as told_categories
+from seepage.leakage._cost import Cost as Cost
 from seepage.leakage._distribution import Distribution as Distribution
 from seepage.leakage._distribution import Sketch as Sketch
 from seepage.leakage._distribution import Values as Values

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from seepage._errors import InputError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
 from seepage._tables import Array, Column
+from seepage.leakage._cost import Cost
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
@@ -144,6 +145,25 @@ class Information(ABC):
     """How far each person's numbers may move before the release has a kink; None where none are known."""
 
     @property
+    def gathered(self) -> "GatheredInformation | None":
+        """The same, if what is known of each person is in memory."""
+        return None
+
+    @property
+    def held(self) -> Any:
+        """The same, if its rows are in memory and each can be exchanged for another; None otherwise."""
+        return None
+
+    @property
+    def releases(self) -> "tuple[Information, ...]":
+        """The single releases that this is about."""
+        return (self,)
+
+    def cost(self) -> Cost | None:
+        """Return what the noise costs the model that carries it; None where that is not known."""
+        return None
+
+    @property
     @abstractmethod
     def outcome(self) -> tuple[str, ...]:
         """The attributes that the model predicts; none where they are public."""
@@ -215,6 +235,10 @@ class Information(ABC):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GatheredInformation(Information):
     """An information that holds what is known of each person in memory."""
+
+    @property
+    def gathered(self) -> "GatheredInformation":
+        return self
 
     def distributions(self, kind: Kind) -> Mapping[str, Distribution]:
         return self._example_distributions if kind == "examples" else self._attribute_distributions

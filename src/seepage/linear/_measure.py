@@ -2,24 +2,24 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 
 from seepage._equalized import EQUALIZED, is_equalized
 from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import Data, Listed, Model, Table, column_name
+from seepage._tables import Data, Listed, Model, Table
 from seepage.engines import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
+from seepage.linear._given import Given, given, refuse_beside_table
 from seepage.linear._mistakes import refuse_mistakes
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
-from seepage.linear.information import Fit, LinearInformation, OnEngine, Release, SourceInMemory, with_kinks
+from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
-from seepage.linear.results import is_results, taken_apart
+from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
-from seepage.linear.written import ModelTable, explaining
+from seepage.linear.written import ModelTable
 
 
 def measure(
@@ -113,79 +113,17 @@ def measure(
     """
     refuse_mistakes(model)
     noise = as_noise(noise_scale)
-    if isinstance(model, ModelTable):
-        if y is not None or sample_weight is not None or target is not None or offset is not None:
-            raise InputError(
-                "A model table names its outcome, weights and offset: leave y, target, sample_weight and offset out."
-            )
-        if X is None:
-            raise InputError("X is missing: give the rows that the model was fitted on.")
-        asked = partial(
-            measure,
-            noise_scale=noise,
-            withheld=withheld,
-            public_label=public_label,
-            attributes=attributes,
-            numbers=numbers,
-            public_preprocessing=public_preprocessing,
-            job=job,
-        )
-        if are_paths(X):
-            stored = model.over(X, None if job is None else job.filesystem)
-            return asked(
-                stored.model, X, target=stored.target, sample_weight=stored.sample_weight, ids=ids, groups=groups
-            )
-        table = model.on(X)
-        ids, groups = table.cut(ids), table.cut(groups)
-        with explaining(table):
-            leak = asked(
-                table.model,
-                table.X,
-                table.y,
-                sample_weight=table.sample_weight,
-                offset=table.offset,
-                ids=ids,
-                groups=groups,
-            )
-        return table.remarked(leak)
-    if is_survival(model):
-        if are_paths(X):
+    question = Question(noise, public_label, attributes, numbers, public_preprocessing)
+    if are_paths(X) and not is_results(model):
+        if is_survival(model):
             raise UnsupportedError(
                 "Survival models are not measured over files yet: risk sets need all rows in the order of their times. "
                 "Read the rows into memory: seepage.measure(fitted, frame, ...)."
             )
-        refuse_in_memory(target, job)
-        if offset is not None or withheld:
-            raise UnsupportedError("A survival model has no offset and no alpha here: leave offset and withheld out.")
-        survival = SurvivalFit.of(model, X, y, sample_weight)
-        return measure_survival(
-            survival,
-            people_of(survival, ids, groups),
-            noise,
-            public_label=public_label,
-            attributes=attributes,
-            numbers=numbers,
-            public_preprocessing=public_preprocessing,
-        )
-    label = column_name(y, "label")
-    remarks: tuple[Assumption, ...] = ()
-    if is_results(model):
-        if y is not None or sample_weight is not None or offset is not None:
-            raise InputError(
-                "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
-            )
-        parts = taken_apart(model, X)
-        model, X, y, sample_weight, offset = parts.model, parts.rows, parts.labels, parts.weights, parts.offset
-        label, remarks = parts.label, parts.remarks
-    preprocess, estimator = split(model)
-    check_supported(estimator)
-    if X is None:
-        raise InputError("X is missing: give the rows that the model was fitted on.")
-    columns = fitted_columns(preprocess, estimator)
-    stored_weights = isinstance(sample_weight, StoredWeights)
-    if stored_weights or is_equalized(model, None if isinstance(sample_weight, str) else sample_weight):
-        remarks = (*remarks, EQUALIZED)
-    if are_paths(X):
+        if isinstance(model, ModelTable):
+            refuse_beside_table(y, sample_weight, offset, target)
+            stored = model.over(X, None if job is None else job.filesystem)
+            model, target, sample_weight = stored.model, stored.target, stored.sample_weight
         if withheld:
             raise InputError("withheld is for models in memory: over files all parameters are coefficients.")
         if offset is not None:
@@ -193,18 +131,43 @@ def measure(
                 "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "
                 "seepage.measure(model, frame, y, offset=...)."
             )
+        preprocess, estimator = split(model)
+        check_supported(estimator)
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-        source = SourceInFiles.of(X, roles, columns, job)
-        leak = measure_files(model, source, noise, public_label, attributes, numbers, public_preprocessing)
-        if not remarks:
-            return leak
-        return Leakage(replace(leak.information, assumptions=(*leak.information.assumptions, *remarks)))
+        source = SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job)
+        return measure_files(model, source, question, _equalized(model, sample_weight))
+    asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
     refuse_in_memory(target, job)
-    fit = Fit.assembled(model, SourceInMemory.of(X, y, columns, sample_weight, offset)).withholding(withheld)
+    with asked.explained():
+        if not asked.is_survival:
+            return _in_memory(asked, question, withheld, job)
+        if asked.offset is not None or withheld:
+            raise UnsupportedError("A survival model has no offset and no alpha here: leave offset and withheld out.")
+        fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
+        return asked.remarked(measure_survival(fit, people_of(fit, asked.ids, asked.groups), question))
+
+
+def _in_memory(asked: Given, question: Question, withheld: Sequence[str], job: Job | None) -> Leakage:
+    preprocess, estimator = split(asked.model)
+    check_supported(estimator)
+    if asked.X is None:
+        raise InputError("X is missing: give the rows that the model was fitted on.")
+    source = SourceInMemory.of(
+        asked.X, asked.y, fitted_columns(preprocess, estimator), asked.sample_weight, asked.offset
+    )
+    fit = Fit.assembled(asked.model, source).withholding(withheld)
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=replace(fit.rows, mover=OnEngine(job.engine)))
-    release = Release.of(fit, fit.minimize(), noise, attributes, label, public_label, numbers, public_preprocessing)
-    given = Table.of(X)
-    people = PeopleInMemory.of(given if given.is_frame else fit.table, ids=ids, groups=groups, y=y)
-    found = LinearInformation.of(fit, release, people, fit.private_columns(attributes))
+    release = Release.of(fit, fit.minimize(), question, asked.label)
+    table = Table.of(asked.X)
+    people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
+    found = LinearInformation.of(fit, release, people, fit.private_columns(question.attributes))
+    remarks = (*asked.remarks, *_equalized(asked.model, asked.sample_weight))
     return Leakage(with_kinks(replace(found, assumptions=(*found.assumptions, *remarks))))
+
+
+def _equalized(model: Model, sample_weight: Listed) -> tuple[Assumption, ...]:
+    """Say that everybody's weights were made of the rows, if they were."""
+    if isinstance(sample_weight, StoredWeights):
+        return (EQUALIZED,)
+    return (EQUALIZED,) if is_equalized(model, None if isinstance(sample_weight, str) else sample_weight) else ()

@@ -66,8 +66,8 @@ def attacked(leak: Leakage, policy: Policy | None, *, seed: int | None = None) -
     PolicyError
         When an attacker tells values apart better than was promised.
     """
-    information = leak.information
-    if not isinstance(information, LinearInformation) or information.owners is not None or policy is None:
+    information: LinearInformation | None = leak.information.held
+    if information is None or information.owners is not None or policy is None:
         return None
     if information.geometry.shape is not None:
         raise UnansweredError(

@@ -24,9 +24,8 @@ from seepage._schema import read_document
 from seepage._signing import is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
-from seepage.linear.information import Fit
-from seepage.linear.rows import InMemory
-from seepage.linear.survival import SurvivalFit, is_survival
+from seepage.linear import Given
+from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted
 from seepage.pages import name
 from seepage.release._notebook import certificate_snippet
@@ -236,15 +235,9 @@ class Certificate:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
 
 
-Fitted = Fit[InMemory] | SurvivalFit
-"""A model that is published, with its rows in memory."""
-
-
 def fit_of(model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> Fitted:
     """Read a model of any kind that can be published, and its rows."""
-    if is_survival(model):
-        return SurvivalFit.of(model, X, y, sample_weight)
-    return Fit.of(model, X, y, sample_weight, offset)
+    return Given(model=model, X=X, y=y, sample_weight=sample_weight, offset=offset).fitted()
 
 
 def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
@@ -258,20 +251,13 @@ def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
     data, exact = (hmac.new(key, purpose, "sha256") for purpose in (b"seepage data", b"seepage model"))
     weights = np.empty(0) if fit.rows.weights is None else fit.rows.weights
     added = [] if fit.rows.offset is None else [fit.rows.offset]
-    for column in (*_columns(fit.table), *_labels(fit), weights, *added):
+    for column in (*_columns(fit.table), *fit.outcome_columns, weights, *added):
         data.update(_canonical(column))
     estimator = fit.estimator
     exact.update(type(estimator).__name__.encode())
     for part in (estimator.coef_, estimator.intercept_):
         exact.update(_canonical(np.ravel(part)))
     return {"algorithm": "HMAC-SHA256", "data": data.hexdigest(), "model": exact.hexdigest()}
-
-
-def _labels(fit: Fitted) -> Iterator[Column]:
-    if isinstance(fit, SurvivalFit):
-        yield from (fit.outcomes.event, fit.outcomes.time, fit.outcomes.stratum)
-    else:
-        yield from np.atleast_2d(fit.rows.labels.T)
 
 
 def _columns(table: Table) -> Iterator[Column]:

@@ -55,8 +55,7 @@ def compose(leaks: Iterable[Leakage]) -> Leakage:
     _check_parts(parts)
     releases: list[Information] = []
     for leak in parts:
-        information = leak.information
-        releases += information.parts if isinstance(information, ComposedInformation) else [information]
+        releases += leak.information.releases
     return Leakage(ComposedInformation.of(tuple(releases)))
 
 
@@ -65,6 +64,10 @@ class ComposedInformation(GatheredInformation):
     """The information of independent releases together."""
 
     parts: tuple[Information, ...]
+
+    @property
+    def releases(self) -> tuple[Information, ...]:
+        return self.parts
 
     @classmethod
     def of(cls, parts: tuple[Information, ...]) -> "ComposedInformation":

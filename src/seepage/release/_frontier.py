@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from seepage.display import FrontierDisplay
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import split
-from seepage.linear.information import Fit
+from seepage.linear.information import Fit, Noised
 from seepage.linear.objective import check_known
 from seepage.linear.rows import InMemory
 from seepage.linear.survival import is_survival
@@ -27,7 +27,6 @@ from seepage.meaning import success_rate
 from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._notebook import frontier_snippet
 from seepage.release._policy import Policy
-from seepage.release._publish import exact_parameters
 from seepage.release._shaping import Named, shaped_noise
 
 Array = NDArray[np.float64]
@@ -253,7 +252,7 @@ class _Scores:
         if len(labels) != len(table) or not len(table):
             raise InputError(f"X_test has {len(table)} rows and y_test {len(labels)}: one label a row is needed.")
         features = fit.rows.reading.features(table.native)
-        return cls(estimator, exact_parameters(fit, leak), check_scoring(estimator, scoring), features, labels)
+        return cls(estimator, cast(Noised, leak.information).exact, check_scoring(estimator, scoring), features, labels)
 
     def of_draw(self, noise: Array) -> float:
         set_parameters(self.estimator, self.exact + noise)

@@ -11,7 +11,7 @@ import numpy as np
 
 from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
-from seepage.leakage import Distribution, GatheredInformation, Information, Leakage, Values, check_names
+from seepage.leakage import Distribution, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
 from seepage.meaning import Target, Untargeted, distance_for
 from seepage.release._notebook import policy_snippet
@@ -164,7 +164,7 @@ class Policy:
     def _adds(self, information: Information, target: Target) -> bool:
         """Return whether each person's information is a part that shrinks and one that stays, and everyone counts."""
         about_one = target.kind == "error_floor" and self.quantile == 1
-        chosen = information.noise is not None and isinstance(information, GatheredInformation)
+        chosen = information.noise is not None and information.gathered is not None
         return about_one and chosen and information.stays
 
     def reached(self, information: Information, kind: str, attribute: str | None, factor: float = 1.0) -> float:
@@ -215,10 +215,11 @@ class Policy:
 
 def _largest_factor(information: Information, name: str, most: float) -> float:
     """Return the factor on the noise at which  I1 / factor^2 + I2  is within a limit for everybody."""
-    assert isinstance(information, GatheredInformation)
     check_names(information, [name])
+    gathered = information.gathered
+    assert gathered is not None
     # With next to no noise all that is seen is the part that shrinks, and nothing cancels.
-    seen, stays = (information.column_at("attributes", name, factor) ** 2 for factor in (_NEXT_TO_NONE, np.inf))
+    seen, stays = (gathered.column_at("attributes", name, factor) ** 2 for factor in (_NEXT_TO_NONE, np.inf))
     known = ~np.isnan(seen)
     moved, room = np.maximum(seen[known] - stays[known], 0.0) * _NEXT_TO_NONE**2, most**2 - stays[known]
     if (room <= 0).any():

@@ -7,7 +7,6 @@ import platform
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,13 +27,10 @@ from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.leakage import Leakage
 from seepage.ledger import Entry, Ledger
-from seepage.linear import measure
+from seepage.linear import given, measure
 from seepage.linear.columns import Formula, single_steps, split
-from seepage.linear.information import Fit, LinearInformation
-from seepage.linear.results import is_results, taken_apart, with_steps
-from seepage.linear.survival import SurvivalFit, SurvivalInformation, is_survival
-from seepage.linear.written import ModelTable, explaining
-from seepage.release._certificate import SCHEMA, Certificate, Fitted, Noise, fingerprints, fit_of
+from seepage.linear.information import Fitted, Noised
+from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
@@ -353,33 +349,13 @@ def publish(
     """
     if units is not None and ledger is None:
         raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
-    if is_results(model) and not is_survival(model):
-        if y is not None or sample_weight is not None or offset is not None:
-            raise InputError(
-                "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
-            )
-        parts = with_steps(taken_apart(model, X))
-        model, X, sample_weight, offset = parts.model, parts.rows, parts.weights, parts.offset
-        # What the outcome is called goes along with its values: policies name it, and the certificate does.
-        y = _named(parts.labels, X, parts.label)
-        categories = levels_given(categories, own_encoder=False)
-    else:
-        categories = levels_given(categories, own_encoder=not isinstance(model, ModelTable))
-    table = None
-    if isinstance(model, ModelTable):
-        if y is not None or sample_weight is not None or offset is not None:
-            raise InputError(
-                "A model table names its outcome, weights and offset: leave y, sample_weight and offset out."
-            )
-        table = model.on(X)
-        table.check_publishable()
-        model, X, y, ids = table.model, table.X, table.y, table.cut(ids)
-        sample_weight, offset = table.sample_weight, table.offset
+    asked = given(model, X, y, sample_weight=sample_weight, offset=offset, ids=ids, to_publish=True)
+    categories = levels_given(categories, own_encoder=asked.own_levels)
     terms = Terms(
         noise_scale,
         accept,
-        sample_weight,
-        offset,
+        asked.sample_weight,
+        asked.offset,
         public_label,
         attributes,
         public_preprocessing,
@@ -387,10 +363,10 @@ def publish(
         categories,
         noise_chosen_without_data,
         decision,
-        ids,
+        asked.ids,
     )
-    with nullcontext() if table is None else explaining(table):
-        release = ready(model, X, y, terms)
+    with asked.explained():
+        release = ready(asked.model, asked.X, asked.y, terms)
     return release.draw() if ledger is None else release.draw_on(ledger, units)
 
 
@@ -429,16 +405,8 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     # A missing OpenDP should be known before anything is measured.
     mechanism(1.0)
     fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
-    # The mean of a count does not need its alpha: it stays.
-    withheld = fit.problem.beside if isinstance(fit, Fit) else ()
-    fit = fit.withholding(withheld) if isinstance(fit, Fit) else fit
-    if isinstance(fit, Fit) and fit.problem.selects:
-        raise UnsupportedError(
-            f"A {fit.problem.estimator} with an L1 penalty is not published: which coefficients are zero is a choice "
-            "that the rows made, and whoever sees it sees them without noise. Publish a model with an L2 penalty on "
-            "columns that were chosen beforehand, or with public rows; if everybody may know the choice, keep it as a "
-            'step: make_pipeline(SelectFromModel(Lasso()), Ridge()) with public_preprocessing=["selectfrommodel"].'
-        )
+    if fit.unpublished is not None:
+        raise UnsupportedError(fit.unpublished)
     leak = measure(
         model,
         X,
@@ -446,31 +414,32 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         noise_scale=noise,
         sample_weight=terms.sample_weight,
         offset=terms.offset,
-        withheld=withheld,
+        # The mean of a count does not need its alpha: it stays.
+        withheld=fit.stays,
         public_label=terms.public_label,
         attributes=terms.attributes,
         public_preprocessing=terms.public_preprocessing,
         ids=terms.ids,
     )
-    assert isinstance(leak.information, LinearInformation | SurvivalInformation)
+    published = cast(Noised, leak.information)
     # With the covariance that its shape makes of these rows.
-    noise = leak.information.noise
-    # A survival model of another library is published as ours.
-    model = fit.model if isinstance(fit, SurvivalFit) else model
-    raw, preprocessing = _in_raw_units(model, fit, leak, terms)
+    noise = published.noise
+    raw, preprocessing = _in_raw_units(fit, published.preprocessing.measured, terms)
     if policy is not None:
         _check_policy(policy, leak, noise)
-    exact, key = exact_parameters(fit, leak), secrets.token_bytes(32)
-    if isinstance(fit, SurvivalFit) and fit.horizons is not None:
+    exact, key = published.exact, secrets.token_bytes(32)
+    if fit.horizons is not None:
         raw = raw.with_horizons(fit.horizons)
-    names = _parameter_names(raw.parameter_names(), fit, len(exact))
+    heads, names = fit.named_outputs(len(exact)), raw.parameter_names()
+    if heads is not None:
+        names = [f"{head}: {name}" for head in heads for name in names]
     draft = Certificate(
         schema=SCHEMA,
         created="",
         people=leak.information.count,
         published={
-            "estimator": "Cox" if isinstance(fit, SurvivalFit) else fit.problem.estimator,
-            "hyperparameters": _hyperparameters(model, searched=fit.search is not None),
+            "estimator": fit.called,
+            "hyperparameters": _hyperparameters(fit.model, searched=fit.search is not None),
             "parameters": names,
             "count": len(names),
             "preprocessing": {step: origin.value for step, origin in preprocessing.constants.items()},
@@ -493,13 +462,6 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     return Ready(raw, exact, noise, draft, leak, key)
 
 
-def _named(y: Listed, X: Data, label: str) -> Listed:
-    """Return labels that carry their name, in the order of the rows."""
-    import pandas as pd
-
-    return pd.Series(np.asarray(y), index=X.index if isinstance(X, pd.DataFrame) else None, name=label)
-
-
 def _check_grid(noise: GaussianNoise) -> None:
     """Refuse a noise that may have been fitted to the most exposed person."""
     way_out = (
@@ -519,26 +481,24 @@ def _check_grid(noise: GaussianNoise) -> None:
         )
 
 
-def _in_raw_units(model: Model, fit: Fitted, leak: Leakage, terms: Terms) -> tuple[RawModel, Preprocessing]:
+def _in_raw_units(fit: Fitted, measured: frozenset[str], terms: Terms) -> tuple[RawModel, Preprocessing]:
     """Fold the steps of a model in; refuse what must not leave."""
-    _check_classes(model, fit, terms)
-    if any(isinstance(step, Formula) for step in single_steps(split(model)[0]).values()):
+    _check_classes(fit, terms)
+    if any(isinstance(step, Formula) for step in single_steps(split(fit.model)[0]).values()):
         raise UnsupportedError(
             "A model with a formula is not published yet: what its terms learned would have to go along. Write them as "
             "steps of a Pipeline (OneHotEncoder, FunctionTransformer(np.log), SplineTransformer) before seepage.Cox or "
             "CoxPHSurvivalAnalysis, and publish that."
         )
     private = frozenset(fit.private_columns(terms.attributes))
-    assert isinstance(leak.information, LinearInformation | SurvivalInformation)
-    measured = leak.information.preprocessing.measured
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.categories, measured)
-    preprocessing = rules.read(split(model)[0])
-    return RawModel.of(model, fit.table, preprocessing), preprocessing
+    preprocessing = rules.read(split(fit.model)[0])
+    return RawModel.of(fit.model, fit.table, preprocessing), preprocessing
 
 
-def _check_classes(model: Model, fit: Fitted, terms: Terms) -> None:
+def _check_classes(fit: Fitted, terms: Terms) -> None:
     """Refuse names of classes that were found in the rows: which they are can tell what one person's is."""
-    classes = fit.problem.labels.classes if isinstance(fit, Fit) else None
+    classes = fit.classes
     known, given = [] if classes is None else classes.tolist(), terms.classes
     if given is not None and not same_names(known, given):
         raise InputError(
@@ -547,7 +507,7 @@ def _check_classes(model: Model, fit: Fitted, terms: Terms) -> None:
         )
     if classes is None or given is not None or terms.public_label or classes.dtype.kind == "b":
         return
-    if getattr(last_step(model), "family", None) == "binomial" and classes.dtype.kind in "iuf":
+    if getattr(last_step(fit.model), "family", None) == "binomial" and classes.dtype.kind in "iuf":
         # The family has 0 and 1, whatever the rows have.
         return
     raise InputError(
@@ -555,14 +515,6 @@ def _check_classes(model: Model, fit: Fitted, terms: Terms) -> None:
         f"can tell who has it. If everybody may know that somebody has each, list them: classes={known!r} (on the "
         f"command line, --classes {shlex.quote(written(known))})."
     )
-
-
-def exact_parameters(fit: Fitted, leak: Leakage) -> Array:
-    """Return the exact minimizer as it would be published, shape (published outputs, p)."""
-    if isinstance(fit, SurvivalFit):
-        return fit.exact[None]
-    assert isinstance(leak.information, LinearInformation)
-    return fit.problem.basis @ leak.information.geometry.parameters.T
 
 
 def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
@@ -591,16 +543,6 @@ def _hyperparameters(model: Model, *, searched: bool) -> dict[str, Json]:
     # What a search chose it chose by the data: nothing in the published model needs it.
     kept = [name for name in _OBJECTIVE if name in settings and not (searched and name in SEARCHED)]
     return {name: _plain(settings[name]) for name in kept}
-
-
-def _parameter_names(each: Sequence[str], fit: Fitted, outputs: int) -> list[str]:
-    if outputs == 1 or isinstance(fit, SurvivalFit):
-        return list(each)
-    classes = fit.problem.labels.classes
-    # The first class may be the one that the others are compared with.
-    named = None if classes is None else classes[len(classes) - outputs :]
-    heads = [f"output {i}" for i in range(outputs)] if named is None else [f"class {label}" for label in named]
-    return [f"{head}: {name}" for head in heads for name in each]
 
 
 def _plain(value: object) -> Json:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from seepage._tables import Data, Listed, Table, column_values
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import learns, single_steps, split
-from seepage.linear.information import ExactInformation, LinearInformation, jacobians_of
-from seepage.linear.survival import SurvivalInformation
+from seepage.linear.information import ExactInformation, LinearInformation, Noised, jacobians_of
 from seepage.meaning import Target
 from seepage.release._policy import Policy
 from seepage.release._program import best_shape
@@ -50,16 +49,14 @@ _FEW_PARAMETERS = 40
 
 def shaped_noise(leak: Leakage, policy: Policy, shape: Wanted, *, exact: bool) -> GaussianNoise:
     """Return noise of a shape that meets a policy at the least cost to the fit, with how near that is to the best."""
-    information = leak.information
-    if isinstance(information, SurvivalInformation):
-        return _given(information, policy, shape, "survival models", exact=exact)
-    if not isinstance(information, ExactInformation):
+    if leak.information.noise is None:
         raise UnansweredError("The noise of this measurement was spent while training: it has no shape to choose.")
-    if information.geometry.minimizer.active is not None:
-        return _given(information, policy, shape, "models with an L1 penalty", exact=exact)
+    information = cast(Noised, leak.information)
+    if information.unshaped is not None:
+        return _given(information, policy, shape, information.unshaped, exact=exact)
     # Without what shapes tell, which takes longer to find out, none costs more than with it.
     hopes = []
-    for noise in _candidates(information, policy, shape, exact=exact):
+    for noise in _candidates(cast(ExactInformation, information), policy, shape, exact=exact):
         measured = information.with_noise(noise)
         hopes.append((_met(measured, policy, exact=exact, alone=True).cost, measured))
     best: _Met | None = None
@@ -76,9 +73,7 @@ def shaped_noise(leak: Leakage, policy: Policy, shape: Wanted, *, exact: bool) -
     return replace(best.noise, gap=_gap(best, policy))
 
 
-def _given(
-    information: ExactInformation | SurvivalInformation, policy: Policy, shape: Wanted, called: str, *, exact: bool
-) -> GaussianNoise:
+def _given(information: Noised, policy: Policy, shape: Wanted, called: str, *, exact: bool) -> GaussianNoise:
     """Return noise of a shape that does not follow the rows, at the smallest scale that meets a policy."""
     if isinstance(shape, Mapping):
         noise = GaussianNoise(shape=PerUnit(scale=1.0, units=shape))
@@ -101,7 +96,7 @@ def _given(
 class _Met:
     """A noise at the smallest scale that meets a policy."""
 
-    information: ExactInformation | SurvivalInformation
+    information: Noised
     """What it tells at some other scale."""
     factor: float
     """From that scale to the smallest."""
@@ -115,7 +110,6 @@ class _Met:
     @property
     def cost(self) -> float:
         """The excess loss."""
-        assert isinstance(self.information, ExactInformation)
         return inf if self.never else self.information.excess_loss() * self.factor**2
 
 
@@ -169,7 +163,7 @@ def rules(information: ExactInformation, policy: Policy, *, every: bool) -> Iter
     if not floors:
         return
     p = len(information.penalty)
-    large = not isinstance(information, LinearInformation)
+    large = information.held is None
     large |= float(information.count) * p * max(p, len(information.attribute_names)) > _USUAL_WORK
     for share, balance in _FEW if large else [(share, balance) for share in _SHARES for balance in _BALANCES]:
         yield Balanced(scale=1.0, floors=floors, share=share, balance=balance)
@@ -189,12 +183,12 @@ def _floors(information: ExactInformation, policy: Policy) -> dict[str, float]:
     }
 
 
-def _met(measured: ExactInformation | SurvivalInformation, policy: Policy, *, exact: bool, alone: bool = False) -> _Met:
+def _met(measured: Noised, policy: Policy, *, exact: bool, alone: bool = False) -> _Met:
     """Return a noise at the smallest scale that meets a policy, or on the next step of the grid.
 
     Parameters
     ----------
-    measured : ExactInformation or SurvivalInformation
+    measured : Noised
         A release with that noise, at any scale.
     policy : Policy
         What is asked for.
@@ -203,10 +197,7 @@ def _met(measured: ExactInformation | SurvivalInformation, policy: Policy, *, ex
     alone : bool, default=False
         Whether to leave out what the shape of the noise tells.
     """
-    seen = measured
-    if alone and isinstance(measured, ExactInformation) and measured.geometry.shape:
-        seen = measured.without_shape
-    factors = policy.factors(Leakage(seen))
+    factors = policy.factors(Leakage(measured.hoped if alone else measured))
     never = tuple(target for target, factor in factors.items() if factor == inf)
     factor = max(factors.values())
     if factor == 0:
@@ -217,31 +208,33 @@ def _met(measured: ExactInformation | SurvivalInformation, policy: Policy, *, ex
     return _Met(measured, factor, never)
 
 
-def _most_exposed(measured: ExactInformation, policy: Policy) -> NDArray[np.intp]:
+def _most_exposed(measured: Noised, policy: Policy) -> NDArray[np.intp]:
     """Return a few people about whom the shape of a noise tells most, and of whom others are likely to tell most."""
-    if not isinstance(measured, LinearInformation) or measured.geometry.shape is None or measured.owners is not None:
+    held = measured.held
+    if held is None or held.geometry.shape is None or held.owners is not None:
         return np.empty(0, dtype=np.intp)
-    each = [np.argsort(-measured.column_at("attributes", name, inf))[:_OF_EACH] for name in policy.error_floor]
+    each = [np.argsort(-held.column_at("attributes", name, inf))[:_OF_EACH] for name in policy.error_floor]
     return np.unique(np.concatenate([np.empty(0, dtype=np.intp), *each]))
 
 
-def _at_least(measured: ExactInformation, policy: Policy, people: NDArray[np.intp]) -> float:
+def _at_least(measured: Noised, policy: Policy, people: NDArray[np.intp]) -> float:
     """Return what a noise costs at least, if these people are to be at their floors, what the shape tells counted."""
-    if not len(people) or not isinstance(measured, LinearInformation) or measured.geometry.shape is None:
+    held = measured.held
+    if not len(people) or held is None or held.geometry.shape is None:
         return 0.0
     if policy.quantile < 1:
         return 0.0
-    batch = measured.rows.picked(people)
-    moved = measured.without_shape.scorer.attributes(batch)
-    stays = replace(measured, geometry=measured.geometry.at(inf)).scorer.attributes(batch)
+    batch = held.rows.picked(people)
+    moved = held.without_shape.scorer.attributes(batch)
+    stays = replace(held, geometry=held.geometry.at(inf)).scorer.attributes(batch)
     needed = 0.0
     for name, floor in policy.error_floor.items():
-        at = measured.attribute_names.index(name)
+        at = held.attribute_names.index(name)
         room = floor**-2.0 - stays[:, at]
         if (room <= 0).any():
             return inf
         needed = max(needed, float((moved[:, at] / room).max()))
-    return measured.excess_loss() * needed
+    return float(held.excess_loss() * needed)
 
 
 def _scale(noise: GaussianNoise) -> float:
@@ -252,8 +245,8 @@ def _scale(noise: GaussianNoise) -> float:
 
 def _gap(met: _Met, policy: Policy) -> float | None:
     """Return how many times the cost of the best of all shapes a noise has at most, what shapes tell aside."""
-    information = met.information
-    if not isinstance(information, LinearInformation) or information.rows.missing or information.owners is not None:
+    information = met.information.held
+    if information is None or information.rows.missing or information.owners is not None:
         return None
     if information.geometry.outputs > 1 or policy.success_rate or policy.quantile < 1:
         return None
@@ -307,20 +300,21 @@ def _from_public_rows(information: ExactInformation, policy: Policy, given: tupl
 
     Its sharpness is what serves public rows best that it was not made from.
     """
-    if not isinstance(information, LinearInformation):
+    held = information.held
+    if held is None:
         raise UnansweredError("A shape from public rows needs the private ones in memory: measure them as a frame.")
     if len(given) != 2:
         raise InputError("Public rows come with their labels: shape=(X_public, y_public).")
-    if information.geometry.outputs > 1 or information.geometry.curves is not None:
+    if held.geometry.outputs > 1 or held.geometry.curves is not None:
         raise UnsupportedError(
             "A shape is made of public rows for models with one output, behind affine preprocessing. For this one, "
             "make a covariance of them yourself: shape=FromPublicRows(scale=1.0, base=covariance) of seepage.release."
         )
-    given = _alike(information, *given)
-    whole = _public(information, *given)
+    given = _alike(held, *given)
+    whole = _public(held, *given)
     count = whole.count
     halves = np.random.default_rng(0).permutation(count)
-    parts = [_public(information, *_some(given, rows)) for rows in (halves[: count // 2], halves[count // 2 :])]
+    parts = [_public(held, *_some(given, rows)) for rows in (halves[: count // 2], halves[count // 2 :])]
     shapes: list[Shape] = list(rules(whole, policy, every=True))
     costs = np.zeros(len(shapes))
     for own, other in (parts, parts[::-1]):
@@ -377,8 +371,7 @@ def _measured(information: LinearInformation, X: Data, y: Listed) -> LinearInfor
         numbers=[name for name in columns if name not in information.categorical],
         public_preprocessing=[path for path, step in before.items() if learns(step)],
     )
-    found = leak.information
-    assert isinstance(found, LinearInformation)
+    found = cast(LinearInformation, leak.information)
     if found.penalty.shape != information.penalty.shape:
         raise InputError(
             f"Fitted on the public rows the model has {len(found.penalty)} parameters, on the private ones "

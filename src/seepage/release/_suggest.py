@@ -9,8 +9,7 @@ import numpy as np
 from seepage._amounts import down_to_grid
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame, frame
-from seepage.leakage import Leakage, checked_leakage, deviations
-from seepage.linear.information import Cost, LinearInformation, cost_of
+from seepage.leakage import Cost, Leakage, checked_leakage, deviations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +97,7 @@ def suggest(leak: Leakage, *, loss: float = 0.01) -> Suggestion:
     information = checked_leakage(leak).information
     if isinstance(loss, bool) or not isinstance(loss, int | float) or not 0 < loss < np.inf:
         raise InputError(f"loss is the share by which the loss may grow, such as 0.01, not {loss!r}.")
-    if not isinstance(information, LinearInformation) or information.noise is None:
+    if information.held is None or information.noise is None:
         raise UnansweredError(
             "What noise costs is known of linear models whose rows are in memory. For others, try a few scales: "
             "seepage.frontier(model, X, y, X_test, y_test, noise_scales=[...])."
@@ -108,7 +107,8 @@ def suggest(leak: Leakage, *, loss: float = 0.01) -> Suggestion:
             "A scale to start with is for noise of one size: measure with noise_scale=1.0 first. Noise that is spread "
             'better is found for a target: seepage.calibrate(leak, ..., shape="best").'
         )
-    cost = cost_of(information)
+    cost = information.cost()
+    assert cost is not None
     # What noise adds grows with its square.
     factor = (loss * cost.without / cost.added) ** 0.5 if cost.added > 0 else np.inf
     if not factor > 0 or not isfinite(factor):

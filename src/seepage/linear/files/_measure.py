@@ -1,7 +1,7 @@
 """From a fitted scikit-learn model and files of its data to a `Leakage`."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -21,17 +21,11 @@ from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._source import SourceInFiles
 from seepage.linear.files._weights import StoredWeights
-from seepage.linear.information import Fit, Release, fingerprint
+from seepage.linear.information import Fit, Question, Release, fingerprint
 
 
 def measure_files(
-    model: Model,
-    source: SourceInFiles,
-    noise: GaussianNoise,
-    public_label: bool,
-    attributes: Sequence[str] | None,
-    numbers: Collection[str] | None = None,
-    public_preprocessing: Sequence[str] = (),
+    model: Model, source: SourceInFiles, question: Question, remarks: tuple[Assumption, ...] = ()
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
     fit, roles, job = Fit.assembled(model, source), source.roles, source.job
@@ -44,10 +38,10 @@ def measure_files(
         rows.files.refuse_inside(*resolve(os.fspath(job.output), job.filesystem))
         note = {
             **job_of(fit, rows.files, roles),
-            "noise": noted(noise),
-            "public_label": public_label,
-            "attributes": None if attributes is None else list(attributes),
-            "public_preprocessing": list(public_preprocessing),
+            "noise": noted(question.noise),
+            "public_label": question.public_label,
+            "attributes": None if question.attributes is None else list(question.attributes),
+            "public_preprocessing": list(question.public_preprocessing),
         }
         output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
         rows = replace(rows, output=output)
@@ -55,7 +49,7 @@ def measure_files(
     label = ", ".join(roles.target)
     with _tidied(rows.output):
         minimizer = fit.minimize()
-    release = Release.of(fit, minimizer, noise, attributes, label, public_label, numbers, public_preprocessing)
+    release = Release.of(fit, minimizer, question, label)
     _check_names(roles, release.attribute_names)
     information = FileInformation(
         people=PeopleInFiles(rows.files, roles.ids, roles.groups),
@@ -64,12 +58,13 @@ def measure_files(
         penalty=fit.problem.penalty,
         attribute_names=release.attribute_names,
         categorical=release.categorical,
-        assumptions=(*release.assumptions, *_of_a_table(rows.files)),
+        assumptions=(*release.assumptions, *_of_a_table(rows.files), *remarks),
         stays=release.geometry.stays,
         units=release.units,
         noise=release.noise,
         basis=fit.problem.basis,
         shaping=release.shaping,
+        preprocessing=release.preprocessing,
     )
     with _tidied(rows.output):
         information.distributions("examples")

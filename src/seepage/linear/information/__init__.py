@@ -2,11 +2,12 @@
 
 from seepage.linear.information._breaking import with_kinks as with_kinks
 from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
-from seepage.linear.information._cost import Cost as Cost
-from seepage.linear.information._cost import cost_of as cost_of
 from seepage.linear.information._exact import ExactInformation as ExactInformation
+from seepage.linear.information._exact import Noised as Noised
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
 from seepage.linear.information._fitted import Fit as Fit
+from seepage.linear.information._fitted import Fitted as Fitted
+from seepage.linear.information._fitted import Question as Question
 from seepage.linear.information._fitted import Release as Release
 from seepage.linear.information._fitted import Source as Source
 from seepage.linear.information._fitted import SourceInMemory as SourceInMemory

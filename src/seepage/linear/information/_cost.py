@@ -1,55 +1,42 @@
 """What noise costs the model that carries it."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.information._information import LinearInformation
+from seepage.leakage import Cost
+from seepage.linear.information._geometry import Geometry
 from seepage.linear.objective import NewtonSums, Squared, newton_sums
+from seepage.linear.rows import Rows
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Cost:
-    """The mean loss of a model on its own rows, what noise adds to it, and the noise beside sampling error."""
-
-    loss: str
-    exact: bool
-    """Whether what noise adds is exact, or the second order of it."""
-    without: float
-    added: float
-    names: tuple[str, ...]
-    parameters: Array
-    standard_errors: Array
-    """As if the rows were a sample and the model true: of H^-1 H0 H^-1, times the residual variance if there is one."""
-    noise: Array
-    """The standard deviation of the noise on each parameter."""
-
-
-def cost_of(information: LinearInformation) -> Cost:
+def cost_of(geometry: Geometry, rows: Rows, penalty: Array, covariance: Array) -> Cost:
     """Return what noise costs: 1/2 tr(H0 Sigma) over the weight of all rows (eq. 7.3).
 
     Parameters
     ----------
-    information : LinearInformation
-        What was measured.
+    geometry : Geometry
+        Of the fit.
+    rows : Rows
+        All of them.
+    penalty : ndarray of shape (p, outputs)
+    covariance : ndarray
+        Of the noise, seen from the parameters in which the minimizer is unique.
     """
-    geometry = information.geometry
     frame, position, outputs = geometry.frame, geometry.position, geometry.outputs
-    sums: NewtonSums = information.rows.total(partial(newton_sums, loss=geometry.loss, position=position, frame=frame))
+    sums: NewtonSums = rows.total(partial(newton_sums, loss=geometry.loss, position=position, frame=frame))
     p = len(geometry.parameters)
     matrix = np.linalg.pinv(frame.matrix(p))
-    covariance = information.noise_on_parameters()
     turned = np.einsum("qi,cidj,sj->cqds", matrix, covariance.reshape(outputs, p, outputs, p), matrix, optimize=True)
     q = len(position)
     spread = 0.5 * float(np.sum(sums.hessian * turned.reshape(outputs * q, outputs * q)))
     active = geometry.minimizer.active
     if active is not None:
         # Noise is on the coefficients that are zero, too, and the frame is without them.
-        spread = 0.5 * float(np.sum((active.hessian - np.diag(information.penalty[:, 0])) * covariance))
+        spread = 0.5 * float(np.sum((active.hessian - np.diag(penalty[:, 0])) * covariance))
     squared = isinstance(geometry.loss, Squared)
     inverse = geometry.minimizer.inverse
     sandwich = inverse @ sums.hessian @ inverse

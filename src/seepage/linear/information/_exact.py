@@ -15,6 +15,7 @@ from seepage.leakage import Information
 from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry, published_of
 from seepage.linear.information._known import Scorer, scorer_of
+from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._shape import Shaping, noise_assumptions
 from seepage.linear.rows import Reading
 from seepage.meaning import Guarantee, check_delta, output_perturbation
@@ -29,11 +30,42 @@ _BALANCED = Assumption(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExactInformation(Information):
-    """The part of an exact measurement that does not depend on where its rows are."""
+class Noised(Information):
+    """An exact measurement of parameters that are published with noise, which can be chosen anew."""
 
     assurance: Assurance = "exact"
     noise: GaussianNoise
+    preprocessing: Preprocessing
+    """Which steps before the model were fitted on these rows, and which are taken as public."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> Array:
+        """What would be published without noise, shape (published outputs, p)."""
+
+    @abstractmethod
+    def with_noise(self, noise: GaussianNoise) -> Self:
+        """Return what the same model tells if it is published with another noise."""
+
+    @property
+    @abstractmethod
+    def unshaped(self) -> str | None:
+        """What models are called whose noise cannot take its shape from the rows, if this is one."""
+
+    @property
+    def hoped(self) -> Self:
+        """The same without what a shape from the rows tells, which takes longer to find out."""
+        return self
+
+    def excess_loss(self) -> float:
+        """Return by how much the noise raises the loss on these rows in the mean."""
+        raise UnansweredError("What noise costs is not known of this model.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExactInformation(Noised):
+    """The part of an exact measurement that does not depend on where its rows are."""
+
     geometry: Geometry
     penalty: Array
     """P, shape (p, outputs)."""
@@ -42,8 +74,19 @@ class ExactInformation(Information):
     shaping: Shaping
     """What another noise takes its shape from."""
 
+    @property
+    def exact(self) -> Array:
+        return np.asarray(self.basis @ self.geometry.parameters.T)
+
+    @property
+    def unshaped(self) -> str | None:
+        return None if self.geometry.minimizer.active is None else "models with an L1 penalty"
+
+    @property
+    def hoped(self) -> Self:
+        return self if self.geometry.shape is None else self.without_shape
+
     def with_noise(self, noise: GaussianNoise) -> Self:
-        """Return what the same model tells if it is published with another noise."""
         made, shape = self.shaping.noise(noise)
         geometry = self.geometry.with_noise(made, self.basis, shape)
         about = noise_assumptions(made, shape, self.geometry.minimizer.estimator)
@@ -63,7 +106,7 @@ class ExactInformation(Information):
         """Return the same, without what was written or kept of it: another noise has other results."""
 
     def excess_loss(self) -> float:
-        """Return by how much the noise raises the loss on these rows in the mean: tr(H Sigma) / 2 (eq. 7.3).
+        """Return tr(H Sigma) / 2 (eq. 7.3).
 
         H is the Hessian of the sum of losses, without the penalty. It is exact for squared loss, and for others the
         leading term.

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,17 @@ class SourceInMemory(Source[InMemory]):
 
 
 @dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of a release; `seepage.measure` says what the fields are."""
+
+    noise: GaussianNoise
+    public_label: bool = False
+    attributes: Sequence[str] | None = None
+    numbers: Collection[str] | None = None
+    public_preprocessing: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Release:
     """What is published about whom, and how it moves with their values."""
 
@@ -168,17 +179,13 @@ class Release:
         cls,
         fit: "Fit[Rows]",
         minimizer: Minimizer,
-        noise: GaussianNoise,
-        attributes: Sequence[str] | None,
+        question: "Question",
         label: str,
-        public_label: bool,
-        numbers: Collection[str] | None = None,
-        public_preprocessing: Sequence[str] = (),
     ) -> "Release":
-        """Return the release of a model's parameters with some noise; `numbers` may have two values and are numbers."""
-        names = fit.table.names
-        columns = fit.private_columns(attributes)
-        preprocessing, scales = preprocessing_of(fit, fit.solved(minimizer), noise, public_preprocessing)
+        """Return the release of a model's parameters, as far as it is asked about."""
+        names, noise, public_label = fit.table.names, question.noise, question.public_label
+        columns = fit.private_columns(question.attributes)
+        preprocessing, scales = preprocessing_of(fit, fit.solved(minimizer), noise, question.public_preprocessing)
         shaping = Shaping(
             fit.problem.loss,
             minimizer,
@@ -197,7 +204,7 @@ class Release:
         geometry = Geometry.of(fit.problem, minimizer, fit.affine, columns, noise, public_label, scales, shape)
         private = [names[column] for column in columns]
         categorical = {names[column] for column in columns if fit.affine.is_categorical(column)}
-        categorical |= fit.two_valued(columns) - checked_numbers(numbers, names)
+        categorical |= fit.two_valued(columns) - checked_numbers(question.numbers, names)
         if not public_label:
             private.append(label if label not in private else f"{label} (label)")
             if fit.problem.labels.classes is not None:
@@ -208,10 +215,61 @@ class Release:
         return cls(geometry, noise, shaping, tuple(private), frozenset(categorical), assumptions, units, preprocessing)
 
 
+class Fitted(ABC):
+    """A fitted model with the rows it was fitted on, of whatever kind: what others than `measure` ask of it."""
+
+    model: Model
+    """With the steps before it, as it can be published."""
+    affine: Affine
+    table: Table
+    rows: Any
+    estimator: Model
+    """The fitted model, without the steps before it."""
+    search: str | None
+    """What chose the penalty by looking at the data, if something did."""
+
+    @property
+    @abstractmethod
+    def called(self) -> str:
+        """What the model is called."""
+
+    @property
+    @abstractmethod
+    def outcome_columns(self) -> tuple[Column, ...]:
+        """What was predicted, one column after the other."""
+
+    horizons: Any = None
+    """Of a survival model: at which times survival is published beside the coefficients, if it is."""
+
+    @property
+    def classes(self) -> Column | None:
+        """The classes that the model tells apart, if it does."""
+        return None
+
+    @property
+    def stays(self) -> tuple[str, ...]:
+        """The parameters beside its coefficients, which are not part of a published model."""
+        return ()
+
+    @property
+    def unpublished(self) -> str | None:
+        """Why the model is measured and not published, if it is not."""
+        return None
+
+    def named_outputs(self, outputs: int) -> list[str] | None:
+        """Return what so many published outputs are called; None for one that needs no name."""
+        return None
+
+    def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
+        """Return the raw columns that are private."""
+        return private_columns(self.affine, self.rows, self.table.names, attributes)
+
+
 @dataclass(frozen=True, eq=False)
-class Fit(Generic[GivenRows]):
+class Fit(Fitted, Generic[GivenRows]):
     """A fitted model with the rows it was fitted on, read into one notation."""
 
+    model: Model
     problem: Problem
     affine: Affine
     table: Table
@@ -219,9 +277,44 @@ class Fit(Generic[GivenRows]):
     preprocess: Model | None
     """The steps before it."""
     estimator: Model
-    """The fitted model, without the steps before it."""
     search: str | None
-    """What chose the penalty by looking at the data, if something did."""
+
+    @property
+    def called(self) -> str:
+        return self.problem.estimator
+
+    @property
+    def outcome_columns(self) -> tuple[Column, ...]:
+        assert isinstance(self.rows, InMemory)
+        return tuple(np.atleast_2d(self.rows.labels.T))
+
+    @property
+    def classes(self) -> Column | None:
+        return self.problem.labels.classes
+
+    @property
+    def stays(self) -> tuple[str, ...]:
+        return self.problem.beside
+
+    @property
+    def unpublished(self) -> str | None:
+        if self.problem.selects:
+            return (
+                f"A {self.called} with an L1 penalty is not published: which coefficients are zero is a choice that "
+                "the rows made, and whoever sees it sees them without noise. Publish a model with an L2 penalty on "
+                "columns that were chosen beforehand, or with public rows; if everybody may know the choice, keep it "
+                "as a step: make_pipeline(SelectFromModel(Lasso()), Ridge()) with "
+                'public_preprocessing=["selectfrommodel"].'
+            )
+        return None
+
+    def named_outputs(self, outputs: int) -> list[str] | None:
+        if outputs == 1:
+            return None
+        if self.classes is None:
+            return [f"output {i}" for i in range(outputs)]
+        # The first class may be the one that the others are compared with.
+        return [f"class {label}" for label in self.classes[len(self.classes) - outputs :]]
 
     @classmethod
     def of(cls, model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> "Fit[InMemory]":
@@ -261,7 +354,7 @@ class Fit(Generic[GivenRows]):
                 f"An offset is added to one margin, and this {problem.estimator} has {problem.loss.outputs}. Fit it "
                 "without one."
             )
-        return Fit(problem, affine, source.header, rows, preprocess, estimator, search_of(model))
+        return Fit(model, problem, affine, source.header, rows, preprocess, estimator, search_of(model))
 
     def withholding(self, names: Sequence[str]) -> "Fit[GivenRows]":
         """Return the same with some of the parameters beside the coefficients fitted, and not published."""
@@ -336,10 +429,6 @@ class Fit(Generic[GivenRows]):
     def two_valued(self, columns: Sequence[int]) -> set[str]:
         """Return the columns with two values: an error in units of such a code says nothing."""
         return {self.table.names[column] for column in columns if self.rows.is_two_valued(column)}
-
-    def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
-        """Return the raw columns that are private."""
-        return private_columns(self.affine, self.rows, self.table.names, attributes)
 
 
 def private_columns(affine: Affine, rows: Rows, names: Sequence[str], attributes: Sequence[str] | None) -> list[int]:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
-from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Kind, Variance, Who
+from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners, Several, largest
-from seepage.linear.information._preprocessing import Preprocessing
 from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.information._together import refitted_together
 from seepage.linear.objective import JointSums
@@ -38,8 +38,6 @@ class LinearInformation(ExactInformation, GatheredInformation):
     """The fitted model, without the steps before it."""
     columns: tuple[int, ...]
     """The raw column of each attribute, without the label."""
-    preprocessing: Preprocessing
-    """Which steps before the model were fitted on these rows, and which are taken as public."""
 
     @classmethod
     def of(cls, fit: Fit[InMemory], release: Release, people: PeopleInMemory, columns: Sequence[int]) -> Self:
@@ -63,6 +61,13 @@ class LinearInformation(ExactInformation, GatheredInformation):
             preprocessing=release.preprocessing,
             without_slope=frozenset(release.attribute_names[i] for i in geometry.still),
         )
+
+    @property
+    def held(self) -> "LinearInformation":
+        return self
+
+    def cost(self) -> Cost:
+        return cost_of(self.geometry, self.rows, self.penalty, self.noise_on_parameters())
 
     def _elsewhere(self) -> "LinearInformation":
         return self

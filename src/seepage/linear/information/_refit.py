@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from seepage._errors import UnansweredError
 from seepage.engines.storage import Watch, unwatched
@@ -36,13 +36,9 @@ from seepage.linear.information._logistic import dense_beyond, sparse_beyond
 from seepage.linear.information._preprocessing import with_filled_moved
 from seepage.linear.objective import (
     ActiveSet,
-    Dispersed,
     Logistic,
-    Loss,
     NewtonSums,
-    Separate,
     Smooth,
-    Softmax,
     VectorLoss,
     derivatives,
     held_still,
@@ -274,7 +270,7 @@ class Refit:
         def part(known: "_Known", margins: Array) -> Array:
             if known.batch.offset is not None:
                 margins[:, :, 0] += known.batch.offset[:, None]
-            return known.weighted(slopes_of(self.geometry.loss, margins, known.batch.labels))
+            return known.weighted(self.geometry.loss.slopes(margins, known.batch.labels))
 
         m, outputs, p = theta.shape
         total = self._total(part, theta, in_threads)
@@ -293,7 +289,7 @@ class Refit:
         loss = self.geometry.loss
 
         def part(known: "_Known", margins: Array) -> Array:
-            moved = known.weighted(slopes_of(loss, known.margins[:, None, :] + margins, known.batch.labels))
+            moved = known.weighted(loss.slopes(known.margins[:, None, :] + margins, known.batch.labels))
             if factors is not None:
                 moved *= factors.T[known.classes][:, :, None]
             linear = (
@@ -461,7 +457,7 @@ class Side(NamedTuple):
     def beyond(self, moves: Array, loss: VectorLoss) -> Array:
         """Return what these records' slopes have beyond their linear part, shape (n, outputs)."""
         change = np.einsum("na,nca->nc", self.records, moves)
-        moved = slopes_of(loss, (self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
+        moved = loss.slopes((self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
         return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
 
     def flattened(self, moves: Array, loss: VectorLoss) -> NDArray[np.bool_]:
@@ -607,7 +603,7 @@ class _Change:
             found += refit.beyond(shaped, self.factors)
         for side, sign in ((self.before, -1.0), (self.after, 1.0)):
             margins = side.margins + np.einsum("na,nca->nc", side.records, shaped)
-            slope = slopes_of(loss, margins[:, None, :], side.labels)[:, 0, 0] * side.weights
+            slope = loss.slopes(margins[:, None, :], side.labels)[:, 0, 0] * side.weights
             found += (sign * slope)[:, None] * side.records
         return np.asarray(found)
 
@@ -821,19 +817,6 @@ def inverse(matrix: Array) -> Array:
         return np.asarray(np.linalg.inv(matrix))
     except np.linalg.LinAlgError:
         return np.full_like(matrix, np.nan)
-
-
-def slopes_of(loss: VectorLoss, margins: Array, labels: Array) -> Array:
-    """Return the slope of each row at each of many margins, shape (n, m, outputs)."""
-    if isinstance(loss, Loss):
-        return loss.slope(margins[:, :, 0], labels)[:, :, None]
-    if isinstance(loss, Separate):
-        return loss.each.slope(margins, labels[:, None, :])
-    if isinstance(loss, Dispersed):
-        flat, each = margins.reshape(-1, 2), np.repeat(labels, margins.shape[1], axis=0)
-        return loss.derivatives(flat, each).slope.reshape(margins.shape)
-    assert isinstance(loss, Softmax)
-    return np.asarray(softmax(margins @ loss.basis.T, axis=2) @ loss.basis - labels[:, None, :])
 
 
 def warn_unanswered(found: Distances, attribute: str, count: int) -> None:

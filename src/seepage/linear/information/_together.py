@@ -20,7 +20,7 @@ from scipy.linalg import block_diag
 from seepage._errors import UnansweredError
 from seepage.engines.storage import Watch
 from seepage.linear.information._changed_scales import ChangedScales
-from seepage.linear.information._refit import Exchange, Penalties, Refit, Side, inverse, slopes_of
+from seepage.linear.information._refit import Exchange, Penalties, Refit, Side, inverse
 from seepage.linear.rows import Batch
 
 Array = NDArray[np.float64]
@@ -143,7 +143,7 @@ class _Change:
         shaped, total = move.reshape(geometry.outputs, -1), np.zeros((geometry.outputs, len(move) // geometry.outputs))
         for side, sign in ((self.before, -1.0), (self.after, 1.0)):
             margins = side.margins + side.records @ shaped.T
-            slope = slopes_of(geometry.loss, margins[:, None, :], side.labels)[:, 0] * side.weights[:, None]
+            slope = geometry.loss.slopes(margins[:, None, :], side.labels)[:, 0] * side.weights[:, None]
             total += sign * slope.T @ side.records
         found = total.ravel()
         if self.penalties is not None:

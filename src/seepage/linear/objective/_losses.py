@@ -51,6 +51,11 @@ class VectorLoss(ABC):
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
         """Return slope, curvature and label slope of each row."""
 
+    def slopes(self, margins: Array, labels: Array) -> Array:
+        """Return the slope of each row at each of many margins, both of shape (n, m, outputs)."""
+        flat, each = margins.reshape(-1, self.outputs), np.repeat(labels, margins.shape[1], axis=0)
+        return self.derivatives(flat, each).slope.reshape(margins.shape)
+
     @abstractmethod
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         """Return how the curvature moves with the margins in a direction, shape (n, outputs, outputs).
@@ -116,6 +121,9 @@ class Loss(VectorLoss):
         return Derivatives(
             self.slope(m, y)[:, None], self.curvature(m, y)[:, None, None], self.label_slope(m, y)[:, None, None]
         )
+
+    def slopes(self, margins: Array, labels: Array) -> Array:
+        return self.slope(margins[:, :, 0], labels)[:, :, None]
 
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         return (self.third(margins, labels) * direction)[:, :, None]
@@ -286,6 +294,9 @@ class Softmax(VectorLoss):
         _softmax_derivatives(margins @ self.basis.T, self._own(labels), self.basis, slope, curvature)
         return Derivatives(slope, curvature, np.broadcast_to(-np.eye(self.outputs), curvature.shape))
 
+    def slopes(self, margins: Array, labels: Array) -> Array:
+        return np.asarray(softmax(margins @ self.basis.T, axis=2) @ self.basis - labels[:, None, :])
+
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         share = softmax(margins @ self.basis.T, axis=1)
         along = np.broadcast_to(direction @ self.basis.T, share.shape)
@@ -403,6 +414,9 @@ class Separate(VectorLoss):
             self.each.curvature(margins, labels)[:, :, None] * unit,
             self.each.label_slope(margins, labels)[:, :, None] * unit,
         )
+
+    def slopes(self, margins: Array, labels: Array) -> Array:
+        return self.each.slope(margins, labels[:, None, :])
 
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         return np.asarray((self.each.third(margins, labels) * direction)[:, :, None] * np.eye(self.outputs))

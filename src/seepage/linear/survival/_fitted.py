@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._noise import GaussianNoise
-from seepage._tables import Data, Listed, Model, Table
+from seepage._tables import Column, Data, Listed, Model, Table
 from seepage.linear.columns import (
     Affine,
     affine_of,
@@ -18,12 +18,12 @@ from seepage.linear.columns import (
     split,
 )
 from seepage.linear.information import (
+    Fitted,
     Preprocessing,
     Scales,
     Solved,
     checked_numbers,
     preprocessing_of,
-    private_columns,
 )
 from seepage.linear.rows import InMemory, Labels, Reading, batch_rows, check_raw, check_width, checked_weights
 from seepage.linear.survival._cox import Cox
@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SurvivalFit:
+class SurvivalFit(Fitted):
     """A Cox model, the steps before it, and its rows."""
 
     model: Model
@@ -175,9 +175,13 @@ class SurvivalFit:
         count = self.rows.count
         return np.asarray(2.0 / (count - 1) * factors * self.minimum.beta * (self.features - self.origin))
 
-    def private_columns(self, attributes: Sequence[str] | None) -> list[int]:
-        """Return the raw columns that are private."""
-        return private_columns(self.affine, self.rows, self.table.names, attributes)
+    @property
+    def called(self) -> str:
+        return "Cox"
+
+    @property
+    def outcome_columns(self) -> tuple[Column, ...]:
+        return self.outcomes.event, self.outcomes.time, self.outcomes.stratum
 
     def categorical(self, columns: Sequence[int], numbers: Collection[str] | None) -> frozenset[str]:
         """Return the columns of categories: encoded ones, and codes of two values that are not called numbers."""

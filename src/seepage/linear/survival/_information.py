@@ -13,11 +13,11 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Column, comparable
 from seepage.engines.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
-from seepage.leakage.types import Assurance, Kind, Variance, Who
+from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information import (
     ChangedScales,
+    Noised,
     Owners,
-    Preprocessing,
     Scales,
     Several,
     largest,
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SurvivalInformation(GatheredInformation):
+class SurvivalInformation(Noised, GatheredInformation):
     """Exact Fisher information of a Cox model published with Gaussian noise, about people in memory.
 
     Times and status enter through the order of events alone: they have no derivative, so that eta of each is
@@ -43,16 +43,20 @@ class SurvivalInformation(GatheredInformation):
     """
 
     people: PeopleInMemory
-    assurance: Assurance = "exact"
-    noise: GaussianNoise
     fit: SurvivalFit
     response: Response
     columns: tuple[int, ...]
     """The raw column of each attribute, without time and status."""
-    preprocessing: Preprocessing
-    """Which steps before the model were fitted on these rows, and which are taken as public."""
     scales: Scales | None
     """The scaler that was fitted on the same rows, if one was."""
+
+    @property
+    def exact(self) -> Array:
+        return self.fit.exact[None]
+
+    @property
+    def unshaped(self) -> str:
+        return "survival models"
 
     @property
     def count(self) -> int:
@@ -281,7 +285,6 @@ class SurvivalInformation(GatheredInformation):
         return SurvivalRefit(self.fit)
 
     def with_noise(self, noise: GaussianNoise) -> "SurvivalInformation":
-        """Return what the same model tells if it is published with another noise."""
         noise = made(noise, self.fit)
         rest = tuple(one for one in self.assumptions if one.kind != "release")
         return replace(

@@ -1,16 +1,22 @@
 """From a fitted Cox model and its rows to a `Leakage`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from seepage._facts import Assumption, personal
-from seepage._noise import GaussianNoise
 from seepage._tables import Listed, Table
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear.columns import Curves
-from seepage.linear.information import ATTACKER, Preprocessing, fit_assumptions, noise_assumptions, steps_assumptions
+from seepage.linear.information import (
+    ATTACKER,
+    Preprocessing,
+    Question,
+    fit_assumptions,
+    noise_assumptions,
+    steps_assumptions,
+)
 from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._horizons import Horizons
 from seepage.linear.survival._information import SurvivalInformation
@@ -21,16 +27,7 @@ from seepage.linear.survival._response import Response
 _STATED = 1e8
 
 
-def measure_survival(
-    fit: SurvivalFit,
-    people: PeopleInMemory,
-    noise: GaussianNoise,
-    *,
-    public_label: bool,
-    attributes: Sequence[str] | None,
-    numbers: Collection[str] | None,
-    public_preprocessing: Sequence[str],
-) -> Leakage:
+def measure_survival(fit: SurvivalFit, people: PeopleInMemory, question: Question) -> Leakage:
     """Measure what publishing the coefficients of a Cox model gives away about each person.
 
     Parameters
@@ -39,18 +36,14 @@ def measure_survival(
         The model and its rows.
     people : PeopleInMemory
         Who the rows are.
-    noise : GaussianNoise
-        The noise on the coefficients.
-    public_label : bool
-        Whether the attacker knows times and status.
-    attributes, numbers, public_preprocessing
-        As `seepage.measure` takes them.
+    question : Question
+        What is asked of it.
     """
-    noise = made(noise, fit)
-    steps, scales = fit.scales(noise, public_preprocessing)
-    columns = fit.private_columns(attributes)
+    noise, public_label = made(question.noise, fit), question.public_label
+    steps, scales = fit.scales(noise, question.public_preprocessing)
+    columns = fit.private_columns(question.attributes)
     names = [fit.table.names[column] for column in columns]
-    categorical = set(fit.categorical(columns, numbers))
+    categorical = set(fit.categorical(columns, question.numbers))
     if not public_label:
         for name, what in zip(fit.outcomes.names, ("status", "time"), strict=True):
             names.append(name if name not in names else f"{name} ({what})")

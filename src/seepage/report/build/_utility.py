@@ -16,13 +16,9 @@ def utility(information: Information) -> Utility | None:
     With the Hessian H0 of the data's part, noise of covariance Sigma adds  1/2 tr(H0 Sigma)  to the sum of losses in
     the mean over its draws: exactly for squared errors, to second order for others (eq. 7.3).
     """
-    # Imported here: whoever reads a report needs no scikit-learn.
-    from seepage.linear.information import LinearInformation
-    from seepage.linear.information import cost_of as linear_cost
-
-    if not isinstance(information, LinearInformation):
+    cost = information.cost()
+    if cost is None:
         return None
-    cost = linear_cost(information)
     return Utility(
         loss=cost.loss,
         exact=cost.exact,

@@ -1,0 +1,146 @@
+"""The doors of `measure` and `publish`: whatever a model came as, one estimator and the rows that it was fitted on."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seepage._errors import InputError
+from seepage._facts import Assumption
+from seepage._tables import Data, Listed, Model, column_name
+from seepage.leakage import Leakage
+from seepage.leakage.types import By
+from seepage.linear.information import Fit, Fitted
+from seepage.linear.results import is_results, taken_apart, with_steps
+from seepage.linear.survival import SurvivalFit, is_survival
+from seepage.linear.written import ModelTable, explaining
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Given:
+    """A model, and the rows in memory that it was fitted on."""
+
+    model: Model
+    X: Data
+    y: Listed
+    sample_weight: Listed = None
+    offset: Listed = None
+    ids: Listed = None
+    groups: By = None
+    label: str = "label"
+    """What the outcome is called."""
+    remarks: tuple[Assumption, ...] = ()
+    """What is taken for granted besides what every model takes for granted."""
+    own_levels: bool = True
+    """Whether the model has an encoder of its own that knows the levels of its categories."""
+    explained: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Within it, errors are said in the words of whoever wrote the model down."""
+
+    @property
+    def is_survival(self) -> bool:
+        """Whether it is about times until an event."""
+        return is_survival(self.model)
+
+    def fitted(self) -> Fitted:
+        """Return the model as others than `measure` ask for it."""
+        if self.is_survival:
+            return SurvivalFit.of(self.model, self.X, self.y, self.sample_weight)
+        return Fit.of(self.model, self.X, self.y, self.sample_weight, self.offset)
+
+    def remarked(self, leak: Leakage) -> Leakage:
+        """Return a measurement that says what is taken for granted besides."""
+        if not self.remarks:
+            return leak
+        found = leak.information
+        return Leakage(replace(found, assumptions=(*found.assumptions, *self.remarks)))
+
+
+def given(
+    model: Model,
+    X: Data,
+    y: Listed,
+    *,
+    sample_weight: Listed = None,
+    offset: Listed = None,
+    ids: Listed = None,
+    groups: By = None,
+    target: str | Sequence[str] | None = None,
+    to_publish: bool = False,
+) -> Given:
+    """Return a model of any kind with its rows, which are in memory.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline, results of statsmodels, or ModelTable
+    X, y, sample_weight, offset, ids, groups, target
+        As `seepage.measure` takes them.
+    to_publish : bool, default=False
+        Whether to refuse what is measured and not published: terms that have no step of scikit-learn.
+    """
+    if isinstance(model, ModelTable):
+        refuse_beside_table(y, sample_weight, offset, target)
+        if X is None:
+            raise InputError("X is missing: give the rows that the model was fitted on.")
+        table = model.on(X)
+        if to_publish:
+            table.check_publishable()
+        return Given(
+            model=table.model,
+            X=table.X,
+            y=table.y,
+            sample_weight=table.sample_weight,
+            offset=table.offset,
+            ids=table.cut(ids),
+            groups=table.cut(groups),
+            label=column_name(table.y, "label"),
+            remarks=table.remarks,
+            own_levels=False,
+            explained=lambda: explaining(table),
+        )
+    if not is_results(model) or is_survival(model):
+        return Given(
+            model=model,
+            X=X,
+            y=y,
+            sample_weight=sample_weight,
+            offset=offset,
+            ids=ids,
+            groups=groups,
+            label=column_name(y, "label"),
+        )
+    if y is not None or sample_weight is not None or offset is not None:
+        raise InputError(
+            "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
+        )
+    parts = taken_apart(model, X)
+    if to_publish:
+        parts = with_steps(parts)
+    return Given(
+        model=parts.model,
+        X=parts.rows,
+        # What the outcome is called goes along with its values: policies name it, and the certificate does.
+        y=_named(parts.labels, parts.rows, parts.label) if to_publish else parts.labels,
+        sample_weight=parts.weights,
+        offset=parts.offset,
+        ids=ids,
+        groups=groups,
+        label=parts.label,
+        remarks=parts.remarks,
+        own_levels=False,
+    )
+
+
+def refuse_beside_table(y: Listed, sample_weight: Listed, offset: Listed, target: object) -> None:
+    """Refuse what a model table knows by itself."""
+    if y is not None or sample_weight is not None or target is not None or offset is not None:
+        raise InputError(
+            "A model table names its outcome, weights and offset: leave y, target, sample_weight and offset out."
+        )
+
+
+def _named(y: Listed, X: Data, label: str) -> Listed:
+    """Return labels that carry their name, in the order of the rows."""
+    import pandas as pd
+
+    return pd.Series(np.asarray(y), index=X.index if isinstance(X, pd.DataFrame) else None, name=label)
