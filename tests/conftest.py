@@ -7,11 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from seepage.datasets import get_data_home
-from seepage.datasets._catalog import missing
-from seepage.engines._local import start_server
-from seepage.linear.information import WARM
-
 # Tests import their shared helpers by name.
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -21,6 +16,10 @@ _LEFT_OUT = pytest.StashKey[list[str]]()
 @pytest.fixture(scope="session", autouse=True)
 def _warm_workers() -> None:
     """Let the first server that workers are forked from load what most of them need, whichever test comes first."""
+    # Here, and not above: whoever only collects tests waits for none of it.
+    from seepage.engines._local import start_server
+    from seepage.linear.information import WARM
+
     if "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.get_context("forkserver").set_forkserver_preload([WARM])
         start_server()
@@ -29,6 +28,8 @@ def _warm_workers() -> None:
 @pytest.fixture(scope="session")
 def data_home() -> Path:
     """The folder of public data sets; a missing one fails, so that CI cannot skip silently."""
+    from seepage.datasets import get_data_home
+
     folder = os.environ.get("SEEPAGE_DATA") or get_data_home()
     if not Path(folder).is_dir():
         pytest.fail("Set SEEPAGE_DATA to the folder that holds mnist/, adult.data.gz, ... (see CONTRIBUTING.md).")
@@ -39,6 +40,8 @@ def _lacking() -> Iterator[tuple[Callable[[pytest.Item], bool], str]]:
     """Yield which tests cannot run on this machine, and why; in CI, nothing is ever left out."""
     if os.environ.get("CI"):
         return
+    from seepage.datasets._catalog import missing
+
     if not os.environ.get("SEEPAGE_DATA") and (files := missing()):
         yield (
             lambda item: "data_home" in getattr(item, "fixturenames", ()),

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -52,7 +53,7 @@ def test_workflows_run_what_they_name_and_may_do_little(path):
 
 def test_the_tests_that_run_everywhere_exist():
     text = (ROOT / ".github/workflows/everywhere.yml").read_text(encoding="utf-8")
-    named = re.findall(r"tests/[\w/.]+", text.partition("TESTS:")[2].partition("MARKS:")[0])
+    named = re.findall(r"tests/[\w/.]+", text.partition("TESTS:")[2].partition("#")[0])
     assert len(named) > 5
     assert all((ROOT / each).exists() for each in named)
 
@@ -72,38 +73,69 @@ def test_what_decides_runs_the_commands_of_contributing(tmp_path):
         (tmp_path / tool).write_text(f'#!/bin/sh\necho "{tool} $*" | sed "s/ $//" >> {log}\n')
         (tmp_path / tool).chmod(0o755)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    functions = re.findall(r"^(?:step|contributing)\(\) \{.*?\}$", script, re.DOTALL | re.MULTILINE)
+    (function,) = re.findall(r"^contributing\(\) \{.*?^\}$", script, re.DOTALL | re.MULTILINE)
     assert re.search(r"^contributing$", script, re.MULTILINE)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    text = "\n".join(["set -euo pipefail", *functions, "contributing"])
+    text = "\n".join(["set -euo pipefail", 'step() { echo "$1"; }', function, "contributing"])
     subprocess.run(["bash", "-c", text], cwd=ROOT, env={**os.environ, "PATH": path}, check=True)
-    assert checked[-2:] == ["pytest", "pytest --pyargs seepage"]
-    assert log.read_text().splitlines() == [each for each in checked if each != "pytest"]
+    *checked, tests = checked
+    assert log.read_text().splitlines() == checked
     # A part that fails is the end.
     (tmp_path / "mypy").write_text("#!/bin/sh\nexit 1\n")
     assert subprocess.run(["bash", "-c", text], cwd=ROOT, env={**os.environ, "PATH": path}, check=False).returncode == 1
-    assert log.read_text().splitlines()[len(checked) - 1 :] == checked[:2]
-    # All tests, which are run in several steps; and what is installed, though not as it stands in a clone.
-    steps = re.findall(r"^pytest .*?(?<!\\)$", script, re.DOTALL | re.MULTILINE)
-    assert len(steps) == 3
+    assert log.read_text().splitlines()[len(checked) :] == checked[:2]
+    # The tests in a step of their own, with what makes them faster, and those of the command line in another.
+    (step,) = re.findall(r"^pytest .*$", script, re.MULTILINE)
+    assert step.endswith(tests.removeprefix("pytest"))
+    # What is installed, though not as it stands in a clone.
+    script = (ROOT / ".ci" / "environment").read_text(encoding="utf-8").replace("\\\n    ", "")
     torch, package = (each.removeprefix("pip install ") for each in installed)
-    assert f'pip install --quiet "{torch}"' in script
+    assert f'pip install --quiet --no-compile "{torch}"' in script
     assert package.replace("--editable ", "") in script
     assert any(made[-1].rpartition(" ")[2] in line for line in script.splitlines() if "pip install" in line)
+
+
+def selections(script):
+    """Return the arguments of every call of pytest in a script."""
+    text = (ROOT / ".ci" / script).read_text(encoding="utf-8").replace("\\\n", " ")
+    return [shlex.split(line) for line in re.findall(r"^(?:\S+ -m )?pytest (.*)$", text, re.MULTILINE)]
+
+
+def selected(arguments, files):
+    """Return the files that such a call runs: those below what it names, but for folders that only run by name."""
+    ignored = [arguments[place + 1] for place, each in enumerate(arguments) if each == "--ignore"]
+    named = [each for each in arguments if each.startswith("tests") and each not in ignored]
+    found = {file: [file.relative_to(each).parts for each in named if file.is_relative_to(each)] for file in files}
+    return {
+        file
+        for file, below in found.items()
+        if any("nightly" not in parts for parts in below) and not any(file.is_relative_to(each) for each in ignored)
+    }
+
+
+def test_every_test_is_run_before_a_change_lands_or_at_night():
+    settings = PROJECT["tool"]["pytest"]["ini_options"]
+    assert settings["testpaths"] == ["tests"]
+    assert "nightly" in settings["norecursedirs"]
+    files = {path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
+    calls = [*selections("run"), *selections("nightly")]
+    # Whole files: what is chosen by its name or its marks might be chosen by nobody.
+    assert not any({"-m", "-k", "--deselect"} & set(arguments) for arguments in calls)
+    parts = [selected(arguments, files) for arguments in calls]
+    assert [bool(part) for part in parts] == [True] * 3
+    assert set.union(*parts) == files
+    assert sum(map(len, parts)) == len(files)
 
 
 @pytest.mark.parametrize("ci", [False, True])
 def test_without_java_and_a_browser_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
     kept = {name: value for name, value in os.environ.items() if name != "CI"}
     environment = {**kept, "PATH": str(tmp_path), "SEEPAGE_DATA": str(tmp_path), **({"CI": "true"} if ci else {})}
-    files = [
-        f"tests/{name}"
-        for name in ("engines/test_impossible.py", "engines/test_lost_node.py", "report/test_rendered.py")
-    ]
+    files = [f"tests/nightly/test_{name}.py" for name in ("impossible", "lost_node", "rendered")]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     for said in ("3 tests are left out: they start Spark", "tests are left out: they render pages"):
         assert (said in run.stdout) is not ci, run.stdout
-    for name in ("test_spark_connect_is_refused_with_the_reason", "[spark_nodes]", "test_pages_are_small"):
+    for name in ("test_spark_connect_is_refused_with_the_reason", "[spark_nodes]", "test_both_editions_are_rendered"):
         assert (name in run.stdout) is ci
     assert "[ray_nodes]" in run.stdout

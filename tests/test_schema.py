@@ -64,10 +64,10 @@ def _places(document, path=()):
 
 
 def _shortened(document):
-    """Return a document whose lists have three entries at most: the others hold nothing of another kind."""
+    """Return a document whose lists have two entries at most: the others hold nothing of another kind."""
     if isinstance(document, dict):
         return {name: _shortened(value) for name, value in document.items()}
-    return [_shortened(value) for value in document[:3]] if isinstance(document, list) else document
+    return [_shortened(value) for value in document[:2]] if isinstance(document, list) else document
 
 
 def _mutated(document, draw):

@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation, or every picture that there is, from the public data sets.
 
-`python -m docs.pictures` draws those of the documentation anew; `--all --output DIR` all of them, with both editions of
-the report as pages (HTML) and as pictures of pages (PNG, by a headless chromium).
+`python -m docs.pictures` draws those of the documentation anew; with names and `--output DIR` it draws these, or `all`:
+reports as pages (HTML) and as pictures of pages (PNG, by a headless chromium).
 """
 
 import argparse
@@ -400,18 +400,22 @@ def screenshot(page: Path, picture: Path, *, width: int = 820, height: int = 520
 def main() -> None:
     """Draw what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
-    parser.add_argument("--all", action="store_true", help="every picture, not only those of the documentation")
+    names = [*PICTURES, *REPORTS]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(names)}, or all (the documentation's)")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent, metavar="DIR", help="where they go")
     given = parser.parse_args()
+    chosen = names if given.names == ["all"] else given.names or KEPT
+    if unknown := sorted(set(chosen) - set(names)):
+        parser.error(f"there is no picture {unknown[0]!r}; there are {', '.join(names)}, or all.")
     matplotlib.use("Agg")
     given.output.mkdir(parents=True, exist_ok=True)
-    for name in [*PICTURES, *REPORTS] if given.all else KEPT:
+    for name in chosen:
         path = given.output / f"{name}.png"
         if name in PICTURES:
             display = PICTURES[name]().plot()
             display.figure_.savefig(path, dpi=160)
             matplotlib.pyplot.close(display.figure_)
-        elif given.all:
+        elif given.names:
             page = path.with_suffix(".html")
             REPORTS[name]().write_html(page)
             screenshot(page, path)

@@ -12,6 +12,11 @@ from cli.terminal import Terminal
 POLICY = "[error_floor]\nage = 5\nbmi = 2\n"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _warm_workers() -> None:
+    """Warm nothing: commands are processes of their own, and so are their workers."""
+
+
 @pytest.fixture(scope="session")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     """A folder with a model, its rows in every format, and a policy."""

@@ -9,7 +9,7 @@ from pages import ROOT, blocks, run
 
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs").glob("tutorial/*.md"))]
 PAGES += sorted((ROOT / "docs").glob("how-to/*.md"))
-# Pages that train networks have a test of their own, which also looks at what they computed.
+# Pages that train networks have tests of their own at night, which also look at what they computed.
 NETWORKS = {"flower.md", "opacus.md"}
 # So has a page that takes up files of other software.
 ELSEWHERE = {*NETWORKS, "r-and-stata.md"}
@@ -52,20 +52,6 @@ def test_the_pages_for_beginners_show_code():
     for path in PAGES:
         if path.parent.name in ("tutorial", "how-to") and path.stem not in ("command-line",):
             assert any(language == "python" for language, _ in blocks(path)), f"{path.name} has no code."
-
-
-@pytest.mark.torch_heavy
-@pytest.mark.usefixtures("data_home")
-def test_opacus_example_with_three_more_lines():
-    path = ROOT / "docs" / "how-to" / "opacus.md"
-    code = "".join(text for language, text in blocks(path) if language == "python")
-    assert code.count("# seepage") == 3
-    page = run(path)
-    assert "epsilon" in page.printed
-    assert "Opacus's Poisson sampler" in page.printed
-    examples = page.names["leak"].examples
-    assert len(examples) == 3000
-    assert (examples["dfil"] > 0).mean() > 0.9
 
 
 def test_the_files_that_readme_links_to_exist():

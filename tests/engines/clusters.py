@@ -50,7 +50,14 @@ def ray_instance(folder: Path) -> Iterator[None]:
     import ray
 
     # A session folder near the root: socket names have a length limit.
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=2**28)
+    # Its workers do not stand back for whatever else runs, as they would by default: somebody waits for them.
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=2**28,
+        _system_config={"worker_niceness": 0},
+    )
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 from people import People
 from sklearn.linear_model import LogisticRegression
 
@@ -28,3 +29,16 @@ def measured(
 
 def contents(output: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((output / "examples").iterdir())}
+
+
+def check(leak: seepage.Leakage, people: People, model: LogisticRegression) -> None:
+    """Hold what an engine measured against the same in memory."""
+    expected = seepage.measure(model, people.X, people.frame["class"], noise_scale=0.1)
+    examples = leak.examples.to_table().to_pandas()
+    assert examples["person"].tolist() == people.frame["person"].tolist()
+    assert examples["region"].tolist() == people.frame["region"].tolist()
+    np.testing.assert_allclose(examples[["eta", "dfil"]], expected.examples, rtol=1e-10, atol=0)
+    np.testing.assert_allclose(leak.joint(), expected.joint(), rtol=1e-10)
+    ours = leak.by_group().frame.to_pandas()
+    theirs = expected.by_group(people.frame["region"]).frame
+    np.testing.assert_allclose(ours[["count", "mean", "max"]], theirs[["count", "mean", "max"]], rtol=1e-10)

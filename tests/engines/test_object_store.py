@@ -14,8 +14,6 @@ from sklearn.linear_model import Ridge
 import seepage
 from seepage.engines import Local
 
-pytestmark = pytest.mark.engines
-
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:

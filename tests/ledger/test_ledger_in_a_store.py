@@ -9,7 +9,6 @@ from seepage.engines.storage import resolve
 from seepage.ledger._buckets import Folder
 from seepage.ledger._entry import Entry
 
-pytestmark = pytest.mark.engines
 KEY = bytes(range(32))
 
 

@@ -4,11 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent.parent
-
-pytestmark = pytest.mark.fuzz
 
 
 def test_drawn_settings_agree_with_an_independent_computation(tmp_path):

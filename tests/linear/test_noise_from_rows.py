@@ -233,7 +233,6 @@ def test_a_shape_follows_its_scale():
         noise.whiten(np.eye(5))
 
 
-@pytest.mark.slow
 def test_the_score_of_simulated_releases_has_the_information_that_was_measured():
     """Twenty thousand releases: the variance of the likelihood's slope in one person's values is the information."""
     X, y, _ = _data("logistic", 23, n=25)

@@ -145,7 +145,6 @@ def _rank(rank, port, queue):
         dist.destroy_process_group()
 
 
-@pytest.mark.torch_heavy
 def test_two_processes_add_up():
     context = multiprocessing.get_context("spawn")
     queue, port = context.Queue(), _free_port()

@@ -89,7 +89,6 @@ def accounted(runs, random):
     return np.array(found)
 
 
-@pytest.mark.torch_heavy
 def test_the_accountant_expects_the_information_of_the_transcript_and_more_than_that_of_the_weights():
     random = np.random.default_rng(0)
     score = score_of_the_transcript(1_000_000, random)

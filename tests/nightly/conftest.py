@@ -1,10 +1,9 @@
 """People and a model for all engines."""
 
 import pytest
+from engines.jobs import FILES
 from people import People, write_people
 from sklearn.linear_model import LogisticRegression
-
-from engines.jobs import FILES
 
 
 @pytest.fixture(scope="module")

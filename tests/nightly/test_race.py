@@ -5,20 +5,18 @@ import secrets
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+import race
 from race import PEOPLE, YEARS, leak
 
 import seepage
 
-RACE = Path(__file__).with_name("race.py")
-
 
 def raced(place, key, processes, tries, kills, seconds, options=()):
     """Let processes publish, kill some at random moments and start others in their place."""
-    chance, command = random.Random(0), [sys.executable, str(RACE), str(place), key.hex(), str(tries), *options]
+    chance, command = random.Random(0), [sys.executable, race.__file__, str(place), key.hex(), str(tries), *options]
     running = [subprocess.Popen(command) for _ in range(processes)]
     killed = 0
     while any(process.poll() is None for process in running):
@@ -34,7 +32,6 @@ def raced(place, key, processes, tries, kills, seconds, options=()):
     return killed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store", ["sqlite", "delta"])
 def test_raced_publications_never_overspend(tmp_path, store):
     key, found, room = secrets.token_bytes(32), leak(), 100

@@ -9,15 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from engines.store import BUCKET, Faults, client, faulty, filesystem, object_store
+from engines.tables import FEATURES, arrow, catalog, people
 from here import Here
 from sklearn.linear_model import Ridge
 
 import seepage
-from engines.store import BUCKET, Faults, client, faulty, filesystem, object_store
-from engines.tables import FEATURES, arrow, catalog, people
 from seepage.engines import Local
-
-pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "flower.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "flower.md"
 PORTS = ("8000", "9094", "9095")
 _BLOCK = re.compile(r"```(?:python|toml)\n# (\S+)\n(.*?)```", re.S)
 _COMMAND = re.compile(r"```bash\n((?:flower|flwr).*?)\n```", re.S)
@@ -35,7 +35,7 @@ class Federation:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        source = Path(__file__).parents[2] / "src"
+        source = Path(__file__).parents[1] / "src"
         self.environment = {
             **{name: value for name, value in os.environ.items() if name != "FLWR_HOME"},
             "HOME": str(folder / "home"),

@@ -7,14 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from engines.clusters import ray_instance, spark_session
+from engines.tables import FEATURES, people
 from sklearn.linear_model import Ridge
 
 import seepage
-from engines.clusters import ray_instance, spark_session
-from engines.tables import FEATURES, people
 from seepage.engines import Ray, Spark
-
-pytestmark = pytest.mark.engines
 
 
 def fitted(folder: Path, engine: object) -> None:

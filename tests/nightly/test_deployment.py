@@ -7,7 +7,6 @@ import psutil
 import pytest
 from federation import federation, write_app
 
-pytestmark = pytest.mark.engines
 LAYERS = ["conv1", "conv2", "fc1", "fc2", "all layers"]
 
 

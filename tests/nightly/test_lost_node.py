@@ -8,14 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from engines.clusters import spark_session
+from engines.jobs import FILES, contents, measured
 from people import People
 from sklearn.linear_model import LogisticRegression
 
-from engines.clusters import spark_session
-from engines.jobs import FILES, contents, measured
 from seepage.engines import Engine, Ray, Spark
-
-pytestmark = pytest.mark.engines
 
 Cluster = tuple[Engine, Callable[[], None]]
 

@@ -1,6 +1,5 @@
 """Two runs of the MNIST page, from different starting weights, tell the same of people."""
 
-import pytest
 import torch
 from opacus import PrivacyEngine
 from scipy.stats import spearmanr
@@ -37,7 +36,6 @@ def run(data, seed):
     return accountant.leakage().examples["dfil"].to_numpy(), sum(accountant._drawn)
 
 
-@pytest.mark.torch_heavy
 def test_two_runs_rank_people_alike_and_nobody_by_chance(data_home):
     digits = load_mnist(data_home=data_home)
     images = torch.tensor(digits.data[:PEOPLE], dtype=torch.float32).reshape(-1, 1, 28, 28)

@@ -1,0 +1,43 @@
+"""Every engine gives the numbers of memory; what becomes of those that are killed is tried at night."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from people import People, write_people
+from sklearn.linear_model import LogisticRegression
+
+import seepage
+from engines.clusters import ENGINES, started
+from engines.jobs import check, measured
+from seepage.engines import Engine
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with started(request.param, tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> People:
+    return write_people(tmp_path_factory.mktemp("people") / "data", rows=20_000, features=12, files=6)
+
+
+@pytest.fixture(scope="module")
+def model(people: People) -> LogisticRegression:
+    return LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
+
+
+def test_the_numbers_are_those_of_memory(
+    people: People, model: LogisticRegression, engine: Engine, tmp_path: Path
+) -> None:
+    check(measured(people, model, engine, tmp_path / "out"), people, model)
+
+
+def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine: Engine) -> None:
+    labels = people.frame["class"]
+    here = seepage.measure(model, people.X, labels, noise_scale=0.1)
+    there = seepage.measure(model, people.X, labels, noise_scale=0.1, job=seepage.Job(engine))
+    np.testing.assert_allclose(there.examples, here.examples, rtol=1e-10, atol=0)

@@ -1,0 +1,17 @@
+"""The how-to page on Opacus, as it stands, on three thousand digits."""
+
+import pytest
+from pages import ROOT, blocks, run
+
+
+@pytest.mark.usefixtures("data_home")
+def test_opacus_example_with_three_more_lines():
+    path = ROOT / "docs" / "how-to" / "opacus.md"
+    code = "".join(text for language, text in blocks(path) if language == "python")
+    assert code.count("# seepage") == 3
+    page = run(path)
+    assert "epsilon" in page.printed
+    assert "Opacus's Poisson sampler" in page.printed
+    examples = page.names["leak"].examples
+    assert len(examples) == 3000
+    assert (examples["dfil"] > 0).mean() > 0.9
