@@ -146,12 +146,15 @@ class Generalized(Loss):
         The power of a Tweedie family; alpha of a negative binomial one.
     link_parameter : float
         The exponent of a power link; alpha of the negative binomial's own link.
+    expected : bool
+        Whether the curvature is that which is expected of labels with these means, and so never negative.
     """
 
     family: str
     link: str
     parameter: float = 1.0
     link_parameter: float = 1.0
+    expected: bool = False
 
     def __post_init__(self) -> None:
         if self.family not in CANONICAL:
@@ -244,7 +247,7 @@ class Generalized(Loss):
 
     def curvature(self, m: Array, y: Array) -> Array:
         gap, h, first, _, found = self._parts(m, y)
-        return h * (found.slope - gap * first)
+        return h * (found.slope if self.expected else found.slope - gap * first)
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return -self._parts(m, y)[1]
