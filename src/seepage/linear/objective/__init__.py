@@ -11,6 +11,8 @@ from seepage.linear.objective._estimators import labels_of as labels_of
 from seepage.linear.objective._estimators import read as read
 from seepage.linear.objective._estimators import reader as reader
 from seepage.linear.objective._estimators import supported_names as supported_names
+from seepage.linear.objective._generalized import CANONICAL as CANONICAL
+from seepage.linear.objective._generalized import LINKS as LINKS
 from seepage.linear.objective._generalized import Generalized as Generalized
 from seepage.linear.objective._glm import GLM as GLM
 from seepage.linear.objective._losses import Logistic as Logistic

@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
 from seepage.linear.objective._dispersed import Dispersed
+from seepage.linear.objective._generalized import VARIANCE_POWERS
 from seepage.linear.objective._glm import GLM
 from seepage.linear.objective._losses import (
     Logistic,
@@ -359,14 +360,8 @@ def _above_zero(model: BaseEstimator) -> Literal["at least", "more than"] | None
     powers = {PoissonRegressor: 1, GammaRegressor: 2, TweedieRegressor: getattr(model, "power", 0)}
     power = next((power for kind, power in powers.items() if isinstance(model, kind)), 0)
     if isinstance(model, GLM):
-        known = {
-            "poisson": 1,
-            "negative binomial": 1,
-            "negative binomial 1": 1,
-            "gamma": 2,
-            "inverse gaussian": 3,
-            "tweedie": model.parameter,
-        }
+        counts = dict.fromkeys(("negative binomial", "negative binomial 1"), 1.0)
+        known = {**VARIANCE_POWERS, **counts, "tweedie": model.parameter}
         power = known.get(model.family, 0)
     return None if power < 1 else "at least" if power < 2 else "more than"
 

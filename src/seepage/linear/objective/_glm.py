@@ -1,7 +1,7 @@
 """A generalized linear model of any family and link, as an estimator of scikit-learn's kind."""
 # mypy: disable-error-code="misc"
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -110,18 +110,12 @@ class GLM(BaseEstimator):
         if self._fits_alpha:
             return Dispersed(_POWERS[self.family])
         general = self._general
-        powers: Mapping[str, float] = {
-            "poisson": 1.0,
-            "gamma": 2.0,
-            "tweedie": general.parameter,
-            "inverse gaussian": 3.0,
-        }
         if (general.family, general.link) == ("gaussian", "identity"):
             return Squared()
         if (general.family, general.link) == ("binomial", "logit"):
             return Logistic()
-        if general.link == "log" and general.family in powers:
-            return Tweedie(powers[general.family])
+        if general.link == "log" and general.family in ("poisson", "gamma", "tweedie", "inverse gaussian"):
+            return Tweedie(general.variance_power)
         return general
 
     @property
