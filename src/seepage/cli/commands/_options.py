@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 MEASURED = "What is measured"
 READ = "How files are read"
 OUT = "What comes out"
+
+
+def option(panel: str, metavar: str, words: str, *names: str) -> Any:
+    """Return an option that takes a value, under the heading of a panel."""
+    return typer.Option(*names, metavar=metavar, help=words, show_default=False, rich_help_panel=panel)
+
 
 ARGUMENTS = {
     "model": "The fitted model: a scikit-learn estimator or Pipeline, written with skops, or a table in TOML.",
@@ -30,24 +36,16 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help=ARGUMENTS["model"],
 Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=ARGUMENTS["data"], show_default=False)]
 Target = Annotated[
     list[str] | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        help="The column that the model predicts; a table names it itself.",
-        show_default=False,
-        rich_help_panel=MEASURED,
-    ),
+    option(MEASURED, "COLUMN", "The column that the model predicts; a table names it itself.", "--target", "-t"),
 ]
 
 Units = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        MEASURED,
+        "COLUMN=UNIT",
+        "The column's unit, which must be the ledger's, such as age=years; or how many of it are one of those.",
         "--unit",
-        metavar="COLUMN=UNIT",
-        help="The column's unit, which must be the ledger's, such as age=years; or how many of it are one of those.",
-        show_default=False,
-        rich_help_panel=MEASURED,
     ),
 ]
 
@@ -101,13 +99,12 @@ NoiseScale = Annotated[
 ]
 Private = Annotated[
     str | None,
-    typer.Option(
+    option(
+        MEASURED,
+        "COLUMNS",
+        "The private columns, separated by commas; all by default. The others count as known to the attacker.",
         "--private",
         "-p",
-        metavar="COLUMNS",
-        help="The private columns, separated by commas; all by default. The others count as known to the attacker.",
-        show_default=False,
-        rich_help_panel=MEASURED,
     ),
 ]
 PublicLabel = Annotated[
@@ -134,12 +131,11 @@ SampleWeight = Annotated[
 ]
 PublicPreprocessing = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        MEASURED,
+        "STEP",
+        "A step whose constants are public, by its name in the model; may be repeated.",
         "--public-preprocessing",
-        metavar="STEP",
-        help="A step whose constants are public, by its name in the model; may be repeated.",
-        show_default=False,
-        rich_help_panel=MEASURED,
     ),
 ]
 PolicyOption = Annotated[
@@ -150,13 +146,7 @@ PolicyOption = Annotated[
 ]
 Policy = Annotated[
     Path,
-    typer.Option(
-        "--policy",
-        metavar="FILE",
-        help="The targets to hold the release against, in TOML.",
-        show_default=False,
-        rich_help_panel=MEASURED,
-    ),
+    option(MEASURED, "FILE", "The targets to hold the release against, in TOML.", "--policy"),
 ]
 Stream = Annotated[
     bool | None,

@@ -20,13 +20,12 @@ class _Publish(options.Measured):
     noise_scale: options.NoiseScale
     out: Annotated[
         Path,
-        typer.Option(
+        options.option(
+            options.OUT,
+            "FILE",
+            "Where to write the noisy model: .toml for a table, which R reads, .skops for scikit-learn.",
             "--out",
             "-o",
-            metavar="FILE",
-            help="Where to write the noisy model: .toml for a table, which R reads, .skops for scikit-learn.",
-            show_default=False,
-            rich_help_panel=options.OUT,
         ),
     ]
     policy: options.PolicyOption = None
@@ -40,20 +39,18 @@ class _Publish(options.Measured):
     ] = False
     classes: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The classes that the model tells apart, separated by commas; everybody may know them.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
+        options.option(
+            options.MEASURED,
+            "NAMES",
+            "The classes that the model tells apart, separated by commas; everybody may know them.",
         ),
     ] = None
     categories: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LEVELS",
-            help="The levels of a category of a table, separated by commas, likewise; may be repeated.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
+        options.option(
+            options.MEASURED,
+            "COLUMN=LEVELS",
+            "The levels of a category of a table, separated by commas, likewise; may be repeated.",
         ),
     ] = None
     noise_chosen_without_data: Annotated[
@@ -66,54 +63,35 @@ class _Publish(options.Measured):
     ] = False
     certificate: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where to write the certificate; beside the model by default.",
-            show_default=False,
-            rich_help_panel=options.OUT,
-        ),
+        options.option(options.OUT, "FILE", "Where to write the certificate; beside the model by default."),
     ] = None
     key: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where to keep the owner's key to the certificate, readable by you alone; thrown away by default.",
-            show_default=False,
-            rich_help_panel=options.OUT,
+        options.option(
+            options.OUT,
+            "FILE",
+            "Where to keep the owner's key to the certificate, readable by you alone; thrown away by default.",
         ),
     ] = None
     sign: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Sign the certificate with this secret key, made by: seepage key new",
-            show_default=False,
-            rich_help_panel=options.OUT,
-        ),
+        options.option(options.OUT, "FILE", "Sign the certificate with this secret key, made by: seepage key new"),
     ] = None
     ledger: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="Pay for the release in this ledger before it is drawn; it needs --ledger-key and --ids.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
+        options.option(
+            options.MEASURED,
+            "PLACE",
+            "Pay for the release in this ledger before it is drawn; it needs --ledger-key and --ids.",
         ),
     ] = None
     ledger_key: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The key of the ledger.", show_default=False, rich_help_panel=options.MEASURED
-        ),
+        options.option(options.MEASURED, "FILE", "The key of the ledger."),
     ] = None
     title: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="What the ledger calls this release; the kind of model by default.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
-        ),
+        options.option(options.MEASURED, "TEXT", "What the ledger calls this release; the kind of model by default."),
     ] = None
     unit: options.Units = None
     report: options.Report = None
