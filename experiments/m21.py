@@ -128,10 +128,18 @@ def gradient(model: nn.Sequential, x: torch.Tensor, y: torch.Tensor) -> dict[str
     layers = {name: layer for name, layer in model.named_children() if hasattr(layer, "weight")}
     found = torch.autograd.grad(LOSS(model(x), y), [layer.weight for layer in layers.values()])
     sent = Gradients.of({name: each[None].numpy() for name, each in zip(layers, found, strict=True)})
-    return {
-        kind: {name: sent.features(name, kind, width=WIDTH, seed=0).values[0].astype(np.float32) for name in layers}
-        for kind in FEATURES
-    }
+    seen = {kind: {name: sent.features(name, kind, width=WIDTH, seed=0)[0] for name in layers} for kind in FEATURES[:2]}
+    seen["sketch"] = {name: sketched(each.numpy().ravel()) for name, each in zip(layers, found, strict=True)}
+    return {kind: {name: row.astype(np.float32) for name, row in rows.items()} for kind, rows in seen.items()}
+
+
+def sketched(gradient: np.ndarray) -> np.ndarray:
+    """Add each entry with a random sign to one of a few numbers, which keeps squared distances on average."""
+    if len(gradient) <= WIDTH:
+        return gradient
+    random = np.random.default_rng(0)
+    signs = random.integers(0, 2, len(gradient)) * 2.0 - 1.0
+    return np.bincount(random.integers(0, WIDTH, len(gradient)), signs * gradient, minlength=WIDTH)
 
 
 def stacked(rows: list[dict[str, dict[str, np.ndarray]]], kind: str) -> dict[str, np.ndarray]:

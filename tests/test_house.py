@@ -39,7 +39,7 @@ STAIRS = {
         ("rows",),
         ("columns",),
     ),
-    "report": (("",), ("write", "build"), ("_edition",), ("_document",)),
+    "report": (("",), ("write", "content"), ("_edition",), ("_document",)),
     "cli": (("",), ("commands",), ("input",), ("terminal",)),
 }
 # The front door shows every room, and the command line is also reached by `python -m seepage`.

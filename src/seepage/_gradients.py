@@ -1,11 +1,9 @@
 """Gradients of many batches, layer by layer: in memory, or in one Parquet file a layer.
 
-A layer with many parameters is read a few batches at a time, and reduced in one of three ways. Maxima are the features
-of Melis et al. (2019): absolute values without biases, the largest entry of each convolution's window, the largest
-entry of each input of a large matrix, the row scaled to norm 1. Entries are as they are, a part of them drawn where
-there are many. A sketch adds each entry, with a random sign, to one of a few numbers: squared distances between
-batches are kept on average (how far off they are is measured beside), but single entries are not, and predictors that
-look at one number after the other, as trees do, lose what they said.
+A layer with many parameters is read a few batches at a time, and reduced in one of two ways. Maxima are the features of
+Melis et al. (2019): absolute values without biases, the largest entry of each convolution's window, the largest entry
+of each input of a large matrix, the row scaled to norm 1. Entries are as they are, a part of them drawn where there are
+many.
 """
 
 import json
@@ -19,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy import sparse
 
 from seepage._errors import InputError
 from seepage._tables import Array
@@ -31,21 +28,8 @@ _SCRATCH = 2**22
 # Entries of a matrix from which on only the largest of each input counts (Melis et al. 2019).
 _LARGE = 5000
 
-Features = Literal["maxima", "entries", "sketch"]
+Features = Literal["maxima", "entries"]
 Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """The gradients of one layer, reduced if they are long."""
-
-    values: Array
-    """Shape (batches, width)."""
-    size: int
-    """How long they were."""
-    distortion: float
-    """The root mean square relative error of squared distances between batches; 0 where nothing was reduced, and nan
-    where distances are not what is kept."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,37 +119,34 @@ class Gradients:
             for batch in file.iter_batches(step, columns=[COLUMN], use_threads=False):
                 yield batch.column(0).flatten().to_numpy().reshape(len(batch), -1)
 
-    def features(self, name: str, kind: Features, *, width: int, seed: int) -> Reduced:
-        """Return what a predictor is shown of one layer: at most `width` numbers a batch.
+    def features(self, name: str, kind: Features, *, width: int, seed: int) -> Array:
+        """Return what a predictor is shown of one layer: at most `width` numbers a batch, shape (batches, numbers).
 
         Parameters
         ----------
         name : str
             The layer.
-        kind : {"maxima", "entries", "sketch"}
-            Largest absolute values, row by row of norm 1; entries as they are; or sums of entries with random signs.
+        kind : {"maxima", "entries"}
+            Largest absolute values, row by row of norm 1; or entries as they are.
         width, seed : int
-            How many numbers at most, and the seed of which are drawn, or of the sketch.
+            How many numbers at most, and the seed of which are drawn.
         """
         parts = self.rows(name)
         size, shapes = self.sizes[self.names.index(name)], self.shapes[self.names.index(name)]
-        if kind == "sketch":
-            return _sketched(parts, size, width, seed)
         # Of rows without a shape nothing is known that could be taken together.
         if kind == "maxima" and any(len(shape) > 1 for shape in shapes):
             wide = np.concatenate([_maxima(part, shapes) for part in parts])
             values = wide[:, _drawn(wide.shape[1], width, seed)]
             lengths = np.linalg.norm(values, axis=1, keepdims=True)
-            return Reduced(np.divide(values, lengths, out=values, where=lengths > 0), size, float("nan"))
+            return np.asarray(np.divide(values, lengths, out=values, where=lengths > 0))
         columns = _drawn(size, width, seed)
-        values = np.concatenate([part[:, columns].astype(np.float64) for part in parts])
-        return Reduced(values, size, 0.0 if size <= width else float("nan"))
+        return np.concatenate([part[:, columns].astype(np.float64) for part in parts])
 
 
 def check_features(kind: str, width: int) -> None:
     """Refuse features that nobody knows."""
-    if kind not in ("maxima", "entries", "sketch"):
-        raise InputError(f'features must be "maxima", "entries" or "sketch", not {kind!r}.')
+    if kind not in ("maxima", "entries"):
+        raise InputError(f'features must be "maxima" or "entries", not {kind!r}.')
     if not (isinstance(width, int) and width >= 1):
         raise InputError(f"width must be a positive whole number, not {width!r}.")
 
@@ -187,33 +168,6 @@ def _maxima(rows: NDArray[np.floating], shapes: Sequence[Shape]) -> Array:
 def _drawn(size: int, width: int, seed: int) -> NDArray[np.int64] | slice:
     """Return which columns are kept: all, or as many as there may be, drawn at random."""
     return slice(None) if size <= width else np.sort(np.random.default_rng(seed).choice(size, width, replace=False))
-
-
-def _sketched(parts: Iterator[NDArray[np.floating]], size: int, width: int, seed: int) -> Reduced:
-    if size <= width:
-        return Reduced(np.concatenate([part.astype(np.float64) for part in parts]), size, 0.0)
-    reduce = _count_sketch(size, width, seed)
-    found, errors = [], []
-    for part in parts:
-        whole = part.astype(np.float64)
-        found.append(whole @ reduce)
-        errors.append(_squared_distance_errors(whole, found[-1]))
-    return Reduced(np.concatenate(found), size, float(np.sqrt(np.mean(np.concatenate(errors) ** 2))))
-
-
-def _count_sketch(size: int, width: int, seed: int) -> sparse.csr_array:
-    random = np.random.default_rng(seed)
-    signs = random.integers(0, 2, size) * 2.0 - 1.0
-    buckets = random.integers(0, width, size)
-    return sparse.csr_array((signs, buckets, np.arange(size + 1)), shape=(size, width))
-
-
-def _squared_distance_errors(whole: Array, reduced: Array) -> Array:
-    """Return the relative error of the squared distance between rows that are read together (or of their norms)."""
-    if len(whole) > 1:
-        whole, reduced = np.diff(whole, axis=0), np.diff(reduced, axis=0)
-    true, kept = (whole**2).sum(axis=1), (reduced**2).sum(axis=1)
-    return np.asarray((kept[true > 0] - true[true > 0]) / true[true > 0])
 
 
 class GradientWriter:

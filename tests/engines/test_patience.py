@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pyarrow as pa
@@ -24,19 +23,17 @@ from seepage.engines.storage._patience import Patience, asked, patient
 
 
 class Store:
-    """Answers as the list says, the last for ever: an error is raised, a number of seconds is slept."""
+    """Answers as the list says, the last for ever: an error is raised."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Exception | None) -> None:
         self.answers = list(answers)
         self.requests = 0
 
     def __call__(self) -> str:
         self.requests += 1
         answer = self.answers[min(self.requests, len(self.answers)) - 1]
-        if isinstance(answer, Exception):
+        if answer is not None:
             raise answer
-        if isinstance(answer, float):
-            time.sleep(answer)
         return f"answer {self.requests}"
 
 
@@ -54,7 +51,7 @@ FAILURES = [
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
 def test_what_may_pass_is_asked_again(failure: Exception) -> None:
     store = Store(failure, failure, failure, None)
-    assert asked("test", "x", store) == "answer 4"
+    assert asked("x", store) == "answer 4"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +66,7 @@ def test_what_may_pass_is_asked_again(failure: Exception) -> None:
 def test_what_will_not_pass_is_not_asked_again(failure: Exception) -> None:
     store = Store(failure, None)
     with pytest.raises(type(failure)):
-        asked("test", "x", store)
+        asked("x", store)
     assert store.requests == 1
 
 
@@ -85,7 +82,7 @@ def test_what_will_not_pass_is_not_asked_again(failure: Exception) -> None:
 def test_what_is_refused_is_not_asked_again_and_says_so(failure: Exception) -> None:
     store = Store(failure, None)
     with pytest.raises(seepage.InputError, match=r"gives no permission for people/x\.parquet .*right to it"):
-        asked("test", "people/x.parquet", store)
+        asked("people/x.parquet", store)
     assert store.requests == 1
 
 
@@ -98,26 +95,12 @@ def test_a_file_of_this_machine_that_may_not_be_read_is_not_called_damaged() -> 
     assert type(caught.value) is seepage.InputError
 
 
-def test_a_store_that_is_silent_is_asked_by_another_in_the_meantime() -> None:
-    for _ in range(40):
-        asked("silent", "x", Store(None))
-    store, start = Store(20.0, None), time.monotonic()
-    assert asked("silent", "x", store) == "answer 2"
-    assert time.monotonic() - start < 5
-
-
-def test_a_slow_store_is_heard_out() -> None:
-    """Whoever was asked first may answer first: nothing is thrown away."""
-    store = Store(1.0, 30.0)
-    assert asked("slow", "x", store).startswith("answer")
-
-
 def test_patience_ends_with_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seepage.engines.storage._patience._LONGEST_PAUSE", 0.02)
     with pytest.raises(
         seepage.StorageError, match=r"store of people/x\.parquet was asked 32 times.*We failed"
     ) as caught:
-        asked("test", "people/x.parquet", Store(OSError("We failed (HTTP status 500)")))
+        asked("people/x.parquet", Store(OSError("We failed (HTTP status 500)")))
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.path, again.attempts, str(again)) == ("people/x.parquet", 32, str(caught.value))
     assert "write it again" not in str(again)

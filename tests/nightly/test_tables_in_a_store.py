@@ -189,10 +189,7 @@ def test_what_is_missing_in_a_store_is_called_missing(store: str, one_file: str)
 
 
 @pytest.mark.parametrize("refusal", [(503, "SlowDown"), (429, "TooManyRequests")])
-def test_a_store_that_is_asked_too_often_is_asked_later(
-    store: str, one_file: str, refusal: tuple[int, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("seepage.engines.storage._patience._LONGEST_PAUSE", 0.02)
+def test_a_store_that_is_asked_too_often_is_asked_later(store: str, one_file: str, refusal: tuple[int, str]) -> None:
     with (
         faulty(store, Faults(refusal=refusal)) as address,
         pytest.raises(seepage.StorageError, match=rf"asked 32 times .*HTTP status {refusal[0]}"),

@@ -29,16 +29,15 @@ class PropertyInference:
     family : {"forest", "logistic", "network"} or classifier, default="forest"
         The classifier: a random forest as in the paper, logistic regression, a network with one hidden layer, or any
         of scikit-learn with ``predict_proba``.
-    features : {"maxima", "entries", "sketch"}, default="maxima"
+    features : {"maxima", "entries"}, default="maxima"
         What the classifier is shown of a layer. Maxima are those of the paper: absolute values of the weights'
         gradients, the largest of each convolution's window, the largest of each input of a matrix with more than 5,000
-        entries, scaled to norm 1 batch by batch. Entries are as they are. A sketch adds entries up with random signs,
-        and hides from trees what a layer says. Arrays with a single row of numbers a batch are taken as they are.
+        entries, scaled to norm 1 batch by batch. Entries are as they are, and so are arrays with a single row of
+        numbers a batch.
     folds : int, default=5
         Parts of the attacker's own batches in `evaluate`, each guessed from the others.
     width : int, default=4096
-        Of layers that would show more numbers so many are drawn, or sketched: fewer are faster, and hold the attack
-        back.
+        Of layers that would show more numbers so many are drawn: fewer are faster, and hold the attack back.
     seed : int, default=0
         Of what is drawn, the folds and the classifier.
 
@@ -141,9 +140,7 @@ class PropertyInference:
         return frame(dict(zip(("name", "parameters", "auc", "low", "high"), columns, strict=True)), default_library())
 
     def _read(self, stored: Gradients) -> dict[str, Array]:
-        layers = {
-            name: stored.features(name, self.features, width=self.width, seed=self.seed).values for name in stored.names
-        }
+        layers = {name: stored.features(name, self.features, width=self.width, seed=self.seed) for name in stored.names}
         return {**layers, ALL: np.concatenate(list(layers.values()), axis=1)}
 
     def _guess(self, rows: Array, layer: str) -> Array:

@@ -36,16 +36,15 @@ def usable_information(
     family : {"logistic", "forest", "network"} or classifier, default="logistic"
         The predictors: logistic regression (its penalty chosen by cross-validation), a random forest, a network with
         one hidden layer, or any classifier of scikit-learn with ``predict_proba``.
-    features : {"maxima", "entries", "sketch"}, default="maxima"
+    features : {"maxima", "entries"}, default="maxima"
         What predictors are shown of a layer. Maxima are those of Melis et al. (2019): absolute values of the weights'
         gradients, the largest of each convolution's window, the largest of each input of a matrix with more than 5,000
-        entries, scaled to norm 1 batch by batch. Entries are as they are. A sketch adds entries up with random signs,
-        and hides from trees what a layer says. Arrays with a single row of numbers a batch are taken as they are.
+        entries, scaled to norm 1 batch by batch. Entries are as they are, and so are arrays with a single row of
+        numbers a batch.
     folds : int, default=5
         Parts of the batches. Each is predicted from the others.
     width : int, default=4096
-        Of layers that would show more numbers so many are drawn, or sketched. Information can get lost in it, never
-        come in.
+        Of layers that would show more numbers so many are drawn. Information can get lost in it, never come in.
     seed : int, default=0
         Of the folds, of what is drawn, and of the predictors.
 
@@ -53,9 +52,8 @@ def usable_information(
     -------
     frame : data frame
         One row a layer: `name`, `parameters`, `usable_information` in bits and its `standard_error`, `entropy` (what
-        there is to know), `width` (of what the predictors saw), and `distortion`: the root mean square relative error
-        of squared distances between batches by the sketch (nan for features that do not keep distances). Information
-        may be negative in finite samples: a predictor that has learnt nothing errs now and then.
+        there is to know), and `width` (of what the predictors saw). Information may be negative in finite samples: a
+        predictor that has learnt nothing errs now and then.
 
     Examples
     --------
@@ -74,16 +72,16 @@ def usable_information(
     check_features(features, width)
     checked_property(property, stored.count, folds)
     rows: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-    for name in stored.names:
-        layer = stored.features(name, features, width=width, seed=seed)
-        held = held_out(layer.values, property, family=family, folds=folds, seed=seed)
+    for name, size in zip(stored.names, stored.sizes, strict=True):
+        values = stored.features(name, features, width=width, seed=seed)
+        held = held_out(values, property, family=family, folds=folds, seed=seed)
         known = held.information
         error = float(np.std(known, ddof=1)) / math.sqrt(len(known))
         entropy = float(held.surprise.mean())
-        found = (name, layer.size, float(known.mean()), error, entropy, layer.values.shape[1], layer.distortion)
+        found = (name, size, float(known.mean()), error, entropy, values.shape[1])
         for column, value in zip(_COLUMNS, found, strict=True):
             rows[column].append(value)
     return frame(rows, default_library())
 
 
-_COLUMNS = ("name", "parameters", "usable_information", "standard_error", "entropy", "width", "distortion")
+_COLUMNS = ("name", "parameters", "usable_information", "standard_error", "entropy", "width")

@@ -16,7 +16,7 @@ from seepage.leakage import Leakage, checked_leakage
 from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
 from seepage.report._edition import is_for_everybody
-from seepage.report.build import Question, build, build_page, pseudonyms
+from seepage.report.content import Question, internal_document, pseudonyms, publishable_document
 from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Report:
         decided = None if decision is None else Decision.of(decision)
         asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
         checked_leakage(leak)
-        document = build_page(leak, asked) if is_for_everybody(edition) else build(leak, asked)
+        document = publishable_document(leak, asked) if is_for_everybody(edition) else internal_document(leak, asked)
         return cls(document, leak, key)
 
     @classmethod

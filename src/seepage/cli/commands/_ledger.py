@@ -1,5 +1,6 @@
 """`seepage ledger`."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -111,46 +112,32 @@ def create(
     console.print(Text.assemble("Stays with you        ", (str(key), "bold")))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Preview(options.Measured):
+    place: Place
+    key: Key
+    model: Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help=options.ARGUMENTS["model"])]
+    data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE", help=options.ARGUMENTS["data"])]
+    noise_scale: options.NoiseScale
+    # Needed here: without a field of its own it would keep the default that it has elsewhere.
+    ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.", show_default=False)] = field()
+    unit: options.Units = None
+    quiet: options.Quiet = False
+
+
 @ledger.command()
-def preview(
-    place: Place,
-    key: Key,
-    model: Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help=options.ARGUMENTS["model"])],
-    data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE", help=options.ARGUMENTS["data"])],
-    noise_scale: options.NoiseScale,
-    ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.", show_default=False)],
-    target: options.Target = None,
-    private: options.Private = None,
-    public_label: options.PublicLabel = False,
-    public_preprocessing: options.PublicPreprocessing = None,
-    sample_weight: options.SampleWeight = None,
-    unit: options.Units = None,
-    trust: options.Trust = None,
-    quiet: options.Quiet = False,
-) -> None:
+@options.taking(_Preview)
+def preview(asked: _Preview) -> None:
     """Say whether a release would fit: exit code 0 if it does, 1 if a promise would be broken. Nothing is posted."""
     from rich.text import Text
 
     from seepage.cli.commands._endings import Ending
-    from seepage.cli.input import Question
     from seepage.cli.terminal import Waiting, screen
 
-    books = _opened(place, key)
-    with Waiting(quiet=quiet).shown() as waiting:
-        question = Question.of(
-            waiting,
-            model,
-            data,
-            target,
-            private=private,
-            trust=trust,
-            public_label=public_label,
-            public_preprocessing=public_preprocessing,
-            weight=sample_weight,
-            ids=ids,
-            stream=False,
-        )
-        found = books.preview(question.measured(noise_scale), units=options.units_of(unit))
+    books = _opened(asked.place, asked.key)
+    with Waiting(quiet=asked.quiet).shown() as waiting:
+        question = asked.measured(waiting, stream=False)
+        found = books.preview(question.measured(asked.noise_scale), units=options.units_of(asked.unit))
     for sentence in found.sentences():
         screen().print(Text(sentence))
     raise typer.Exit(Ending.DONE if found.fits else Ending.MISSED)

@@ -1,14 +1,27 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and commands made of them."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from seepage.cli.input import Question
+    from seepage.cli.terminal import Waiting
 
 MEASURED = "What is measured"
 READ = "How files are read"
 OUT = "What comes out"
+
+
+def option(panel: str, metavar: str, words: str, *names: str) -> Any:
+    """Return an option that takes a value, under the heading of a panel."""
+    return typer.Option(*names, metavar=metavar, help=words, show_default=False, rich_help_panel=panel)
+
 
 ARGUMENTS = {
     "model": "The fitted model: a scikit-learn estimator or Pipeline, written with skops, or a table in TOML.",
@@ -23,24 +36,16 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help=ARGUMENTS["model"],
 Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=ARGUMENTS["data"], show_default=False)]
 Target = Annotated[
     list[str] | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        help="The column that the model predicts; a table names it itself.",
-        show_default=False,
-        rich_help_panel=MEASURED,
-    ),
+    option(MEASURED, "COLUMN", "The column that the model predicts; a table names it itself.", "--target", "-t"),
 ]
 
 Units = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        MEASURED,
+        "COLUMN=UNIT",
+        "The column's unit, which must be the ledger's, such as age=years; or how many of it are one of those.",
         "--unit",
-        metavar="COLUMN=UNIT",
-        help="The column's unit, which must be the ledger's, such as age=years; or how many of it are one of those.",
-        show_default=False,
-        rich_help_panel=MEASURED,
     ),
 ]
 
@@ -94,13 +99,12 @@ NoiseScale = Annotated[
 ]
 Private = Annotated[
     str | None,
-    typer.Option(
+    option(
+        MEASURED,
+        "COLUMNS",
+        "The private columns, separated by commas; all by default. The others count as known to the attacker.",
         "--private",
         "-p",
-        metavar="COLUMNS",
-        help="The private columns, separated by commas; all by default. The others count as known to the attacker.",
-        show_default=False,
-        rich_help_panel=MEASURED,
     ),
 ]
 PublicLabel = Annotated[
@@ -127,12 +131,11 @@ SampleWeight = Annotated[
 ]
 PublicPreprocessing = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        MEASURED,
+        "STEP",
+        "A step whose constants are public, by its name in the model; may be repeated.",
         "--public-preprocessing",
-        metavar="STEP",
-        help="A step whose constants are public, by its name in the model; may be repeated.",
-        show_default=False,
-        rich_help_panel=MEASURED,
     ),
 ]
 PolicyOption = Annotated[
@@ -143,13 +146,7 @@ PolicyOption = Annotated[
 ]
 Policy = Annotated[
     Path,
-    typer.Option(
-        "--policy",
-        metavar="FILE",
-        help="The targets to hold the release against, in TOML.",
-        show_default=False,
-        rich_help_panel=MEASURED,
-    ),
+    option(MEASURED, "FILE", "The targets to hold the release against, in TOML.", "--policy"),
 ]
 Stream = Annotated[
     bool | None,
@@ -183,3 +180,81 @@ EditionOption = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUT)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.", rich_help_panel=OUT)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What every command takes that is about a model and the rows it was fitted on."""
+
+    model: Model
+    data: Data
+    target: Target = None
+    private: Private = None
+    ids: Ids = None
+    sample_weight: SampleWeight = None
+    trust: Trust = None
+
+    def question(
+        self,
+        waiting: "Waiting",
+        *,
+        stream: bool | None,
+        groups: str | None = None,
+        public_label: bool = False,
+        public_preprocessing: list[str] | None = None,
+    ) -> "Question":
+        """Return the question with all that the command knows of it."""
+        from seepage.cli.input import Question
+
+        return Question.of(
+            waiting,
+            self.model,
+            self.data,
+            self.target,
+            private=self.private,
+            trust=self.trust,
+            public_label=public_label,
+            public_preprocessing=public_preprocessing,
+            ids=self.ids,
+            groups=groups,
+            weight=self.sample_weight,
+            stream=stream,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Asked):
+    """What every command takes that measures."""
+
+    public_label: PublicLabel = False
+    public_preprocessing: PublicPreprocessing = None
+
+    def measured(self, waiting: "Waiting", *, stream: bool | None, groups: str | None = None) -> "Question":
+        """Return the question of what is measured."""
+        return self.question(
+            waiting,
+            stream=stream,
+            groups=groups,
+            public_label=self.public_label,
+            public_preprocessing=self.public_preprocessing,
+        )
+
+
+Options = TypeVar("Options")
+
+
+def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a command of a function of options, which a dataclass declares: typer takes each from a parameter."""
+
+    def made(run: Callable[[Options], None]) -> Callable[..., None]:
+        def command(**given: object) -> None:
+            run(kind(**given))
+
+        # What is needed first, as in a call.
+        listed = sorted(inspect.signature(kind).parameters.values(), key=lambda each: each.default is not each.empty)
+        command.__name__, command.__doc__, command.__module__ = run.__name__, run.__doc__, run.__module__
+        command.__annotations__ = {each.name: each.annotation for each in listed}
+        command.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        return command
+
+    return made

@@ -1,5 +1,6 @@
 """`seepage plan`."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,30 +14,25 @@ if TYPE_CHECKING:
 _RESIDENT = 300_000_000
 
 
-def plan(
-    model: options.Model,
-    data: options.Data,
-    target: options.Target = None,
-    private: options.Private = None,
-    ids: options.Ids = None,
-    sample_weight: options.SampleWeight = None,
-    policy: options.PolicyOption = None,
-    trust: options.Trust = None,
-    stream: options.Stream = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Plan(options.Asked):
+    policy: options.PolicyOption = None
+    stream: options.Stream = None
+
+
+@options.taking(_Plan)
+def plan(asked: _Plan) -> None:
     """Say how many rows there are, and what measuring them takes, without doing it.
 
     With a policy, also how many exact refits its success rates take.
     """
     from seepage._amounts import size
-    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import Waiting, item, screen, shortened
 
     with Waiting(quiet=False).shown() as waiting:
-        question = Question.of(
-            waiting, model, data, target, private=private, trust=trust, ids=ids, weight=sample_weight, stream=stream
-        )
-        file = None if policy is None else PolicyFile.read(policy)
+        question = asked.question(waiting, stream=asked.stream)
+        file = None if asked.policy is None else PolicyFile.read(asked.policy)
         found, exact, refits = _planned(question, file)
     minutes = 60 * found.core_hours / max(min(found.workers, found.units), 1)
     about = "" if exact else "about "

@@ -1,30 +1,34 @@
 """`seepage publish`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seepage.cli.commands import _options as options
 
+if TYPE_CHECKING:
+    from seepage.cli.input import PolicyFile, Question
+    from seepage.ledger import Entry
+    from seepage.release import Certificate
+    from seepage.release.sealing import Terms
 
-def publish(
-    model: options.Model,
-    data: options.Data,
-    noise_scale: options.NoiseScale,
+
+@dataclass(frozen=True, kw_only=True)
+class _Publish(options.Measured):
+    noise_scale: options.NoiseScale
     out: Annotated[
         Path,
-        typer.Option(
+        options.option(
+            options.OUT,
+            "FILE",
+            "Where to write the noisy model: .toml for a table, which R reads, .skops for scikit-learn.",
             "--out",
             "-o",
-            metavar="FILE",
-            help="Where to write the noisy model: .toml for a table, which R reads, .skops for scikit-learn.",
-            show_default=False,
-            rich_help_panel=options.OUT,
         ),
-    ],
-    target: options.Target = None,
-    policy: options.PolicyOption = None,
+    ]
+    policy: options.PolicyOption = None
     without_policy: Annotated[
         bool,
         typer.Option(
@@ -32,30 +36,23 @@ def publish(
             help="Publish without any target; the certificate says so.",
             rich_help_panel=options.MEASURED,
         ),
-    ] = False,
-    private: options.Private = None,
-    public_label: options.PublicLabel = False,
-    sample_weight: options.SampleWeight = None,
-    trust: options.Trust = None,
-    public_preprocessing: options.PublicPreprocessing = None,
+    ] = False
     classes: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The classes that the model tells apart, separated by commas; everybody may know them.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
+        options.option(
+            options.MEASURED,
+            "NAMES",
+            "The classes that the model tells apart, separated by commas; everybody may know them.",
         ),
-    ] = None,
+    ] = None
     categories: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LEVELS",
-            help="The levels of a category of a table, separated by commas, likewise; may be repeated.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
+        options.option(
+            options.MEASURED,
+            "COLUMN=LEVELS",
+            "The levels of a category of a table, separated by commas, likewise; may be repeated.",
         ),
-    ] = None,
+    ] = None
     noise_chosen_without_data: Annotated[
         bool,
         typer.Option(
@@ -63,69 +60,76 @@ def publish(
             help="Take a scale that is not 1, 2 or 5 times a power of ten; the certificate says so.",
             rich_help_panel=options.MEASURED,
         ),
-    ] = False,
+    ] = False
     certificate: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where to write the certificate; beside the model by default.",
-            show_default=False,
-            rich_help_panel=options.OUT,
-        ),
-    ] = None,
+        options.option(options.OUT, "FILE", "Where to write the certificate; beside the model by default."),
+    ] = None
     key: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where to keep the owner's key to the certificate, readable by you alone; thrown away by default.",
-            show_default=False,
-            rich_help_panel=options.OUT,
+        options.option(
+            options.OUT,
+            "FILE",
+            "Where to keep the owner's key to the certificate, readable by you alone; thrown away by default.",
         ),
-    ] = None,
+    ] = None
     sign: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Sign the certificate with this secret key, made by: seepage key new",
-            show_default=False,
-            rich_help_panel=options.OUT,
-        ),
-    ] = None,
+        options.option(options.OUT, "FILE", "Sign the certificate with this secret key, made by: seepage key new"),
+    ] = None
     ledger: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="Pay for the release in this ledger before it is drawn; it needs --ledger-key and --ids.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
+        options.option(
+            options.MEASURED,
+            "PLACE",
+            "Pay for the release in this ledger before it is drawn; it needs --ledger-key and --ids.",
         ),
-    ] = None,
+    ] = None
     ledger_key: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The key of the ledger.", show_default=False, rich_help_panel=options.MEASURED
-        ),
-    ] = None,
-    ids: options.Ids = None,
+        options.option(options.MEASURED, "FILE", "The key of the ledger."),
+    ] = None
     title: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="What the ledger calls this release; the kind of model by default.",
-            show_default=False,
-            rich_help_panel=options.MEASURED,
-        ),
-    ] = None,
-    unit: options.Units = None,
-    report: options.Report = None,
-    edition: options.EditionOption = options.Edition.internal,
+        options.option(options.MEASURED, "TEXT", "What the ledger calls this release; the kind of model by default."),
+    ] = None
+    unit: options.Units = None
+    report: options.Report = None
+    edition: options.EditionOption = options.Edition.internal
     again: Annotated[
         bool,
         typer.Option("--again", help="Draw although an earlier run did not finish.", rich_help_panel=options.OUT),
-    ] = False,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
-) -> None:
+    ] = False
+    force: options.Force = False
+    quiet: options.Quiet = False
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if (self.policy is None) == (not self.without_policy):
+            raise typer.BadParameter(
+                "say what the release must achieve with --policy, or publish --without-policy.", param_hint="--policy"
+            )
+        if self.ledger is not None and (self.ledger_key is None or self.ids is None):
+            raise typer.BadParameter(
+                "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
+            )
+        if self.title is not None and self.ledger is None:
+            raise typer.BadParameter(
+                "it is what a ledger calls the release: name one with --ledger.", param_hint="--title"
+            )
+        for one in self.categories or ():
+            if "=" not in one:
+                raise typer.BadParameter(
+                    f"{one!r} names no column: write COLUMN=LEVEL,LEVEL.", param_hint="--categories"
+                )
+        if self.unit and self.ledger is None:
+            raise typer.BadParameter(
+                "it is held against the unit of a ledger: name one with --ledger.", param_hint="--unit"
+            )
+
+
+@options.taking(_Publish)
+def publish(asked: _Publish) -> None:
     """Write a copy of a model that carries noise, with a certificate.
 
     The noise is drawn once by OpenDP's Gaussian mechanism. A policy that is missed publishes nothing (exit code 1).
@@ -133,109 +137,71 @@ def publish(
     """
     from dataclasses import replace
 
-    from rich.text import Text
-
     from seepage._errors import PolicyError
     from seepage._writing import NewFile, write_together
     from seepage.cli.commands._endings import LedgerRefusedError
-    from seepage.cli.input import PolicyFile, Question
-    from seepage.cli.terminal import (
-        AGAIN,
-        Journal,
-        Waiting,
-        check_outputs,
-        data_inputs,
-        note,
-        screen,
-        show_people,
-        show_promises,
-    )
+    from seepage.cli.input import PolicyFile
+    from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note
     from seepage.ledger import Ledger
-    from seepage.release.sealing import Terms, check_name, files_of, levels_given, read_names, ready, secret_key
+    from seepage.release.sealing import check_name, files_of, ready, secret_key
     from seepage.report import Report
 
-    if (policy is None) == (not without_policy):
-        raise typer.BadParameter(
-            "say what the release must achieve with --policy, or publish --without-policy.", param_hint="--policy"
-        )
-    if ledger is not None and (ledger_key is None or ids is None):
-        raise typer.BadParameter(
-            "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
-        )
-    if title is not None and ledger is None:
-        raise typer.BadParameter("it is what a ledger calls the release: name one with --ledger.", param_hint="--title")
-    for one in categories or ():
-        if "=" not in one:
-            raise typer.BadParameter(f"{one!r} names no column: write COLUMN=LEVEL,LEVEL.", param_hint="--categories")
-    parts = [one.partition("=") for one in categories or ()]
-    levels = {column: read_names(text) for column, _, text in parts} or None
-    if unit and ledger is None:
-        raise typer.BadParameter(
-            "it is held against the unit of a ledger: name one with --ledger.", param_hint="--unit"
-        )
-    units = options.units_of(unit)
-    certificate = certificate or out.with_suffix(".certificate.json")
-    inputs = {"MODEL": model, **data_inputs(data), "--policy": policy, "--sign": sign, "--ledger-key": ledger_key}
-    outputs = {"--out": out, "--certificate": certificate, "--key": key, "--report": report}
-    check_outputs(outputs, inputs=inputs, force=force)
-    check_name(out)
+    asked.check()
+    units = options.units_of(asked.unit)
+    certificate = asked.certificate or asked.out.with_suffix(".certificate.json")
+    inputs = {
+        "MODEL": asked.model,
+        **data_inputs(asked.data),
+        "--policy": asked.policy,
+        "--sign": asked.sign,
+        "--ledger-key": asked.ledger_key,
+    }
+    outputs = {"--out": asked.out, "--certificate": certificate, "--key": asked.key, "--report": asked.report}
+    check_outputs(outputs, inputs=inputs, force=asked.force)
+    check_name(asked.out)
     journal = Journal.beside(
-        out,
-        files=[model, *data, policy],
-        words=[target, noise_scale, private, public_label, sample_weight, public_preprocessing, classes, categories],
+        asked.out,
+        files=[asked.model, *asked.data, asked.policy],
+        words=[
+            asked.target,
+            asked.noise_scale,
+            asked.private,
+            asked.public_label,
+            asked.sample_weight,
+            asked.public_preprocessing,
+            asked.classes,
+            asked.categories,
+        ],
     )
-    was_left = journal.was_left(again=again)
-    if sign is not None:
+    was_left = journal.was_left(again=asked.again)
+    if asked.sign is not None:
         # A key that cannot be used should be known before anything is drawn.
-        secret_key(sign)
-    books = None if ledger is None or ledger_key is None else Ledger(ledger, key=ledger_key.read_bytes())
-    replaced = out.exists()
-    with Waiting(quiet=quiet).shown() as waiting:
-        file = None if policy is None else PolicyFile.read(policy)
-        question = Question.of(
-            waiting,
-            model,
-            data,
-            target,
-            private=private,
-            trust=trust,
-            public_label=public_label,
-            public_preprocessing=public_preprocessing,
-            weight=sample_weight,
-            ids=ids,
-            stream=False,
-        )
+        secret_key(asked.sign)
+    books = None
+    if asked.ledger is not None and asked.ledger_key is not None:
+        books = Ledger(asked.ledger, key=asked.ledger_key.read_bytes())
+    replaced = asked.out.exists()
+    with Waiting(quiet=asked.quiet).shown() as waiting:
+        file = None if asked.policy is None else PolicyFile.read(asked.policy)
+        question = asked.measured(waiting, stream=False)
         fitted, rows = question.model, question.rows
         if question.table is not None:
             question.assembled.check_publishable()
-        targets, decision = (None, None) if file is None else (file.policy, file.decision)
-        terms = Terms(
-            noise_scale,
-            targets,
-            sample_weight=rows.weights,
-            offset=rows.offset,
-            public_label=public_label,
-            attributes=question.attributes,
-            public_preprocessing=question.public_preprocessing,
-            classes=None if classes is None else read_names(classes),
-            categories=levels_given(levels, own_encoder=question.table is None),
-            noise_chosen_without_data=noise_chosen_without_data,
-            decision=decision,
-            ids=rows.ids,
-        )
+        terms = _terms(asked, question, file)
         with question.applying():
             release = ready(fitted, rows.X, rows.y, terms)
         success = None if question.table is None else question.table.success
-        release.check_written(out, question.target, success)
+        release.check_written(asked.out, question.target, success)
         others, added = [], [AGAIN] if was_left else []
-        if report is not None:
+        if asked.report is not None:
             with waiting.doing("writing the report"):
-                page = Report.of(release.leak, edition.value, policy=targets, decision=decision)
-            others.append(NewFile(report, page.html(), private=not page.document.is_public))
+                targets, decision = (None, None) if file is None else (file.policy, file.decision)
+                page = Report.of(release.leak, asked.edition.value, policy=targets, decision=decision)
+            others.append(NewFile(asked.report, page.html(), private=not page.document.is_public))
         debit = None
         if books is not None:
             try:
-                debit = release.paid(books, release.leak, units, title=title)
+                debit = release.paid(books, release.leak, units, title=asked.title)
             except PolicyError as reason:
                 raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
@@ -245,10 +211,10 @@ def publish(
             publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, *added)))
             written, files = files_of(
                 publication,
-                out,
+                asked.out,
                 certificate=certificate,
-                key=key,
-                sign=sign,
+                key=asked.key,
+                sign=asked.sign,
                 outcome=question.target,
                 success=success,
             )
@@ -256,29 +222,60 @@ def publish(
                 books.released(debit, written.text())
             write_together([*others, *files])
     if replaced:
-        note(f"{out} was replaced. Whoever has the earlier one as well has two draws, and knows more.")
-    if quiet:
-        return
+        note(f"{asked.out} was replaced. Whoever has the earlier one as well has two draws, and knows more.")
+    if not asked.quiet:
+        _show(asked, written, certificate, debit)
+
+
+def _terms(asked: _Publish, question: "Question", file: "PolicyFile | None") -> "Terms":
+    """Return what the release is published by."""
+    from seepage.release.sealing import Terms, levels_given, read_names
+
+    rows, parts = question.rows, [one.partition("=") for one in asked.categories or ()]
+    levels = {column: read_names(text) for column, _, text in parts} or None
+    return Terms(
+        asked.noise_scale,
+        None if file is None else file.policy,
+        sample_weight=rows.weights,
+        offset=rows.offset,
+        public_label=asked.public_label,
+        attributes=question.attributes,
+        public_preprocessing=question.public_preprocessing,
+        classes=None if asked.classes is None else read_names(asked.classes),
+        categories=levels_given(levels, own_encoder=question.table is None),
+        noise_chosen_without_data=asked.noise_chosen_without_data,
+        decision=None if file is None else file.decision,
+        ids=rows.ids,
+    )
+
+
+def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "Entry | None") -> None:
+    from rich.text import Text
+
+    from seepage.cli.terminal import screen, show_people, show_promises
+
     console = screen()
     console.print(
-        Text("Published: the model carries noise, and meets:" if file else "Published: the model carries noise.")
+        Text(
+            "Published: the model carries noise, and meets:" if asked.policy else "Published: the model carries noise."
+        )
     )
     show_promises(console, written)
-    show_people(console, ids)
+    show_people(console, asked.ids)
     console.print()
-    console.print(Text.assemble("May leave the house   ", (str(out), "bold")))
-    signed = "" if sign is None else " (signed)"
+    console.print(Text.assemble("May leave the house   ", (str(asked.out), "bold")))
+    signed = "" if asked.sign is None else " (signed)"
     console.print(Text.assemble("                      ", (str(certificate), "bold"), signed))
-    kept = (str(key), "bold") if key is not None else "nothing: the key was not kept (--key FILE keeps it)"
+    kept = (str(asked.key), "bold") if asked.key is not None else "nothing: the key was not kept (--key FILE keeps it)"
     console.print(Text.assemble("Stays with you        ", kept))
-    if report is not None:
-        whose = "May leave the house   " if edition is options.Edition.publishable else "                      "
-        console.print(Text.assemble(whose, (str(report), "bold"), f" ({edition.value} report)"))
+    if asked.report is not None:
+        whose = "May leave the house   " if asked.edition is options.Edition.publishable else "                      "
+        console.print(Text.assemble(whose, (str(asked.report), "bold"), f" ({asked.edition.value} report)"))
     if debit is not None:
         people = int(str(debit.body["people"]))
         console.print(
             Text(
-                f"Posted to the ledger  {ledger}: entry {debit.number}, {debit.body['title']}, "
+                f"Posted to the ledger  {asked.ledger}: entry {debit.number}, {debit.body['title']}, "
                 f"{people:,} {'person' if people == 1 else 'people'}"
             )
         )

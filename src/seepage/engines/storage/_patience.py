@@ -1,18 +1,16 @@
 """Stores that fail, cut answers off or keep silent, asked again until they answer.
 
-Each request runs in a thread of its own. One that fails is asked again after a pause that doubles; one that is silent
-for much longer than its like is asked again at once, and whoever answers first is heard (Dean and Barroso, 2013, call
-that hedging). Every request that is sent this way may be repeated: reading, listing, writing a whole object, deleting.
+Amazon's client repeats its own requests, also one that is cut off or silent for some seconds. It doubles its pauses
+without end, so that it can wait for half a minute or for hours and for nothing in between, and other file systems
+(HDFS, those of fsspec) may not repeat anything. So whatever is asked is asked again here, after pauses that stay short:
+reading, listing, writing a whole object, deleting may all be repeated.
 """
 
 import errno
 import io
-import queue
 import random
 import re
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,12 +24,9 @@ from seepage._errors import InputError, StorageError
 
 Answer = TypeVar("Answer")
 
-# To learn that a file is not there takes two answers: where each second one is spoiled, three of four attempts fail.
-_ATTEMPTS = 32
+# How often a request is sent, and how many of these times by Amazon's client itself, which then sleeps for six seconds.
+_ATTEMPTS, _AMAZONS = 32, 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
-# How long nobody may answer: at least, at most, before anybody has, and as a multiple of the slowest of late.
-_SHORTEST_SILENCE, _LONGEST_SILENCE, _FIRST_SILENCE, _TIMES_SLOWER = 0.15, 10.0, 5.0, 2.5
-_REMEMBERED = 32
 _PASSING = {
     getattr(errno, name)
     for name in (
@@ -69,59 +64,24 @@ def patience_of(filesystem: pa.fs.FileSystem) -> "Patience | None":
     return handler if isinstance(handler, Patience) else None
 
 
-@dataclass(eq=False)
-class _Pace:
-    """How quickly a kind of request was answered of late, which tells silence from slowness."""
-
-    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-
-    @property
-    def silence(self) -> float:
-        """How long to wait before asking again."""
-        if not self.seconds:
-            return _FIRST_SILENCE
-        return min(max(_TIMES_SLOWER * max(self.seconds), _SHORTEST_SILENCE), _LONGEST_SILENCE)
-
-
-_paces: dict[str, _Pace] = {}
-
-
-def asked(kind: str, path: str, request: Callable[[], Answer]) -> Answer:
-    """Return the answer to a request, which is sent again when it fails or nobody answers."""
-    start = time.monotonic()
-    pace = _paces.setdefault(kind, _Pace())
-    answers: queue.SimpleQueue[tuple[float, Answer | None, Exception | None]] = queue.SimpleQueue()
-    silence, pause, reason = pace.silence, _FIRST_PAUSE, "it did not answer"
-    for _ in range(_ATTEMPTS):
-        threading.Thread(target=_answered, args=(request, answers), daemon=True).start()
+def asked(path: str, request: Callable[[], Answer], *, sends: int = 1) -> Answer:
+    """Return the answer to a request, which is made again when it fails; each sends the same so many times."""
+    start, pause = time.monotonic(), _FIRST_PAUSE
+    for left in reversed(range(_ATTEMPTS // sends)):
         try:
-            seconds, answer, error = answers.get(timeout=silence)
-        except queue.Empty:
-            # It may answer yet: the next attempt listens for both. A store that has much to do is not asked more often.
-            silence = min(2 * silence, _LONGEST_SILENCE)
-            continue
-        if error is None:
-            pace.seconds.append(seconds)
-            return answer  # type: ignore[return-value]
-        final = _final(path, error)
-        if final is error:
-            raise error
-        if final is not None:
-            raise final from error
-        reason = str(error).partition("\n")[0]
+            return request()
+        except Exception as error:
+            final = _final(path, error)
+            if final is error:
+                raise
+            if final is None and not left:
+                reason = str(error).partition("\n")[0]
+                final = StorageError(path, _ATTEMPTS, time.monotonic() - start, reason)
+            if final is not None:
+                raise final from error
         time.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(2 * pause, _LONGEST_PAUSE)
-    raise StorageError(path, _ATTEMPTS, time.monotonic() - start, reason)
-
-
-def _answered(request: Callable[[], Answer], answers: "queue.SimpleQueue[Any]") -> None:
-    start = time.monotonic()
-    try:
-        answer = request()
-    except Exception as error:
-        answers.put((time.monotonic() - start, None, error))
-    else:
-        answers.put((time.monotonic() - start, answer, None))
+    raise AssertionError("The last attempt returns or raises.")
 
 
 def _final(path: str, error: Exception) -> Exception | None:
@@ -153,18 +113,20 @@ class Patience(pa.fs.FileSystemHandler):  # type: ignore[misc]
     """A file system that asks another one until it answers."""
 
     inner: pa.fs.FileSystem
+    sends: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.inner, pa.fs.S3FileSystem):
-            # Two who are patient wait for each other: Amazon's own retries sleep for seconds.
             settings: dict[str, Any] = self.inner.__reduce__()[1][0]
             proxy = settings.pop("proxy_options")
             told = {name: given for name, given in settings.items() if given not in ("", None, -1.0)}
             if proxy["host"]:
                 told["proxy_options"] = proxy
-            once = pa.fs.AwsStandardS3RetryStrategy(max_attempts=1)
+            # The standard strategy stops for good once a client has made some hundred attempts too many.
+            retries = pa.fs.AwsDefaultS3RetryStrategy(max_attempts=_AMAZONS)
             # Opened late, a small object is sent in one request instead of three.
-            self.inner = pa.fs.S3FileSystem(**told | {"allow_delayed_open": True}, retry_strategy=once)
+            self.inner = pa.fs.S3FileSystem(**told | {"allow_delayed_open": True}, retry_strategy=retries)
+            self.sends = _AMAZONS
 
     def __reduce__(self) -> tuple[type, tuple[pa.fs.FileSystem]]:
         return Patience, (self.inner,)
@@ -177,38 +139,42 @@ class Patience(pa.fs.FileSystemHandler):  # type: ignore[misc]
     def get_type_name(self) -> str:
         return str(self.inner.type_name)
 
+    def asked(self, path: str, request: Callable[[], Answer]) -> Answer:
+        """Return the answer of the other to a request."""
+        return asked(path, request, sends=self.sends)
+
     def normalize_path(self, path: str) -> str:
         return str(self.inner.normalize_path(path))
 
     def get_file_info(self, paths: list[str]) -> list[pa.fs.FileInfo]:
         # One at a time: of many at once, some fail at every attempt.
-        return [asked("look", path, partial(self.inner.get_file_info, path)) for path in paths]
+        return [self.asked(path, partial(self.inner.get_file_info, path)) for path in paths]
 
     def get_file_info_selector(self, selector: pa.fs.FileSelector) -> list[pa.fs.FileInfo]:
-        return asked("list", selector.base_dir, lambda: self.inner.get_file_info(selector))
+        return self.asked(selector.base_dir, lambda: self.inner.get_file_info(selector))
 
     def create_dir(self, path: str, recursive: bool) -> None:
         # An object store has no folders, only names with slashes in them.
         if self.inner.type_name not in OBJECT_STORES:
-            asked("change", path, lambda: self.inner.create_dir(path, recursive=recursive))
+            self.asked(path, lambda: self.inner.create_dir(path, recursive=recursive))
 
     def delete_dir(self, path: str) -> None:
-        self._gone("change", path, lambda: self.inner.delete_dir(path))
+        self._gone(path, lambda: self.inner.delete_dir(path))
 
     def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
-        asked("change", path, lambda: self.inner.delete_dir_contents(path, missing_dir_ok=missing_dir_ok))
+        self.asked(path, lambda: self.inner.delete_dir_contents(path, missing_dir_ok=missing_dir_ok))
 
     def delete_root_dir_contents(self) -> None:
         raise NotImplementedError("Nothing here empties a whole store.")
 
     def delete_file(self, path: str) -> None:
-        self._gone("change", path, lambda: self.inner.delete_file(path))
+        self._gone(path, lambda: self.inner.delete_file(path))
 
     def move(self, src: str, dest: str) -> None:
-        self._gone("change", src, lambda: self.inner.move(src, dest), dest)
+        self._gone(src, lambda: self.inner.move(src, dest), dest)
 
     def copy_file(self, src: str, dest: str) -> None:
-        asked("change", src, lambda: self.inner.copy_file(src, dest))
+        self.asked(src, lambda: self.inner.copy_file(src, dest))
 
     def open_input_file(self, path: str) -> pa.NativeFile:
         return self.open_known(path)[0]
@@ -224,18 +190,17 @@ class Patience(pa.fs.FileSystemHandler):  # type: ignore[misc]
 
     def open_known(self, path: str) -> tuple[pa.NativeFile, int, str]:
         """Open a file; return its size, and what tells its content from any other: a version, an ETag or a time."""
-        source, size, mark = asked("look", path, lambda: self._opened(path))
-        return pa.PythonFile(_Reading(path, source, size), mode="r"), size, mark
+        source, size, mark = self.asked(path, lambda: self._opened(path))
+        return pa.PythonFile(_Reading(self, path, source, size), mode="r"), size, mark
 
     def put(self, path: str, content: pa.Buffer) -> None:
         """Write a whole file: it appears at once, or not at all."""
-        kind = f"write 2^{content.size.bit_length()}"
         if self.inner.type_name in OBJECT_STORES:
-            asked(kind, path, lambda: _write(self.inner, path, content))
+            self.asked(path, lambda: _write(self.inner, path, content))
             return
         self.create_dir(path.rpartition("/")[0], recursive=True)
         temporary = f"{path}.{uuid4().hex}.unfinished"
-        asked(kind, path, lambda: _write(self.inner, temporary, content))
+        self.asked(path, lambda: _write(self.inner, temporary, content))
         self.move(temporary, path)
 
     def _opened(self, path: str) -> tuple[pa.NativeFile, int, str]:
@@ -256,7 +221,7 @@ class Patience(pa.fs.FileSystemHandler):  # type: ignore[misc]
                     return str(told[name])
         return str(self.inner.get_file_info(path).mtime_ns)
 
-    def _gone(self, kind: str, path: str, request: Callable[[], None], dest: str | None = None) -> None:
+    def _gone(self, path: str, request: Callable[[], None], dest: str | None = None) -> None:
         """Ask for something to be taken away; when it is gone at the second try, the first did it unheard."""
         tries = 0
 
@@ -269,7 +234,7 @@ class Patience(pa.fs.FileSystemHandler):  # type: ignore[misc]
                 if tries == 1 or (dest and self.inner.get_file_info(dest).type == pa.fs.FileType.NotFound):
                     raise
 
-        asked(kind, path, again)
+        self.asked(path, again)
 
 
 def _write(filesystem: pa.fs.FileSystem, path: str, content: pa.Buffer) -> None:
@@ -281,6 +246,7 @@ def _write(filesystem: pa.fs.FileSystem, path: str, content: pa.Buffer) -> None:
 class _Reading(io.RawIOBase):
     """A file that is read with patience."""
 
+    store: Patience
     path: str
     source: pa.NativeFile
     length: int
@@ -291,8 +257,7 @@ class _Reading(io.RawIOBase):
         size = left if size is None or size < 0 else min(size, left)
         if not size:
             return b""
-        # A large piece takes longer than a small one, and is no less welcome.
-        found = asked(f"read 2^{size.bit_length()}", self.path, lambda: self._piece(size, self.place))
+        found = self.store.asked(self.path, lambda: self._piece(size, self.place))
         self.place += size
         return found
 

@@ -3,7 +3,6 @@
 from seepage.linear.objective._absolute import minimize_absolute as minimize_absolute
 from seepage.linear.objective._dispersed import Dispersed as Dispersed
 from seepage.linear.objective._estimators import Objective as Objective
-from seepage.linear.objective._estimators import Problem as Problem
 from seepage.linear.objective._estimators import balance_of as balance_of
 from seepage.linear.objective._estimators import check_known as check_known
 from seepage.linear.objective._estimators import check_supported as check_supported
@@ -12,6 +11,8 @@ from seepage.linear.objective._estimators import labels_of as labels_of
 from seepage.linear.objective._estimators import read as read
 from seepage.linear.objective._estimators import reader as reader
 from seepage.linear.objective._estimators import supported_names as supported_names
+from seepage.linear.objective._generalized import CANONICAL as CANONICAL
+from seepage.linear.objective._generalized import LINKS as LINKS
 from seepage.linear.objective._generalized import Generalized as Generalized
 from seepage.linear.objective._glm import GLM as GLM
 from seepage.linear.objective._losses import Derivatives as Derivatives
@@ -30,8 +31,13 @@ from seepage.linear.objective._minimizer import Minimizer as Minimizer
 from seepage.linear.objective._minimizer import held_still as held_still
 from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
+from seepage.linear.objective._problem import Problem as Problem
+from seepage.linear.objective._separation import Cuts as Cuts
 from seepage.linear.objective._separation import Escape as Escape
+from seepage.linear.objective._separation import Search as Search
+from seepage.linear.objective._separation import chosen as chosen
 from seepage.linear.objective._separation import escape_of as escape_of
+from seepage.linear.objective._separation import who_tells as who_tells
 from seepage.linear.objective._signs import Smooth as Smooth
 from seepage.linear.objective._signs import settled_signs as settled_signs
 from seepage.linear.objective._sums import Additive as Additive

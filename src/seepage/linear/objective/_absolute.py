@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from seepage._errors import MinimizerError
 from seepage._tables import Array
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
-from seepage.linear.objective._estimators import Problem
 from seepage.linear.objective._minimizer import ActiveSet, Evaluate, Minimizer, check_sums, minimize, not_unique
+from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._signs import BEYOND, MOST_STEPS, Smooth, settled_signs, with_absolute
 from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
@@ -39,23 +39,8 @@ def minimize_absolute(
 ) -> Minimizer:
     """Return the exact minimizer and its active set; arguments as of `minimize`."""
     penalty, absolute = problem.penalty[:, 0], problem.absolute[:, 0]
-    last: NewtonSums | None = None
-
-    def smooth(theta: Array) -> Smooth:
-        nonlocal last
-        last = evaluate(theta[:, None], frame)
-        check_sums(last)
-        return Smooth.of(last, penalty, theta)
-
     start = frame.position(problem.parameters)[:, 0]
-    theta = settled_signs(smooth, absolute, start, quadratic=problem.loss.quadratic)
-    if theta is None:
-        raise MinimizerError(
-            f"Newton's method found no minimizer of this {problem.estimator}'s objective on this data within "
-            f"{MOST_STEPS} steps. Most often the columns have very different scales: scale them (StandardScaler), and "
-            "fit again."
-        )
-    kept = np.flatnonzero((theta != 0) | (absolute == 0))
+    theta, kept = _signs(problem, evaluate, frame)
     if not len(kept):
         raise MinimizerError(
             f"All coefficients of this {problem.estimator} are zero, and it has no intercept: what it says about "
@@ -63,8 +48,8 @@ def minimize_absolute(
         )
     found = _restricted(problem, evaluate, names, frame, theta, kept, precision)
     theta = frame.position(found.parameters)[:, 0]
-    here = smooth(theta)
-    assert last is not None
+    sums = evaluate(theta[:, None], frame)
+    here = Smooth.of(sums, penalty, theta)
     signs = np.where(absolute > 0, np.sign(theta), 0.0)
     # From the frame to the parameters themselves.
     back = np.eye(len(theta))
@@ -81,13 +66,46 @@ def minimize_absolute(
     _check_decided(problem, active, names)
     gap = start - theta
     size = max(float(theta @ here.hessian @ theta), 0.0)
-    departure = Departure.of(np.sqrt(max(float(gap @ here.hessian @ gap), 0.0)), size, len(kept), last)
+    departure = Departure.of(np.sqrt(max(float(gap @ here.hessian @ gap), 0.0)), size, len(kept), sums)
     if start_is_fit:
-        at_start = smooth(start)
+        at_start = Smooth.of(evaluate(start[:, None], frame), penalty, start)
         excess = with_absolute(at_start, absolute, start) - with_absolute(here, absolute, theta)
         none = _without_features(here, penalty, theta, problem.intercept) if problem.loss.quadratic else 0.0
         check_fit(problem, departure, Promise(np.inf, excess / none if none > 0 else np.inf))
     return replace(found, distance=departure.distance, active=active)
+
+
+def minimum_absolute(problem: Problem, evaluate: Evaluate, names: tuple[str, ...], frame: Frame) -> Array:
+    """Return the parameters that minimize, shape (p, 1), wherever they are; arguments as of `minimize`."""
+    theta, kept = _signs(problem, evaluate, frame)
+    if not len(kept):
+        return frame.parameters(theta[:, None])
+    return _restricted(problem, evaluate, names, frame, theta, kept, np.float64).parameters
+
+
+def _signs(problem: Problem, evaluate: Evaluate, frame: Frame) -> tuple[Array, NDArray[np.intp]]:
+    """Return a position near the minimizer, of its signs, and the active set."""
+    penalty, absolute = problem.penalty[:, 0], problem.absolute[:, 0]
+    checked = False
+
+    def smooth(theta: Array) -> Smooth:
+        nonlocal checked
+        sums = evaluate(theta[:, None], frame)
+        # A step that leaves the loss's domain is turned back.
+        if not checked or np.isfinite(sums.value):
+            check_sums(sums)
+        checked = True
+        return Smooth.of(sums, penalty, theta)
+
+    start = frame.position(problem.parameters)[:, 0]
+    theta = settled_signs(smooth, absolute, start, quadratic=problem.loss.quadratic)
+    if theta is None:
+        raise MinimizerError(
+            f"Newton's method found no minimizer of this {problem.estimator}'s objective on this data within "
+            f"{MOST_STEPS} steps. Most often the columns have very different scales: scale them (StandardScaler), and "
+            "fit again."
+        )
+    return theta, np.flatnonzero((theta != 0) | (absolute == 0))
 
 
 def _without_features(here: Smooth, penalty: Array, theta: Array, intercept: bool) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from seepage._errors import MinimizerError
 from seepage._tables import Array
-from seepage.linear.objective._estimators import Problem
+from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums
 
 # How far a model may be from the minimizer, in standard errors of its own parameters, before we say that it was not

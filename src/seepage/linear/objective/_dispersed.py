@@ -43,7 +43,9 @@ class Dispersed(VectorLoss):
         return np.where((alpha > 0) & np.isfinite(found), found, np.inf)
 
     def derivatives(self, margins: Array, labels: Array) -> Derivatives:
-        m, alpha, y = margins[:, 0], margins[:, 1], labels[:, 0]
+        m, y = margins[:, 0], labels[:, 0]
+        # Beyond zero, where the value is infinite, these functions take very long to be nothing.
+        alpha = np.where(margins[:, 1] > 0, margins[:, 1], np.nan)
         with np.errstate(all="ignore"):
             mean = np.exp(m)
             s, q = mean**self.power / alpha, self.power

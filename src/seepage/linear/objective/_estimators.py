@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
 from seepage.linear.objective._dispersed import Dispersed
+from seepage.linear.objective._generalized import VARIANCE_POWERS
 from seepage.linear.objective._glm import GLM
 from seepage.linear.objective._losses import (
     Logistic,
@@ -44,52 +45,8 @@ from seepage.linear.objective._losses import (
     TweedieIdentity,
     VectorLoss,
 )
+from seepage.linear.objective._problem import Precision, Problem
 from seepage.linear.rows import Balance, Labels
-
-Precision = Literal["direct", "iterative", "stochastic"]
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """The objective that an estimator minimized, and the parameters it came to."""
-
-    estimator: str
-    loss: VectorLoss
-    parameters: Array
-    """theta, shape (p, outputs), the intercept last."""
-    penalty: Array
-    """P, shape (p, outputs)."""
-    absolute: Array
-    """L, the factor on the absolute value of each coefficient, shape (p, outputs); zero for most models."""
-    intercept: bool
-    labels: Labels
-    class_weight: Array | None
-    """A factor for each class on the weight of its rows."""
-    basis: Array
-    """What is published is parameters @ basis.T, shape (published outputs, outputs); it need not be orthonormal."""
-    precision: Precision
-    gradient_promise: float
-    """The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none."""
-    residual_promise: float
-    """The relative residual of least squares that the solver's tolerance admits; 0 when it promises none."""
-    hint: str | None
-    """What this estimator is known to do instead of minimizing, and the way out."""
-    free: NDArray[np.bool_] | None = None
-    """Which parameters are fitted, shape (p, outputs), if some are zero by what the model is."""
-    beside: tuple[str, ...] = ()
-    """What parameters beside the coefficients are called, one an output after the first."""
-    intercept_in_norm: bool = True
-    """Whether the intercept is a part of the norm that is least, where many parameters fit equally well."""
-
-    @property
-    def size(self) -> int:
-        """The number of coefficients of one output, with its intercept."""
-        return int(self.parameters.shape[0])
-
-    @property
-    def selects(self) -> bool:
-        """Whether the penalty keeps coefficients at zero, so that the minimizer has kinks."""
-        return bool(self.absolute.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,14 +360,8 @@ def _above_zero(model: BaseEstimator) -> Literal["at least", "more than"] | None
     powers = {PoissonRegressor: 1, GammaRegressor: 2, TweedieRegressor: getattr(model, "power", 0)}
     power = next((power for kind, power in powers.items() if isinstance(model, kind)), 0)
     if isinstance(model, GLM):
-        known = {
-            "poisson": 1,
-            "negative binomial": 1,
-            "negative binomial 1": 1,
-            "gamma": 2,
-            "inverse gaussian": 3,
-            "tweedie": model.parameter,
-        }
+        counts = dict.fromkeys(("negative binomial", "negative binomial 1"), 1.0)
+        known = {**VARIANCE_POWERS, **counts, "tweedie": model.parameter}
         power = known.get(model.family, 0)
     return None if power < 1 else "at least" if power < 2 else "more than"
 

@@ -131,6 +131,9 @@ CANONICAL = {
 }
 """The families, and the link that each has by default with its parameter."""
 
+VARIANCE_POWERS = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse gaussian": 3.0}
+"""The families whose variance is a power of the mean; that of a Tweedie family is its parameter."""
+
 
 @dataclass(frozen=True)
 class Generalized(Loss):
@@ -146,12 +149,15 @@ class Generalized(Loss):
         The power of a Tweedie family; alpha of a negative binomial one.
     link_parameter : float
         The exponent of a power link; alpha of the negative binomial's own link.
+    expected : bool
+        Whether the curvature is that which is expected of labels with these means, and so never negative.
     """
 
     family: str
     link: str
     parameter: float = 1.0
     link_parameter: float = 1.0
+    expected: bool = False
 
     def __post_init__(self) -> None:
         if self.family not in CANONICAL:
@@ -176,13 +182,13 @@ class Generalized(Loss):
             grown = 1 + self.parameter * mean
             variance = mean * grown
             return Spread(variance, (1 + 2 * self.parameter * mean) / variance, 2 * self.parameter / variance)
-        power = self._variance_power
+        power = self.variance_power
         return Spread(mean**power, power / mean, power * (power - 1) / mean**2)
 
     @property
-    def _variance_power(self) -> float:
-        powers = {"gaussian": 0.0, "poisson": 1.0, "gamma": 2.0, "inverse gaussian": 3.0}
-        return powers.get(self.family, self.parameter)
+    def variance_power(self) -> float:
+        """Which power of the mean the variance is, of a family of which it is one."""
+        return VARIANCE_POWERS.get(self.family, self.parameter)
 
     def _inside(self, found: Mean) -> NDArray[np.bool_]:
         """Return which means the family can have: elsewhere the objective is infinite, which turns a step back."""
@@ -214,7 +220,7 @@ class Generalized(Loss):
             elif self.family == "gaussian":
                 value = 0.5 * (y - mean) ** 2
             else:
-                power = self._variance_power
+                power = self.variance_power
                 rise = np.log(mean) if power == 2 else mean ** (2 - power) / (2 - power)
                 fall = np.log(mean) if power == 1 else mean ** (1 - power) / (1 - power)
                 value = rise - y * fall
@@ -244,7 +250,7 @@ class Generalized(Loss):
 
     def curvature(self, m: Array, y: Array) -> Array:
         gap, h, first, _, found = self._parts(m, y)
-        return h * (found.slope - gap * first)
+        return h * (found.slope if self.expected else found.slope - gap * first)
 
     def label_slope(self, m: Array, y: Array) -> Array:
         return -self._parts(m, y)[1]

@@ -1,8 +1,9 @@
 """A generalized linear model of any family and link, as an estimator of scikit-learn's kind."""
 # mypy: disable-error-code="misc"
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from seepage._errors import InputError, MinimizerError
 from seepage._tables import Column, Data, Table
+from seepage.linear.objective._absolute import minimum_absolute
 from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._generalized import CANONICAL, Generalized
 from seepage.linear.objective._losses import Logistic, Loss, Softmax, Squared, Tweedie, VectorLoss
-from seepage.linear.objective._separation import escape_of
-from seepage.linear.objective._signs import Smooth, settled_signs
-from seepage.linear.objective._sums import newton_sums
-from seepage.linear.rows import Batch, Frame
+from seepage.linear.objective._minimizer import Minimizer, minimize
+from seepage.linear.objective._problem import Problem
+from seepage.linear.objective._separation import Escape, escape_of
+from seepage.linear.objective._sums import NewtonSums, newton_sums
+from seepage.linear.rows import Batch, Frame, Labels
 
 Array = NDArray[np.float64]
 
-_MOST_STEPS = 200
-_SETTLED = 1e-12
 # An alpha below this is on its way to zero.
 _NO_SPREAD = 1e-7
 # By the variance, mu + alpha mu^(2 - power).
@@ -109,18 +110,12 @@ class GLM(BaseEstimator):
         if self._fits_alpha:
             return Dispersed(_POWERS[self.family])
         general = self._general
-        powers: Mapping[str, float] = {
-            "poisson": 1.0,
-            "gamma": 2.0,
-            "tweedie": general.parameter,
-            "inverse gaussian": 3.0,
-        }
         if (general.family, general.link) == ("gaussian", "identity"):
             return Squared()
         if (general.family, general.link) == ("binomial", "logit"):
             return Logistic()
-        if general.link == "log" and general.family in powers:
-            return Tweedie(powers[general.family])
+        if general.link == "log" and general.family in ("poisson", "gamma", "tweedie", "inverse gaussian"):
+            return Tweedie(general.variance_power)
         return general
 
     @property
@@ -153,7 +148,7 @@ class GLM(BaseEstimator):
     def fit(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> Self:
-        """Fit by iteratively reweighted least squares, with Newton's own weights at the end.
+        """Fit by Newton's steps.
 
         Parameters
         ----------
@@ -165,41 +160,67 @@ class GLM(BaseEstimator):
         """
         names, rows = getattr(X, "columns", None), np.asarray(X, dtype=np.float64)
         weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        called = [f"x{i}" for i in range(rows.shape[1])] if names is None else [str(name) for name in names]
+        if self.fit_intercept:
+            called.append("(intercept)")
         if self.family == "multinomial":
             if offset is not None:
                 raise InputError("A multinomial model has several margins, and no offset: leave it out.")
-            self._fit_classes(rows, np.asarray(y), weights, names)
-            return self
-        added = np.zeros(len(rows)) if offset is None else np.asarray(offset, dtype=np.float64)
-        labels, general = np.asarray(y, dtype=np.float64), self._general
-        design = np.column_stack([rows, np.ones(len(rows))]) if self.fit_intercept else rows
-        each = np.ones(design.shape[1])
-        if self.fit_intercept and not self.penalize_intercept:
-            each[-1] = 0.0
-        penalty, absolute = float(self.penalty) * each, float(self.absolute) * each
-        given = _Rows(design, labels, weights, added)
-        if self.absolute:
-            theta = _with_kinks(general, given, penalty, absolute)
+            self._fit_classes(rows, np.asarray(y), weights, called)
         else:
-            found = _minimized(general, self.loss if isinstance(self.loss, Loss) else general, given, penalty)
-            if found is None:
-                called = [str(name) for name in names] if names is not None else [f"x{i}" for i in range(rows.shape[1])]
-                raise _nothing_found(
-                    general, Batch(rows, labels[:, None], weights, self.fit_intercept), penalty, called
-                )
-            theta = found
-        if self._fits_alpha:
-            theta, self.parameter_ = _with_alpha(Dispersed(_POWERS[self.family]), given, penalty, theta)
-        self.coef_ = theta[: rows.shape[1]]
-        self.intercept_: float | Array = float(theta[-1]) if self.fit_intercept else 0.0
+            added = None if offset is None else np.asarray(offset, dtype=np.float64)
+            labels = np.asarray(y, dtype=np.float64)
+            self._fit_labels(Batch(rows, labels[:, None], weights, self.fit_intercept, offset=added), called)
+            if self.family == "binomial" and np.isin(labels, (0.0, 1.0)).all():
+                self.classes_ = np.unique(np.asarray(y))
+                if len(self.classes_) < 2:
+                    only = self.classes_.tolist()[0]
+                    raise InputError(f"A binomial model needs labels of 0 and of 1; all are {only!r}.")
         self.n_features_in_ = rows.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
-        if self.family == "binomial" and np.isin(labels, (0.0, 1.0)).all():
-            self.classes_ = np.unique(np.asarray(y))
-            if len(self.classes_) < 2:
-                raise InputError(f"A binomial model needs labels of 0 and of 1; all are {self.classes_.tolist()[0]!r}.")
         return self
+
+    def _fit_labels(self, rows: Batch, names: list[str]) -> None:
+        each = np.ones((rows.width, 1))
+        if self.fit_intercept and not self.penalize_intercept:
+            each[-1] = 0.0
+        general, penalty, absolute = self._general, float(self.penalty) * each, float(self.absolute) * each
+        start = _start(general, rows, penalty[:, 0])
+        loss = self.loss if isinstance(self.loss, Loss) else general
+        if not self.absolute:
+            # Far from the minimizer the curvature may be negative: the expected one is not.
+            scored = _minimizer(replace(general, expected=True), rows, start, names, penalty=penalty)
+            start = start if scored is None else scored
+        theta = _minimizer(loss, rows, start, names, penalty=penalty, absolute=absolute)
+        if theta is None and self.absolute:
+            raise MinimizerError(
+                f"No minimizer of the {general.family} model with the {general.link} link was found under this "
+                "penalty: scale the columns, and fit again."
+            )
+        if theta is None:
+            raise _nothing_found(general, rows, penalty, names)
+        if self._fits_alpha:
+            theta, self.parameter_ = _with_alpha(Dispersed(_POWERS[self.family]), rows, penalty, theta, names)
+        self.coef_ = theta[: rows.features.shape[1], 0]
+        self.intercept_: float | Array = float(theta[-1, 0]) if self.fit_intercept else 0.0
+
+    def _fit_classes(self, rows: Array, y: Column, weights: Array, names: list[str]) -> None:
+        self._check_multinomial()
+        self.classes_, own = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"A multinomial model needs two classes; all labels are {self.classes_.tolist()[0]!r}.")
+        loss = Softmax(len(self.classes_))
+        batch = Batch(rows, loss.basis[own], weights, self.fit_intercept)
+        found = _minimizer(loss, batch, np.zeros((len(names), loss.outputs)), names)
+        if found is None:
+            raise MinimizerError(
+                "No minimizer of the multinomial model was found on this data: its columns may be collinear, or some "
+                "combination of them tells a class apart. Drop columns, or fit LogisticRegression with a penalty."
+            )
+        theta = found @ (loss.basis[1:] - loss.basis[0]).T
+        self.coef_ = theta[: rows.shape[1]].T
+        self.intercept_ = theta[-1] if self.fit_intercept else np.zeros(len(self.coef_))
 
     def predict(self, X: Data, offset: ArrayLike | None = None) -> Array:
         """Return the mean of each row, or the share of each class; what is added to its margin is zero by default."""
@@ -219,178 +240,92 @@ class GLM(BaseEstimator):
                 f"penalty={self.penalty!r}. With a penalty, fit LogisticRegression."
             )
 
-    def _fit_classes(self, rows: Array, y: Column, weights: Array, names: Iterable[object] | None) -> None:
-        self._check_multinomial()
-        self.classes_, own = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"A multinomial model needs two classes; all labels are {self.classes_.tolist()[0]!r}.")
-        theta = _of_classes(Batch(rows, Softmax(len(self.classes_)).basis[own], weights, self.fit_intercept))
-        self.n_features_in_ = rows.shape[1]
-        self.coef_ = theta[: rows.shape[1]].T
-        self.intercept_ = theta[-1] if self.fit_intercept else np.zeros(len(self.coef_))
-        if names is not None:
-            self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
 
-class _Rows(NamedTuple):
-    """What a model is fitted on."""
+def _minimizer(
+    loss: VectorLoss,
+    rows: Batch,
+    start: Array,
+    names: Sequence[str],
+    *,
+    penalty: Array | float = 0.0,
+    absolute: Array | float = 0.0,
+    free: NDArray[np.bool_] | None = None,
+) -> Array | None:
+    """Return the parameters that minimize, shape (p, outputs); None where there are none, or many."""
+    squares, kinks = (np.broadcast_to(each, start.shape) for each in (penalty, absolute))
+    labels, basis = Labels(None, None, loss.label_values), np.eye(loss.outputs)
+    problem = Problem("GLM", loss, start, squares, kinks, rows.intercept, labels, basis, free=free)
+    moves = rows.intercept and not (squares[-1].any() or kinks[-1].any()) and (free is None or free[-1, 0])
+    frame = Frame.around(rows) if moves else Frame()
 
-    design: Array
-    y: Array
-    weights: Array
-    offset: Array
+    def evaluate(position: Array, within: Frame) -> NewtonSums:
+        return newton_sums(rows, loss, position, within)
 
-    def margins(self, theta: Array) -> Array:
-        """Return those of some parameters."""
-        return np.asarray(self.design @ theta + self.offset)
+    try:
+        if problem.selects:
+            return minimum_absolute(problem, evaluate, tuple(names), frame)
+        found = minimize(problem, evaluate, tuple(names), frame, start_is_fit=False)
+    except MinimizerError:
+        return None
+    # At an end of what means can be the curvature is infinite, and every step small beside it.
+    inside = np.isfinite(evaluate(found.position, found.frame).value)
+    endless = found.faded and _escape(loss, rows, squares, found) is not None
+    return found.parameters if inside and not endless and not found.undecided.size else None
 
 
-def _minimized(general: Generalized, loss: Loss, rows: _Rows, penalty: Array) -> Array | None:
-    """Return the minimizer by Newton's steps, from where the means are near the labels; None if none is found."""
-    theta = _start(general, rows, penalty)
-    design, y, weights, _ = rows
-
-    def value(at: Array) -> float:
-        return float(weights @ loss.loss(rows.margins(at), y) + 0.5 * penalty @ at**2)
-
-    here = value(theta)
-    for _ in range(_MOST_STEPS):
-        m = rows.margins(theta)
-        gradient = design.T @ (weights * loss.slope(m, y)) + penalty * theta
-        bent = weights * loss.curvature(m, y)
-        step = _newton(design, bent, penalty, gradient)
-        if step is None or float(step @ gradient) > 0:
-            # Far from the minimizer the curvature may be negative: the expected one is not.
-            expected = weights * loss.curvature(m, general.mean(m))
-            step = _newton(design, expected, penalty, gradient)
-        if step is None:
-            return None
-        settled = np.abs(design @ step).max() <= _SETTLED * (1 + np.abs(m).max())
-        while np.abs(step).max() > 1e-300 and not value(theta + step) <= here + 1e-9 * abs(here):
-            step = 0.5 * step
-        theta = theta + step
-        here = value(theta)
-        if settled:
-            return theta
-    return None
+def _escape(loss: VectorLoss, rows: Batch, penalty: Array, found: Minimizer | None = None) -> Escape | None:
+    """Return a direction along which the objective falls forever, if there is one."""
+    return escape_of(
+        loss,
+        penalty == 0,
+        lambda of: of(rows),
+        Frame.around(rows) if rows.intercept else Frame(),
+        turned=None if found is None else (found.frame, found.inverse),
+        groups=[np.array([i]) for i in range(rows.features.shape[1])],
+    )
 
 
 def _nothing_found(loss: Generalized, rows: Batch, penalty: Array, names: Sequence[str]) -> MinimizerError:
     """Say why there is no minimizer, as far as that is known."""
-    escape = escape_of(
-        loss,
-        (penalty == 0)[:, None],
-        lambda of: of(rows),
-        Frame.around(rows) if rows.intercept else Frame(),
-        groups=[np.array([i]) for i in range(len(names))],
-    )
+    escape = _escape(loss, rows, penalty)
     if escape is not None:
-        return escape.error([*names, "(intercept)"], "GLM")
+        return escape.error(names, "GLM")
     return MinimizerError(
         f"No minimizer of the {loss.family} model with the {loss.link} link was found on this data: its columns may be "
         "collinear, or some combination of them tells all labels apart. Drop columns, or add a penalty."
     )
 
 
-def _with_kinks(loss: Generalized, rows: _Rows, penalty: Array, absolute: Array) -> Array:
-    """Return the minimizer under a penalty on absolute values, its zeros exact."""
-    design, y, weights, _ = rows
-
-    def smooth(theta: Array) -> Smooth:
-        m = rows.margins(theta)
-        value = float(weights @ loss.loss(m, y) + 0.5 * penalty @ theta**2)
-        gradient = design.T @ (weights * loss.slope(m, y)) + penalty * theta
-        hessian = design.T @ (design * (weights * loss.curvature(m, y))[:, None]) + np.diag(penalty)
-        return Smooth(value, gradient, hessian)
-
-    theta = settled_signs(smooth, absolute, _start(loss, rows, penalty), quadratic=False)
-    if theta is not None:
-        at = np.flatnonzero((theta != 0) | (absolute == 0))
-        for _ in range(_MOST_STEPS):
-            here = smooth(theta)
-            pull = here.gradient[at] + absolute[at] * np.sign(theta[at])
-            step = np.linalg.lstsq(here.hessian[np.ix_(at, at)], pull, rcond=None)[0]
-            theta[at] -= step
-            if np.abs(step).max(initial=0.0) <= _SETTLED * (1 + np.abs(theta).max()):
-                return theta
-    raise MinimizerError(
-        f"No minimizer of the {loss.family} model with the {loss.link} link was found under this penalty: scale the "
-        "columns, and fit again."
-    )
-
-
-def _with_alpha(loss: Dispersed, rows: _Rows, penalty: Array, theta: Array) -> tuple[Array, float]:
+def _with_alpha(
+    loss: Dispersed, rows: Batch, penalty: Array, theta: Array, names: Sequence[str]
+) -> tuple[Array, float]:
     """Return coefficients and alpha that minimize together, from those of a Poisson model."""
-    design, y, weights, _ = rows
-    labels, count = y[:, None], len(theta)
-    means = np.exp(rows.margins(theta))
-    spare = float(weights @ ((y - means) ** 2 - means) / (weights @ means ** (2 - loss.power)))
-    here = np.append(theta, min(max(spare, 0.05), 10.0))
-    held = np.append(penalty, 0.0)
-
-    def margins(at: Array) -> Array:
-        return np.column_stack([rows.margins(at[:count]), np.full(len(y), at[-1])])
-
-    def value(at: Array) -> float:
-        return float(weights @ loss.value(margins(at), labels) + 0.5 * held @ at**2)
-
-    now = value(here)
-    for _ in range(_MOST_STEPS):
-        found = loss.derivatives(margins(here), labels)
-        slope, bent = weights[:, None] * found.slope, weights[:, None, None] * found.curvature
-        gradient = np.append(design.T @ slope[:, 0], slope[:, 1].sum()) + held * here
-        hessian = np.empty((count + 1, count + 1))
-        hessian[:-1, :-1] = design.T @ (design * bent[:, [0], 0])
-        hessian[-1, :-1] = hessian[:-1, -1] = design.T @ bent[:, 0, 1]
-        hessian[-1, -1] = bent[:, 1, 1].sum()
-        hessian += np.diag(held)
-        # Where it bends down, a step goes down all the same.
-        values, vectors = np.linalg.eigh(hessian)
-        step = -vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-12 * np.abs(values).max()))
-        while np.abs(step).max() > 1e-300 and not value(here + step) <= now + 1e-12 * abs(now):
-            step = 0.5 * step
-        here = here + step
-        now = value(here)
-        if here[-1] < _NO_SPREAD:
-            break
-        if np.abs(step).max() <= _SETTLED * (1 + np.abs(here).max()) and values[0] > 0:
-            return here[:-1], float(here[-1])
-    raise MinimizerError(
-        "No alpha above zero was found that fits these counts together with their means: they vary no more than "
-        "Poisson counts do, or their columns are collinear. Fit the Poisson family, or an alpha that is known."
-    )
+    means, y = np.exp(rows.margins(theta)[:, 0]), rows.labels[:, 0]
+    assert rows.weights is not None
+    spare = float(rows.weights @ ((y - means) ** 2 - means) / (rows.weights @ means ** (2 - loss.power)))
+    # Alpha is the intercept of a margin that has no other coefficients.
+    free = np.zeros((rows.features.shape[1] + 1, 2), dtype=bool)
+    free[: len(theta), 0], free[-1, 1] = True, True
+    start, held = np.zeros(free.shape), np.zeros(free.shape)
+    start[: len(theta), 0], held[: len(theta), 0] = theta[:, 0], penalty[:, 0]
+    start[-1, 1] = min(max(spare, 0.05), 10.0)
+    called = names if rows.intercept else [*names, "(intercept)"]
+    found = _minimizer(loss, replace(rows, intercept=True), start, called, penalty=held, free=free)
+    if found is None or found[-1, 1] < _NO_SPREAD:
+        raise MinimizerError(
+            "No alpha above zero was found that fits these counts together with their means: they vary no more than "
+            "Poisson counts do, or their columns are collinear. Fit the Poisson family, or an alpha that is known."
+        )
+    return found[: len(theta), :1], float(found[-1, 1])
 
 
-def _of_classes(rows: Batch) -> Array:
-    """Return the coefficients of each class but the first, shape (p, classes - 1)."""
-    loss = Softmax(rows.labels.shape[1] + 1)
-    theta = np.zeros((rows.width, loss.outputs))
-    here = newton_sums(rows, loss, theta, Frame())
-    for _ in range(_MOST_STEPS):
-        try:
-            flat = np.asarray(np.linalg.solve(here.hessian, here.gradient.T.ravel()), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            break
-        step = -flat.reshape(theta.T.shape).T
-        moved = newton_sums(rows, loss, theta + step, Frame())
-        while np.abs(step).max() > 1e-300 and not moved.value <= here.value + 1e-9 * abs(here.value):
-            step = 0.5 * step
-            moved = newton_sums(rows, loss, theta + step, Frame())
-        theta, here = theta + step, moved
-        if np.abs(rows.project(step)).max() <= _SETTLED * (1 + np.abs(rows.project(theta)).max()):
-            return np.asarray(theta @ (loss.basis[1:] - loss.basis[0]).T)
-    raise MinimizerError(
-        "No minimizer of the multinomial model was found on this data: its columns may be collinear, or some "
-        "combination of them tells a class apart. Drop columns, or fit LogisticRegression with a penalty."
-    )
-
-
-def _start(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
+def _start(loss: Generalized, rows: Batch, penalty: Array) -> Array:
     """Return parameters whose means are inside the family, by least squares on margins near those of the labels."""
-    design, y, weights, offset = rows
+    design, y, weights = rows.augmented(), rows.labels[:, 0], rows.weights
+    assert weights is not None
     middle = float(weights @ y / weights.sum())
     if loss.family == "binomial":
         means = (1 - _FROM_ENDS) * np.clip(y, 0, 1) + _FROM_ENDS * middle
@@ -398,11 +333,11 @@ def _start(loss: Generalized, rows: _Rows, penalty: Array) -> Array:
         means = y
     else:
         means = 0.5 * (y + middle)
+    gram = design.T @ (design * weights[:, None]) + np.diag(penalty)
     for share in (0.0, 0.5, 0.9, 0.99, 1.0):
-        margins = _margin(loss, (1 - share) * means + share * middle) - offset
-        gram = design.T @ (design * weights[:, None]) + np.diag(penalty)
-        theta = np.asarray(np.linalg.lstsq(gram, design.T @ (weights * margins), rcond=None)[0], dtype=np.float64)
-        if np.isfinite(loss.loss(rows.margins(theta), y)).all():
+        margins = _margin(loss, (1 - share) * means + share * middle) - (0.0 if rows.offset is None else rows.offset)
+        theta = np.asarray(np.linalg.lstsq(gram, design.T @ (weights * margins)[:, None], rcond=None)[0], dtype=float)
+        if np.isfinite(loss.loss(rows.margins(theta)[:, 0], y)).all():
             return theta
     raise MinimizerError(
         f"No start inside the {loss.family} family with the {loss.link} link was found: without an intercept means may "
@@ -422,12 +357,3 @@ def _margin(loss: Generalized, means: Array) -> Array:
         above = (loss.mean(middle) > means) == rising
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return np.asarray(0.5 * (low + high))
-
-
-def _newton(design: Array, bent: Array, penalty: Array, gradient: Array) -> Array | None:
-    hessian = design.T @ (design * bent[:, None]) + np.diag(penalty)
-    try:
-        np.linalg.cholesky(hessian)
-        return np.asarray(-np.linalg.solve(hessian, gradient))
-    except np.linalg.LinAlgError:
-        return None

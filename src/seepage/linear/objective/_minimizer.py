@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh, l
 from seepage._errors import MinimizerError
 from seepage._tables import Array
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
-from seepage.linear.objective._estimators import Problem
+from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
 
@@ -139,11 +139,17 @@ class _Factor:
     @classmethod
     def of(cls, hessian: Array) -> "_Factor | None":
         """Return the factor, or None where an entry of the diagonal is zero."""
-        diagonal = hessian.diagonal()
+        diagonal, bends_down = hessian.diagonal(), False
+        if (diagonal < 0).any():
+            # Where a loss that is not convex bends down, a step goes down all the same.
+            values, vectors = eigh(hessian)
+            size = np.maximum(np.abs(values), 1e-12 * np.abs(values).max())
+            hessian, bends_down = (vectors * size) @ vectors.T, True
+            diagonal = hessian.diagonal()
         if not (diagonal > 0).all():
             return None
         scale = 1.0 / np.sqrt(diagonal)
-        unit = hessian * scale[:, None] * scale
+        unit = _scaled(hessian, scale)
         shift = 0.0
         while True:
             try:
@@ -153,7 +159,7 @@ class _Factor:
                 shift = max(1.5 * -float(eigh(unit, subset_by_index=[0, 0], eigvals_only=True)[0]), 1e-12, 10 * shift)
                 continue
             condition, _ = lapack.dpocon(factor[0], np.abs(unit).sum(axis=0).max(), uplo="L")
-            return cls(factor, scale, 0.0 if shift else float(condition), shift > 1e-6)
+            return cls(factor, scale, 0.0 if shift else float(condition), bends_down or shift > 1e-6)
 
     def solve(self, gradient: Array) -> Array:
         return np.asarray(self.scale * cho_solve(self.factor, self.scale * gradient))
@@ -219,17 +225,20 @@ class _Objective:
         if self.frame.axes is None:
             self.units = np.sqrt(diagonal)
         scale = 1.0 / np.sqrt(np.maximum(diagonal, _UNCLEAR * diagonal.max() + 1e-300))
-        values, vectors = eigh(mean * scale[:, None] * scale)
+        values, vectors = eigh(_scaled(mean, scale))
         root = np.sqrt(np.maximum(values, _UNCLEAR * values[-1]))
         self.frame = self.frame.along(scale[:, None] * vectors / root)
         self.position = root[:, None] * (vectors.T @ (self.position / scale[:, None]))
         turned = self.at(self.position)
+        check_sums(turned.sums)
         # A direction that was unclear has now been looked at by itself: what is nothing, is nothing.
         mean = np.einsum("cicj->ij", turned.hessian.reshape(outputs, q, outputs, q)) / outputs
         axes = self.frame.axes
         assert axes is not None
         columns = ((self.units[:, None] * axes) ** 2).sum(axis=0)
         nothing = np.maximum(mean.diagonal(), 0.0) <= _NOTHING**2 * columns
+        if nothing.all():
+            raise self.not_unique(np.ones(self.problem.size))
         return self._without(nothing) if nothing.any() else turned
 
     def _without(self, nothing: NDArray[np.bool_]) -> _Point:
@@ -313,7 +322,7 @@ def minimize(
         noise = point.sums.slope_squares / point.sums.curvature * position.size if point.sums.curvature > 0 else 0.0
         whole = np.sqrt(size + noise)
         # Toward infinity the curvature fades and with it the decrement; a step measured where it began does not.
-        stride = float(np.sqrt(began @ step.T.ravel() ** 2))
+        stride = float(np.sqrt(np.abs(began) @ step.T.ravel() ** 2))
         settled = decrement <= _SETTLED * whole and stride <= 1e3 * _SETTLED * whole
         # Rounding: steps are small, and no longer get smaller.
         stuck = decrement <= _NEAR * whole and stride <= 1e3 * _NEAR * whole and decrement >= 0.3 * previous
@@ -424,10 +433,21 @@ def check_sums(sums: NewtonSums) -> None:
     if sums.weight <= 0:
         raise MinimizerError("All sample weights are zero: no row was used, so there is nothing to measure.")
     if not (np.isfinite(sums.gradient).all() and np.isfinite(sums.hessian).all()):
-        raise MinimizerError(
-            "The sums over the rows overflow float64 at the model's parameters: the values of X, y or the coefficients "
-            "are too large for this loss. Rescale the columns and fit again."
-        )
+        raise _overflow()
+
+
+def _scaled(matrix: Array, scale: Array) -> Array:
+    found = matrix * scale[:, None] * scale
+    if not np.isfinite(found).all():
+        raise _overflow()
+    return np.asarray(found)
+
+
+def _overflow() -> MinimizerError:
+    return MinimizerError(
+        "The sums over the rows overflow float64 at the model's parameters: the values of X, y or the coefficients are "
+        "too large for this loss. Rescale the columns and fit again."
+    )
 
 
 def not_unique(direction: Array, names: tuple[str, ...], estimator: str) -> MinimizerError:

@@ -83,15 +83,19 @@ class Escape:
                 f"This {estimator} has no minimizer: {who} has the label {said}, so that its coefficient grows without "
                 "limit. Merge the level with another, drop the column, or fit with a penalty."
             )
-        size = np.abs(self.direction).max(axis=1)
-        guilty = [names[i] for i in np.argsort(-size, kind="stable") if size[i] > _PART * size.max()]
-        guilty = [name for name in guilty if name != "(intercept)"] or guilty
-        listed = ", ".join(map(repr, guilty[:_MOST_NAMES])) + (", ..." if len(guilty) > _MOST_NAMES else "")
-        tells = f"{listed} alone tells" if len(guilty) == 1 else f"some combination of {listed} tells"
         return MinimizerError(
-            f"This {estimator} has no minimizer: {tells} the labels of some people without an error, so that "
-            "coefficients grow without limit. Merge rare levels, drop columns, or fit with a penalty."
+            f"This {estimator} has no minimizer: {who_tells(self.direction, names)} the labels of some people without "
+            "an error, so that coefficients grow without limit. Merge rare levels, drop columns, or fit with a penalty."
         )
+
+
+def who_tells(direction: Array, names: Sequence[str]) -> str:
+    """Name the columns that a direction of shape (p, outputs), in units of their sizes, is made of."""
+    size = np.abs(direction).max(axis=1)
+    guilty = [names[i] for i in np.argsort(-size, kind="stable") if size[i] > _PART * size.max()]
+    guilty = [name for name in guilty if name != "(intercept)"] or guilty
+    listed = ", ".join(map(repr, guilty[:_MOST_NAMES])) + (", ..." if len(guilty) > _MOST_NAMES else "")
+    return f"{listed} alone tells" if len(guilty) == 1 else f"some combination of {listed} tells"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +154,7 @@ class _Looking:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cuts:
+class Cuts:
     """Rows that a direction moves the wrong way: what the program must hold at or above zero, and at zero."""
 
     cuts: Array
@@ -162,13 +166,13 @@ class _Cuts:
     gain: float
     """The furthest that any row is moved the right way, as a share."""
 
-    def __add__(self, other: "Self | Nothing") -> "_Cuts":
+    def __add__(self, other: "Self | Nothing") -> "Cuts":
         if isinstance(other, Nothing):
             return self
         amounts = np.concatenate([self.amounts, other.amounts])
-        kept = _chosen(amounts, self.most)
+        kept = chosen(amounts, self.most)
         cuts, held = np.concatenate([self.cuts, other.cuts])[kept], np.concatenate([self.held, other.held])[kept]
-        return _Cuts(cuts, held, amounts[kept], self.most, max(self.gain, other.gain))
+        return Cuts(cuts, held, amounts[kept], self.most, max(self.gain, other.gain))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +185,7 @@ class _Cutting:
     nothing: float
     most: int
 
-    def __call__(self, batch: Batch) -> _Cuts:
+    def __call__(self, batch: Batch) -> Cuts:
         rows = self.frame.rows(_weighing(batch))
         cone, held = _cone(self.loss, rows.labels)
         along = np.einsum("nko,no->nk", cone, rows.project(self.direction))
@@ -189,12 +193,12 @@ class _Cutting:
         share = along / np.maximum(size, 1e-300)
         wrong = np.where(held, np.abs(share), -share)
         row, side = np.nonzero(wrong > self.nothing)
-        kept = _chosen(wrong[row, side], self.most)
+        kept = chosen(wrong[row, side], self.most)
         row, side = row[kept], side[kept]
         features = rows.take(row).augmented()
         cuts = features[:, :, None] * cone[row, side][:, None, :]
         gain = float(np.where(held, 0.0, share).max(initial=0.0))
-        return _Cuts(cuts, held[row, side], wrong[row, side], self.most, gain)
+        return Cuts(cuts, held[row, side], wrong[row, side], self.most, gain)
 
 
 def escape_of(
@@ -233,7 +237,15 @@ def escape_of(
     assert isinstance(seen, _Seen)
     if not seen.count or (turned is not None and not _flat(turned[1], seen)):
         return None
-    search = _Search(loss, frame, passes, seen, _NOTHING_SINGLE if single else _NOTHING)
+    nothing = _NOTHING_SINGLE if single else _NOTHING
+
+    def wrong(direction: Array, most: int) -> Cuts:
+        cuts = passes(_Cutting(loss, frame, direction, nothing, most))
+        assert isinstance(cuts, Cuts)
+        return cuts
+
+    scale = np.sqrt(np.maximum(seen.squares / seen.count, 0.0))
+    search = Search(wrong, seen.pull, scale, nothing, _ROUNDING * seen.sizes)
     found = search.over(free)
     if found is None:
         return None
@@ -255,20 +267,28 @@ def escape_of(
     return Escape(found)
 
 
-class _Search:
-    """The program, over the rows that were ever moved the wrong way."""
+class Search:
+    """The program, over what was ever moved the wrong way.
+
+    Parameters
+    ----------
+    against : callable
+        Returns what a direction moves the wrong way, at most so many.
+    aim : ndarray of shape (p, outputs)
+        What a direction should have most of.
+    scale : ndarray of shape (p,)
+        The sizes of the columns.
+    nothing : float
+        What is rounding of a movement, as a share.
+    rounding : ndarray of shape (p, outputs)
+        What is rounding of the aim.
+    """
 
     def __init__(
-        self,
-        loss: VectorLoss,
-        frame: Frame,
-        passes: Callable[[Callable[[Batch], object]], object],
-        seen: _Seen,
-        nothing: float,
+        self, against: Callable[[Array, int], Cuts], aim: Array, scale: Array, nothing: float, rounding: Array
     ) -> None:
-        self.loss, self.frame, self.passes, self.seen, self.nothing = loss, frame, passes, seen, nothing
-        self.scale = np.sqrt(np.maximum(seen.squares / seen.count, 0.0))
-        self.cuts = np.empty((0, *seen.pull.shape))
+        self.against, self.aim, self.scale, self.nothing, self.rounding = against, aim, scale, nothing, rounding
+        self.cuts = np.empty((0, *aim.shape))
         self.held = np.empty(0, dtype=bool)
 
     def over(self, free: NDArray[np.bool_]) -> Array | None:
@@ -279,9 +299,7 @@ class _Search:
             if answer is None:
                 return None
             direction = answer / np.where(self.scale > 0, self.scale, 1.0)[:, None]
-            most = max(_NUMBERS // direction.size, _FEWEST)
-            found = self.passes(_Cutting(self.loss, self.frame, direction, self.nothing, most))
-            assert isinstance(found, _Cuts)
+            found = self.against(direction, max(_NUMBERS // direction.size, _FEWEST))
             if not len(found.amounts):
                 return answer if found.gain > self.nothing else None
             self.cuts, self.held = np.concatenate([self.cuts, found.cuts]), np.concatenate([self.held, found.held])
@@ -291,9 +309,8 @@ class _Search:
         """Return the program's answer over the rows so far; None if that is zero."""
         if not free.any():
             return None
-        aim = (self.seen.pull / np.where(self.scale > 0, self.scale, 1.0)[:, None])[free]
-        sizes = (self.seen.sizes / np.where(self.scale > 0, self.scale, 1.0)[:, None])[free]
-        cuts = (self.cuts / np.where(self.scale > 0, self.scale, 1.0)[None, :, None])[:, free]
+        scale = np.where(self.scale > 0, self.scale, 1.0)[:, None]
+        aim, rounding, cuts = (self.aim / scale)[free], (self.rounding / scale)[free], (self.cuts / scale)[:, free]
         largest = np.abs(cuts).max(axis=1, initial=0.0)
         # A row that has nothing of these parameters says nothing of them.
         told = largest > 0
@@ -311,7 +328,7 @@ class _Search:
         )
         if found.status != 0 or np.abs(found.x).max() < _AT_BOUNDS:
             return None
-        if float(aim @ found.x) <= _ROUNDING * float(sizes @ np.abs(found.x)):
+        if float(aim @ found.x) <= float(rounding @ np.abs(found.x)):
             return None
         answer = np.zeros(free.shape)
         answer[free] = found.x
@@ -345,7 +362,7 @@ def _sizes(batch: Batch) -> Batch:
     return Batch(abs(batch.features), batch.labels, None, batch.intercept)
 
 
-def _chosen(amounts: Array, most: int) -> NDArray[np.intp]:
+def chosen(amounts: Array, most: int) -> NDArray[np.intp]:
     """Return some of many: half of them the largest, and half from everywhere."""
     if len(amounts) <= most:
         return np.arange(len(amounts))

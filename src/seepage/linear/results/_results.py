@@ -13,20 +13,13 @@ from seepage._errors import UnsupportedError
 from seepage._facts import Assumption
 from seepage._tables import Column, Data, Model
 from seepage.linear.columns import columns_of, frame_of
-from seepage.linear.objective import GLM
+from seepage.linear.objective import CANONICAL, GLM
 from seepage.linear.results._penalties import Slopes, is_regularized, penalty_of
 
 Array = NDArray[np.float64]
 
-_FAMILIES = {
-    "Gaussian": "gaussian",
-    "Binomial": "binomial",
-    "Poisson": "poisson",
-    "Gamma": "gamma",
-    "InverseGaussian": "inverse gaussian",
-    "NegativeBinomial": "negative binomial",
-    "Tweedie": "tweedie",
-}
+# What statsmodels calls them.
+_FAMILIES = {family.title().replace(" ", ""): family for family in CANONICAL}
 _LINKS = {
     "Identity": ("identity", 1.0),
     "Log": ("log", 1.0),

@@ -4,24 +4,19 @@ import re
 
 from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean
+from seepage.linear.objective import CANONICAL, LINKS
 
 COX = "cox"
 """Cox's proportional hazards, as glmnet calls them."""
 _FAMILIES = {
-    "gaussian": "gaussian",
+    **{family: family for family in CANONICAL},
+    COX: COX,
     "normal": "gaussian",
-    "binomial": "binomial",
     "quasibinomial": "binomial",
     "bernoulli": "binomial",
-    "poisson": "poisson",
     "quasipoisson": "poisson",
-    "gamma": "gamma",
-    "inverse gaussian": "inverse gaussian",
     "igaussian": "inverse gaussian",
-    "negative binomial": "negative binomial",
     "nbinomial": "negative binomial",
-    "tweedie": "tweedie",
-    COX: COX,
 }
 # What models are called by those who do not call them by their family.
 _MEANT = {
@@ -35,8 +30,9 @@ _MEANT = {
     "coxph": COX,
     "survival": COX,
 }
+_WITH_PARAMETER = ("power", "negative binomial")
 _LINKS = {
-    **{name: (name, 1.0) for name in ("identity", "log", "logc", "logit", "probit", "cauchit", "cloglog", "loglog")},
+    **{name: (name, 1.0) for name in LINKS if name not in _WITH_PARAMETER},
     "inverse": ("power", -1.0),
     "reciprocal": ("power", -1.0),
     "inverse squared": ("power", -2.0),
@@ -68,7 +64,7 @@ def _nearest(plain: str) -> str:
 def link_of(name: str, parameter: float | None) -> tuple[str, float]:
     """Return what a link is called here, and its parameter."""
     plain = _plain(name)
-    if plain in ("power", "negative binomial"):
+    if plain in _WITH_PARAMETER:
         if parameter is None:
             raise InputError(f"link is {name!r}, which needs link_parameter besides: its exponent, or alpha.")
         return plain, parameter

@@ -22,11 +22,11 @@ from seepage.report._document import (
     NumberAttribute,
     Trials,
 )
-from seepage.report.build._build import Question, noise_of
-from seepage.report.build._verdict import met_verdict
+from seepage.report.content._internal import Question, noise_of
+from seepage.report.content._verdict import met_verdict
 
 
-def build_page(leak: Leakage, asked: Question) -> Document:
+def publishable_document(leak: Leakage, asked: Question) -> Document:
     """Return what may leave: a page without a number about the rows, whose verdict was attacked.
 
     Parameters

@@ -16,12 +16,12 @@ from seepage.leakage import Information, Leakage, check_names, grid, groupings
 from seepage.leakage.types import Prior
 from seepage.report._document import CREATED, Document, Noise, Person, Silence
 from seepage.report._edition import SHARES
-from seepage.report.build._attributes import categories, numbers
-from seepage.report.build._findings import findings
-from seepage.report.build._groups import extent, grouping, spread
-from seepage.report.build._people import most_exposed
-from seepage.report.build._utility import utility
-from seepage.report.build._verdict import verdict
+from seepage.report.content._attributes import categories, numbers
+from seepage.report.content._findings import findings
+from seepage.report.content._groups import extent, grouping, spread
+from seepage.report.content._people import most_exposed
+from seepage.report.content._utility import utility
+from seepage.report.content._verdict import verdict
 
 if TYPE_CHECKING:
     from seepage.release import Policy
@@ -57,7 +57,7 @@ class Question:
         return () if self.policy is None else tuple(self.policy.success_rate)
 
 
-def build(leak: Leakage, asked: Question) -> Document:
+def internal_document(leak: Leakage, asked: Question) -> Document:
     """Return what the internal edition says about a leakage."""
     information = leak.information
     check_names(information, (*asked.units, *asked.refitted))
