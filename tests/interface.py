@@ -1,4 +1,4 @@
-"""Every public name with its arguments, as text: `python tests/interface.py` writes it anew."""
+"""Every public name with its arguments, at its one address, as text: `python tests/interface.py` writes it anew."""
 
 import dataclasses
 import inspect
@@ -17,21 +17,31 @@ _ADDRESS = re.compile(r"<(?:function|class|built-in function) '?([\w.]+)'?(?: at
 
 def lines() -> list[str]:
     """Return a line for each public name: where it is, what it is, what it takes."""
-    packages = {"seepage": seepage}
-    packages |= {f"seepage.{name}": room for name in dir(seepage) if inspect.ismodule(room := getattr(seepage, name))}
-    return [line for name, package in packages.items() for line in _package(name, package)]
+    return [line for path, value in addresses().items() for line in _member(path, value)]
 
 
-def _package(name: str, package: ModuleType) -> Iterator[str]:
-    for each in sorted(dir(package)):
-        value = getattr(package, each)
-        if each.startswith("_") or inspect.ismodule(value):
-            continue
-        # What the first page shows is listed there, and only named where it lives.
-        if package is not seepage and getattr(seepage, each, None) is value:
-            yield f"{name}.{each} = seepage.{each}"
-        else:
-            yield from _member(f"{name}.{each}", value)
+def public() -> list[ModuleType]:
+    """Return the public modules: the package, the doors, which are files, and the rooms, which are folders."""
+    modules = [module for name in dir(seepage) if inspect.ismodule(module := getattr(seepage, name))]
+    return [seepage, *sorted(modules, key=lambda module: hasattr(module, "__path__"))]
+
+
+def names(module: ModuleType) -> dict[str, object]:
+    """Return what a public module shows, by name."""
+    shown = {name: getattr(module, name) for name in sorted(dir(module)) if not name.startswith("_")}
+    return {name: value for name, value in shown.items() if not inspect.ismodule(value)}
+
+
+def addresses() -> dict[str, object]:
+    """Return what is public by its one address: the first module that shows it.
+
+    A room may show it too, to the rooms above it: to users that is no address.
+    """
+    found: dict[str, object] = {}
+    for module in public():
+        shown = {f"{module.__name__}.{name}": value for name, value in names(module).items()}
+        found |= {path: value for path, value in shown.items() if not any(value is each for each in found.values())}
+    return found
 
 
 def _member(path: str, value: object) -> Iterator[str]:

@@ -1,9 +1,8 @@
-"""One reference page for each public package, made from what the package exports."""
+"""One reference page for each public module, made from what the module shows; the first page lists all names."""
 
-import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,76 +12,72 @@ from sphinx.application import Sphinx
 import seepage
 from seepage.display import Display
 
-# What a newcomer needs first comes first; a package that is not listed comes after these, errors last.
-_ORDER = ("linear", "leakage", "release", "report", "attacks", "_noise")
-_NOTE = ".. Made from the package's public names when the documentation is built.\n\n"
+_NOTE = ".. Made from the public names of this library when the documentation is built.\n\n"
 
 
-def packages() -> dict[str, ModuleType]:
-    """Return the public packages by name, the first one first."""
-    found = {name: getattr(seepage, name) for name in dir(seepage)}
-    inner = {f"seepage.{name}": value for name, value in found.items() if inspect.ismodule(value)}
-    return {"seepage": seepage, **inner}
+def modules() -> list[ModuleType]:
+    """Return the public modules: the package, the doors, which are files, and the rooms, which are folders."""
+    inner = [module for name in dir(seepage) if inspect.ismodule(module := getattr(seepage, name))]
+    return [seepage, *sorted(inner, key=lambda module: hasattr(module, "__path__"))]
 
 
-def public_names(package: ModuleType) -> list[str]:
-    """Return what a package exports: every name without an underscore that is defined within this library."""
-    found = []
-    for name in sorted(vars(package) if package is not seepage else dir(package)):
-        value = getattr(package, name)
-        if name.startswith("_") or inspect.ismodule(value):
-            continue
-        if getattr(value, "__module__", "").split(".")[0] == "seepage":
-            found.append(name)
-    return found
+def public_names(module: ModuleType) -> list[str]:
+    """Return what a module shows: every name without an underscore that is defined within this library."""
+    names = [name for name in seepage.__all__ if name != "__version__"] if module is seepage else sorted(vars(module))
+    return [name for name in names if not name.startswith("_") and _is_ours(getattr(module, name))]
+
+
+def addresses() -> dict[str, str]:
+    """Return the address of each name of a module, which is in the first module that shows what it stands for."""
+    found: dict[int, str] = {}
+    shown = [
+        (f"{module.__name__}.{name}", getattr(module, name)) for module in modules() for name in public_names(module)
+    ]
+    return {path: found.setdefault(id(value), path) for path, value in shown}
 
 
 def pages() -> dict[str, str]:
     """Return the text of each page by the name of its file."""
-    return {f"{name}.rst": "".join(_page(name, package)) for name, package in packages().items()}
+    found = addresses()
+    made = {f"{module.__name__}.rst": "".join(_page(module, found)) for module in modules()}
+    made["seepage.rst"] += "".join(_others(found))
+    return made
 
 
-def _page(name: str, package: ModuleType) -> Iterator[str]:
-    yield _NOTE + _heading(name, "=") + f"{_first_line(package)}.\n\n.. currentmodule:: {name}\n\n"
-    for title, members in _sections(package).items():
-        if title:
-            yield _heading(title, "-")
-        elsewhere = [member for member in members if _is_on_first_page(package, member)]
-        listed = "".join(f"   {'seepage.' if member in elsewhere else ''}{member}\n" for member in members)
-        yield f".. autosummary::\n\n{listed}\n"
-        for member in members:
-            if member not in elsewhere:
-                yield _entry(name, member, getattr(package, member))
+def _page(module: ModuleType, found: dict[str, str]) -> Iterator[str]:
+    yield _NOTE + _heading(module.__name__, "=") + f"{_first_line(module)}.\n\n"
+    # What is described on another page is listed with a link to it.
+    yield _listed(found[f"{module.__name__}.{name}"] for name in public_names(module))
+    for name in public_names(module):
+        path = f"{module.__name__}.{name}"
+        if found[path] == path:
+            yield _entry(path, getattr(module, name))
 
 
-def _is_on_first_page(package: ModuleType, member: str) -> bool:
-    return package is not seepage and getattr(seepage, member, None) is getattr(package, member)
+def _others(found: dict[str, str]) -> Iterator[str]:
+    """Yield the end of the first page: the names of all other modules."""
+    for module in modules()[1:]:
+        paths = [f"{module.__name__}.{name}" for name in public_names(module)]
+        yield _heading(module.__name__, "-") + f"{_first_line(module)}.\n\n"
+        yield _listed(path for path in paths if found[path] == path)
 
 
-def _entry(package: str, name: str, value: Any) -> str:
+def _listed(paths: Iterable[str]) -> str:
+    return ".. autosummary::\n\n" + "".join(f"   ~{path}\n" for path in paths) + "\n"
+
+
+def _is_ours(value: object) -> bool:
+    return not inspect.ismodule(value) and getattr(value, "__module__", "").split(".")[0] == "seepage"
+
+
+def _entry(path: str, value: Any) -> str:
     if inspect.isclass(value):
         # What a picture can do is written once, for all pictures.
         inherited = "   :inherited-members:\n" if issubclass(value, Display) else ""
-        return f".. autoclass:: {package}.{name}\n   :members:\n{inherited}\n"
+        return f".. autoclass:: {path}\n   :members:\n{inherited}\n"
     if callable(value):
-        return f".. autofunction:: {package}.{name}\n\n"
-    return f".. autodata:: {package}.{name}\n\n"
-
-
-def _sections(package: ModuleType) -> dict[str, list[str]]:
-    """Return the names under headings: on the first page the packages that they come from, on others none."""
-    names = public_names(package)
-    if package is not seepage:
-        return {"": names}
-    inside: dict[str, list[str]] = {}
-    for name in names:
-        inside.setdefault(getattr(package, name).__module__.split(".")[1], []).append(name)
-    order = sorted(inside, key=lambda module: (module == "_errors", *_rank(module)))
-    return {_first_line(importlib.import_module(f"seepage.{module}")).split(":")[0]: inside[module] for module in order}
-
-
-def _rank(module: str) -> tuple[int, str]:
-    return (_ORDER.index(module), "") if module in _ORDER else (len(_ORDER), module)
+        return f".. autofunction:: {path}\n\n"
+    return f".. autodata:: {path}\n\n"
 
 
 def _first_line(module: ModuleType) -> str:

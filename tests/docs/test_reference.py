@@ -11,13 +11,13 @@ import seepage
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
 import terms
-from public_names import packages, pages
+from public_names import addresses, modules, pages
 
 
 def test_every_public_package_has_a_page():
     found = pages()
     assert "seepage.rst" in found
-    for name in ("attacks", "datasets", "engines", "linear", "meaning", "network", "release"):
+    for name in ("attacks", "datasets", "engines", "errors", "linear", "meaning", "models", "network", "release"):
         assert f"seepage.{name}.rst" in found
 
 
@@ -25,18 +25,27 @@ def _described(name, text):
     return set(re.findall(rf"^\.\. auto\w+:: {re.escape(name)}\.(\w+)$", text, re.MULTILINE))
 
 
-def test_every_public_name_is_described_once():
+def test_every_public_name_is_described_once_and_is_on_the_first_page():
+    found, described = pages(), []
+    for module in modules():
+        name, page = module.__name__, found[f"{module.__name__}.rst"]
+        public = {each for each in dir(module) if not each.startswith("_")}
+        for each in {each for each in public if not inspect.ismodule(getattr(module, each))}:
+            address = addresses()[f"{name}.{each}"]
+            assert f"   ~{address}\n" in page, f"{name}.{each} is not in the reference."
+            assert f"   ~{address}\n" in found["seepage.rst"]
+            assert (each in _described(name, page)) == (address == f"{name}.{each}")
+        described += [id(getattr(module, each)) for each in _described(name, page)]
+    assert len(described) == len(set(described)) > 100
+
+
+def test_names_are_described_where_they_belong():
     found = pages()
-    first = _described("seepage", found["seepage.rst"])
-    assert {"measure", "Leakage", "publish", "InputError"} <= first
-    for name, package in packages().items():
-        own = _described(name, found[f"{name}.rst"])
-        public = set(dir(package)) if package is seepage else {n for n in vars(package) if not n.startswith("_")}
-        public = {n for n in public if not inspect.ismodule(getattr(package, n))}
-        for missing in public - own:
-            # What the first page describes is listed with a link to it.
-            listed = f"   seepage.{missing}\n" in found[f"{name}.rst"] and missing in first
-            assert listed, f"{name}.{missing} is not in the reference."
+    assert _described("seepage", found["seepage.rst"]) == {*seepage.__all__} - {"__version__"}
+    assert _described("seepage.models", found["seepage.models.rst"]) == {"GLM", "Cox", "ModelTable", "SurvivalAt"}
+    assert {"Job", "Snapshot", "fit", "plan"} <= _described("seepage.engines", found["seepage.engines.rst"])
+    assert "Affine" in (linear := _described("seepage.linear", found["seepage.linear.rst"]))
+    assert not linear & {"GLM", "fit", "measure"}
 
 
 def test_every_picture_shows_how_it_is_plotted():
@@ -54,6 +63,7 @@ def test_the_glossary_is_a_page():
 
 
 def test_every_public_name_says_what_it_is():
-    for name, package in packages().items():
-        for member in _described(name, pages()[f"{name}.rst"]):
-            assert getattr(package, member).__doc__, f"{name}.{member} has no docstring."
+    found = pages()
+    for module in modules():
+        for name in _described(module.__name__, found[f"{module.__name__}.rst"]):
+            assert getattr(module, name).__doc__, f"{module.__name__}.{name} has no docstring."

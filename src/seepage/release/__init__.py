@@ -1,6 +1,7 @@
 """Decide what to publish: how much noise is enough, equal leakage, policies, certificates."""
 
 from seepage._decision import Decision as Decision
+from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._shapes import Balanced as Balanced
 from seepage._shapes import FromPublicRows as FromPublicRows
 from seepage._shapes import InverseHessian as InverseHessian

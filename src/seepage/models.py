@@ -1,0 +1,6 @@
+"""Models of this library: fitted here, or written down from a table of another program."""
+
+from seepage.linear import GLM as GLM
+from seepage.linear import Cox as Cox
+from seepage.linear import ModelTable as ModelTable
+from seepage.linear import SurvivalAt as SurvivalAt
