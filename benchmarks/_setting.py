@@ -271,10 +271,10 @@ class Setting:
         given = "" if self.weights is None else f", {'model__' if steps and not self.descends else ''}sample_weight=w"
         if self.descends:
             if not steps:
-                return [f"model = seepage.fit({self._estimator()}, X, y{given})"]
+                return [f"model = seepage.engines.fit({self._estimator()}, X, y{given})"]
             return [
                 f"before = Pipeline([{', '.join(steps)}]).fit(X, y)",
-                f"model = seepage.fit(Pipeline([*before.steps, ('model', {self._estimator()})]), X, y{given})",
+                f"model = seepage.engines.fit(Pipeline([*before.steps, ('model', {self._estimator()})]), X, y{given})",
             ]
         if not steps:
             return [f"model = {self._estimator()}.fit(X, y{given})"]
@@ -345,7 +345,7 @@ class Setting:
                 lines[-1] += f" + {self._outputs()}"
             lines.append("mix = random.normal(size=(size, size))")
             lines.append(f"cov = {self.noise**2!r} * (mix @ mix.T + 0.3 * np.eye(size))")
-            lines.append("noise = seepage.GaussianNoise(covariance=cov)")
+            lines.append("noise = seepage.release.GaussianNoise(covariance=cov)")
         else:
             lines.append(f"noise = {self.noise!r}")
         return [*lines, f"leak = seepage.measure(model, X, y, {', '.join(options)})"]

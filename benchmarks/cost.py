@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks._people import people
 from seepage.engines import Engine
-from seepage.engines._engine import one_thread
+from seepage.execution._engine import one_thread
 
 FITTED, HELD_OUT = (16, 32, 64, 128, 256, 512), 100
 NUMBERS = 2**24
@@ -48,12 +48,12 @@ def measured(width: int) -> np.ndarray:
     names = tuple(f"x{i}" for i in range(width))
     with people(rows, 2, width) as folder:
         engine, data = Inline(), folder / "data"
-        common = {"target": "outcome", "features": names, "job": seepage.Job(engine, progress=False)}
-        model = seepage.fit(Ridge(), data, **common)
+        common = {"target": "outcome", "features": names, "job": seepage.engines.Job(engine, progress=False)}
+        model = seepage.engines.fit(Ridge(), data, **common)
 
         def whole() -> seepage.Leakage:
             shutil.rmtree(folder / "leakage", ignore_errors=True)
-            job = seepage.Job(engine, folder / "leakage", progress=False)
+            job = seepage.engines.Job(engine, folder / "leakage", progress=False)
             return seepage.measure(model, data, target="outcome", noise_scale=0.1, ids="person", job=job)
 
         information: Any = whole().information
@@ -65,7 +65,10 @@ def measured(width: int) -> np.ndarray:
                     pass
 
         best = np.min(
-            [[_seconds(read), _seconds(lambda: seepage.fit(model, data, **common)), _seconds(whole)] for _ in range(3)],
+            [
+                [_seconds(read), _seconds(lambda: seepage.engines.fit(model, data, **common)), _seconds(whole)]
+                for _ in range(3)
+            ],
             axis=0,
         )
     reading, summed, both = best

@@ -21,7 +21,7 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks._people import FEATURES, people
 from seepage.engines import Engine
-from seepage.engines.storage import Files, Store, Unit
+from seepage.execution.storage import Files, Store, Unit
 from seepage.linear.information import in_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -89,7 +89,7 @@ def ours(engine: Engine, folder: Path, model: Ridge) -> seepage.Leakage:
         ids="person",
         groups="region",
         noise_scale=0.1,
-        job=seepage.Job(engine, folder / "leakage", progress=False),
+        job=seepage.engines.Job(engine, folder / "leakage", progress=False),
     )
 
 
@@ -101,7 +101,7 @@ def seconds(run: Any, *arguments: Any) -> float:
 
 def fitted(folder: Path) -> Ridge:
     """Return the exact minimizer on the numeric columns."""
-    return seepage.fit(Ridge(), folder / "data", target="outcome", features=NAMES)
+    return seepage.engines.fit(Ridge(), folder / "data", target="outcome", features=NAMES)
 
 
 def in_memory(folder: Path, model: Ridge) -> tuple[np.ndarray, float]:

@@ -116,7 +116,7 @@ def attempt(setting: Setting) -> Outcome:
         warnings.simplefilter("always")
         try:
             exec(fit, ran)
-        except seepage.SeepageError as error:
+        except seepage.errors.SeepageError as error:
             return Outcome("refused", _reason(error))
         except Exception as error:
             return Outcome("unfitted", f"{type(error).__name__}: {error}")
@@ -136,7 +136,7 @@ def attempt(setting: Setting) -> Outcome:
                 if not np.isfinite(expected.theta).all() or not _is_minimum(expected.objective, expected.theta):
                     return Outcome("unknown")
             differences = _compare(setting, ran, expected)
-        except seepage.SeepageError as error:
+        except seepage.errors.SeepageError as error:
             return Outcome("refused", _reason(error))
         except Exception as error:
             return Outcome("crashed", f"{type(error).__name__}: {error}")

@@ -37,7 +37,7 @@ def race(kind: str, publications: int) -> None:
     key, found = secrets.token_bytes(32), leak()
     place = _object_store() if kind == "store" else f"{tempfile.mkdtemp()}/ledger"
     floor = float(found.error_floor()["age"].min()) / np.sqrt(publications)
-    ledger = seepage.Ledger.create(
+    ledger = seepage.ledger.Ledger.create(
         place,
         key=key,
         error_floor={"age": floor},
@@ -105,7 +105,7 @@ def people(count: int) -> None:
     for path in sorted(folder.glob("*.parquet")):
         pq.write_table(pq.read_table(path), folder / f"{path.name}.copy")
     bare = time.process_time() - began
-    ledger = seepage.Ledger.create(
+    ledger = seepage.ledger.Ledger.create(
         f"{folder}/ledger", key=secrets.token_bytes(32), eta=1e9, store="sqlite", buckets=256
     )
 

@@ -48,7 +48,7 @@ def _compared(rows: int, files: int) -> None:
         model = fitted(folder)
         engine = _Noted(workers=2, folder=str(folder))
         arguments = {"target": "outcome", "ids": "person", "groups": "region"}
-        plan = seepage.plan(model, folder / "data", **arguments, job=seepage.Job(Local(workers=2)))
+        plan = seepage.engines.plan(model, folder / "data", **arguments, job=seepage.engines.Job(Local(workers=2)))
         start = time.perf_counter()
         ours(engine, folder, model)
         wall = time.perf_counter() - start

@@ -136,9 +136,9 @@ def at(information: Any, floors: dict[str, float], shape: Any) -> dict[str, Any]
     leak = seepage.Leakage(information)
     try:
         noise = seepage.calibrate(leak, error_floor=floors, shape=shape, exact=True)
-    except seepage.PolicyError:
+    except seepage.errors.PolicyError:
         return {"cost": np.inf, "gap": None, "shape": "none is enough", "seconds": time.perf_counter() - start}
-    assert isinstance(noise, seepage.GaussianNoise)
+    assert isinstance(noise, seepage.release.GaussianNoise)
     again = information.with_noise(noise)
     reached = seepage.Leakage(again).error_floor()[list(floors)].min(axis=None) / min(floors.values())
     assert reached > 1 - 1e-8, reached
@@ -177,7 +177,7 @@ def run(name: str, state: dict[str, Any], keep: Callable[[], None]) -> None:
                 with warnings.catch_warnings():
                     # One step towards equal leakage, under noise of the best shape: more cost more than they save.
                     warnings.simplefilter("ignore")
-                    found = seepage.EqualizedLeakage(model, noise_scale=best, max_iter=2).fit(X, y)
+                    found = seepage.release.EqualizedLeakage(model, noise_scale=best, max_iter=2).fit(X, y)
                 weights = found.weights_
                 lost, used = excess(found.estimator_, model, X, y), (found.estimator_, X, y, names)
             information = measured(used, weights)
@@ -193,8 +193,8 @@ def run(name: str, state: dict[str, Any], keep: Callable[[], None]) -> None:
                         shape=rule,
                         exact=True,
                     )
-                    assert isinstance(noise, seepage.GaussianNoise)
-                    fixed = noise if noise.scale else seepage.GaussianNoise(covariance=noise.known())
+                    assert isinstance(noise, seepage.release.GaussianNoise)
+                    fixed = noise if noise.scale else seepage.release.GaussianNoise(covariance=noise.known())
                     rows[shape]["cost"] = plain.with_noise(fixed).excess_loss() + lost
             state[key] = {"people": len(X), "parameters": X.shape[1] + 1, "rows": rows}
             keep()

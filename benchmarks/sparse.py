@@ -32,14 +32,14 @@ def _peak() -> float:
 def main() -> None:
     X, y = _rows(ROWS)
     before, start = _peak(), time.perf_counter()
-    leak = seepage.measure(seepage.fit(Ridge(), X, y), X, y, noise_scale=0.1)
+    leak = seepage.measure(seepage.engines.fit(Ridge(), X, y), X, y, noise_scale=0.1)
     eta = leak.information.examples()["eta"]
     seconds = time.perf_counter() - start
     print(f"{ROWS:,} x {COLUMNS:,}, {FILLED} numbers a row: {seconds:.0f} s, median eta {np.median(eta):.3g}")
     print(f"peak memory {_peak():.1f} GB, {_peak() - before:.1f} GB of it measuring")
     print(f"for comparison: one matrix of features {8 * COLUMNS**2 / 1e9:.1f} GB, the rows made dense 8.0 GB")
     X, y = X[:FEW], y[:FEW]
-    model = seepage.fit(Ridge(), X, y)
+    model = seepage.engines.fit(Ridge(), X, y)
     thin = seepage.measure(model, X, y, noise_scale=0.1)
     thick = seepage.measure(model, X.toarray(), y, noise_scale=0.1)
     apart = np.abs(thin.information.examples()["eta"] / thick.information.examples()["eta"] - 1).max()

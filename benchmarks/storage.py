@@ -68,7 +68,7 @@ def doomed(model: Ridge, source: str, output: str, home: pyarrow.fs.FileSystem |
 def measured(
     model: Ridge, source: str, engine: Engine, output: str, home: pyarrow.fs.FileSystem | None, resume: bool
 ) -> None:
-    job = seepage.Job(engine, output, resume=resume, filesystem=home)
+    job = seepage.engines.Job(engine, output, resume=resume, filesystem=home)
     seepage.measure(model, source, target="y", noise_scale=0.5, ids="person", job=job)
 
 
@@ -119,7 +119,7 @@ def replaced(tries: int, store: str | None) -> None:
                     engine = Here()
                 try:
                     measured(model, source, engine, output, home, resume)
-                except seepage.InputError as error:
+                except seepage.errors.InputError as error:
                     noticed[case] += name in str(error) and "changed" in str(error)
             shutil.rmtree(folder / f"{number}", ignore_errors=True)
             if (number + 1) % 10 == 0 or number + 1 == tries:
@@ -152,7 +152,7 @@ def misbehaving(store: str, files: int, rounds: int) -> None:
             faults.chances.seed(number)
             with faulty(store, faults) as address:
                 start = time.perf_counter()
-                job = seepage.Job(
+                job = seepage.engines.Job(
                     Local(workers=2, stall=10.0), f"{BUCKET}/out-{name}-{number}", filesystem=filesystem(address)
                 )
                 source = f"{BUCKET}/faults"

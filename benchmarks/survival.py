@@ -28,7 +28,7 @@ def main() -> None:
         end = np.minimum(time_of, np.quantile(time_of, 0.4))
         for what, times in (("all times differ", end), ("a hundred times", np.ceil(100 * end / end.max()))):
             y = np.rec.fromarrays([event, times], names="event,time")
-            cox = seepage.Cox(penalty=1.0).fit(X, y)
+            cox = seepage.models.Cox(penalty=1.0).fit(X, y)
             logistic = LogisticRegression(tol=1e-8, max_iter=1000).fit(X, event)
 
             def measured(model: object, labels: object, X: pd.DataFrame = X) -> None:

@@ -17,7 +17,7 @@ _LEFT_OUT = pytest.StashKey[list[str]]()
 def _warm_workers() -> None:
     """Let the first server that workers are forked from load what most of them need, whichever test comes first."""
     # Here, and not above: whoever only collects tests waits for none of it.
-    from seepage.engines._local import start_server
+    from seepage.execution._local import start_server
     from seepage.linear.information import WARM
 
     if "forkserver" in multiprocessing.get_all_start_methods():

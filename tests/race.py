@@ -22,11 +22,11 @@ def leak() -> seepage.Leakage:
 
 def publish(place: str, key: bytes, tries: int) -> None:
     """Pay for a release, and say that it has left, so many times or until it is refused."""
-    ledger, found = seepage.Ledger(place, key=key), leak()
+    ledger, found = seepage.ledger.Ledger(place, key=key), leak()
     for _ in range(tries):
         try:
             debit = ledger.post(found, title="raced", units=YEARS)
-        except seepage.PolicyError:
+        except seepage.errors.PolicyError:
             return
         ledger.released(debit, "{}")
 

@@ -21,7 +21,7 @@ X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 def documents():
     model = Ridge().fit(X, Y)
     accept = {"error_floor": {"age": 1e-6}}
-    decision = seepage.Decision(policy="Release", version="1", approver="A", date="2026-11-12")
+    decision = seepage.release.Decision(policy="Release", version="1", approver="A", date="2026-11-12")
     leak = seepage.measure(model, X, Y, noise_scale=2.0)
     return {
         "certificate": seepage.publish(
@@ -120,12 +120,12 @@ def test_two_ways_of_holding_a_document_against_its_schema_agree(documents, name
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, content, words):
     (tmp_path / "odd.json").write_bytes(content)
-    with pytest.raises(seepage.InputError, match=words):
+    with pytest.raises(seepage.errors.InputError, match=words):
         read_document(tmp_path / "odd.json", CERTIFICATE, "certificate")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(seepage.InputError, match=r"no file.*nowhere\.json"):
+    with pytest.raises(seepage.errors.InputError, match=r"no file.*nowhere\.json"):
         read_document(tmp_path / "nowhere.json", CERTIFICATE, "certificate")
-    with pytest.raises(seepage.InputError, match="cannot be read"):
+    with pytest.raises(seepage.errors.InputError, match="cannot be read"):
         read_document(tmp_path, CERTIFICATE, "certificate")

@@ -74,7 +74,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
 
 
 def test_folders_are_named(tmp_path):
-    with pytest.raises(seepage.InputError, match=r"no folder '.*missing' to write 'page.html' into"):
+    with pytest.raises(seepage.errors.InputError, match=r"no folder '.*missing' to write 'page.html' into"):
         write_file(tmp_path / "missing" / "page.html", "")
-    with pytest.raises(seepage.InputError, match="is a folder: name a file in it"):
+    with pytest.raises(seepage.errors.InputError, match="is a folder: name a file in it"):
         write_file(tmp_path, "")

@@ -23,13 +23,13 @@ model = make_pipeline(StandardScaler(), Ridge(alpha=10.0)).fit(X_train, y_train)
 # numbers are noise scales, the band holds 95% of draws, and the dotted line is the model without noise.
 
 people = X_train, y_train, X_test, y_test
-curve = seepage.frontier(model, *people, noise_scales=[0.5, 1.0, 2.0, 4.0, 8.0], attribute="bmi")
+curve = seepage.release.frontier(model, *people, noise_scales=[0.5, 1.0, 2.0, 4.0, 8.0], attribute="bmi")
 curve.plot()
 
 # %%
 # With three penalties: at strong protection, the strongly penalized model is the better one.
 
-curve = seepage.frontier(
+curve = seepage.release.frontier(
     model,
     *people,
     noise_scales=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],

@@ -17,7 +17,7 @@ from seepage.display import EqualizedDisplay
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 model = Ridge(alpha=1.0).fit(X, y)
 before = seepage.measure(model, X, y, noise_scale=2.0)
-equal = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=2.0).fit(X, y)
+equal = seepage.release.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=2.0).fit(X, y)
 
 # %%
 # Everyone ends up with the same eta: above where most were, and well below where the most exposed person was.
@@ -45,7 +45,7 @@ print(f"R2 without noise: {model.score(X, y):.2f} before, {equal.score(X, y):.2f
 # Equalize what your target is about. Equal eta does not mean equal floors: here a floor for bmi would even need more
 # noise than before. With ``quantity="bmi"`` it needs much less.
 
-by_bmi = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=2.0, quantity="bmi").fit(X, y)
+by_bmi = seepage.release.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=2.0, quantity="bmi").fit(X, y)
 for name, leak in (
     ("as it was", before),
     ("equal eta", equal.leakage_),

@@ -134,7 +134,9 @@ def _equalized() -> Any:
     _, X, y = mnist()
     model = LinearRegression(fit_intercept=False)
     before = seepage.measure(model.fit(X, y), X, y, noise_scale=1.0)
-    return EqualizedDisplay.from_leakages(before, seepage.EqualizedLeakage(model, noise_scale=1.0).fit(X, y).leakage_)
+    return EqualizedDisplay.from_leakages(
+        before, seepage.release.EqualizedLeakage(model, noise_scale=1.0).fit(X, y).leakage_
+    )
 
 
 def _gallery() -> Any:
@@ -155,7 +157,7 @@ def _frontier() -> Any:
     people, dose, model, _ = iwpc()
     test = load_iwpc(subset="test", download=False)
     scales = np.geomspace(0.003, 0.3, 7)
-    return seepage.frontier(
+    return seepage.release.frontier(
         model, people, dose, test.data, test.target, noise_scales=scales, attribute="age", draws=100, quantile=0.99
     )
 
@@ -210,7 +212,7 @@ def _scores(X: Any, y: Any, model: Any) -> pd.DataFrame:
             floors = dict(zip(names, floor * train.std().to_numpy(), strict=True))
             try:
                 noise = seepage.calibrate(leak, error_floor=floors, shape=shape, exact=True)
-            except seepage.PolicyError:
+            except seepage.errors.PolicyError:
                 # What the shape alone tells is too much.
                 continue
             generator, scores = np.random.default_rng(0), []
@@ -243,7 +245,7 @@ def _balances() -> BalanceDisplay:
     few, patients = X[["age", "sex", "bmi"]], [f"patient {i}" for i in range(len(X))]
     with tempfile.TemporaryDirectory() as folder:
         units = {"age": "years"}
-        ledger = seepage.Ledger.create(
+        ledger = seepage.ledger.Ledger.create(
             f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, units=units, store="sqlite"
         )
         for model, rows, labels, noise in (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import date as calendar_date
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 _LONGEST = 2000
 
@@ -31,7 +31,7 @@ class Decision:
     Examples
     --------
     >>> import seepage
-    >>> decision = seepage.Decision(
+    >>> decision = seepage.release.Decision(
     ...     policy="Release of models", version="3.1", approver="Data access committee", date="2026-11-12"
     ... )
     >>> decision.sentence()

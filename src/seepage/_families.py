@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array, Column, Listed, column_values, plain
+from seepage.errors import InputError
 
 FAMILIES = ("logistic", "forest", "network")
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array
+from seepage.errors import InputError
 
 COLUMN = "gradient"
 NOTE = "gradients.json"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._errors import InputError
 from seepage._shapes import FromPublicRows, Shape, checked_scale
+from seepage.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,11 @@ class GaussianNoise:
     Examples
     --------
     >>> import seepage
-    >>> seepage.GaussianNoise(scale=0.05)
+    >>> seepage.release.GaussianNoise(scale=0.05)
     GaussianNoise(scale=0.05)
-    >>> seepage.GaussianNoise(covariance=[[0.01, 0.0], [0.0, 0.04]])
+    >>> seepage.release.GaussianNoise(covariance=[[0.01, 0.0], [0.0, 0.04]])
     GaussianNoise(covariance=<2 x 2>)
-    >>> seepage.GaussianNoise(shape=seepage.release.InverseHessian(scale=2.0))
+    >>> seepage.release.GaussianNoise(shape=seepage.release.InverseHessian(scale=2.0))
     GaussianNoise(shape=InverseHessian(scale=2.0))
     """
 
@@ -122,7 +122,7 @@ def as_noise(noise_scale: float | GaussianNoise | None) -> GaussianNoise:
         raise InputError(
             "noise_scale is None: a release without noise carries infinite information about everyone in the data. "
             "Give the standard deviation of the noise you will add to the published parameters; measured at any "
-            "noise, seepage.suggest(leak) proposes one to start with."
+            "noise, seepage.release.suggest(leak) proposes one to start with."
         )
     return noise_scale if isinstance(noise_scale, GaussianNoise) else GaussianNoise(scale=noise_scale)
 

@@ -7,7 +7,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Record = TypeVar("Record")

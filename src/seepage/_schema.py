@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Rules = Mapping[str, Any]
 """A JSON schema, or a part of one."""

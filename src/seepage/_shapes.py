@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,9 @@ class FromPublicRows(Shape):
     --------
     >>> import seepage
     >>> from seepage.release import FromPublicRows
-    >>> seepage.GaussianNoise(shape=FromPublicRows(scale=2.0, base=[[1.0, 0.5], [0.5, 1.0]])).covariance.tolist()
+    >>> seepage.release.GaussianNoise(
+    ...     shape=FromPublicRows(scale=2.0, base=[[1.0, 0.5], [0.5, 1.0]])
+    ... ).covariance.tolist()
     [[4.0, 2.0], [2.0, 4.0]]
     """
 
@@ -149,7 +151,7 @@ class InverseHessian(Shape):
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> noise = seepage.GaussianNoise(shape=InverseHessian(scale=50.0))
+    >>> noise = seepage.release.GaussianNoise(shape=InverseHessian(scale=50.0))
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=noise)
     >>> leak.information.noise.covariance.shape
     (11, 11)

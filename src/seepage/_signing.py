@@ -13,8 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from seepage._errors import InputError, MissingExtraError
 from seepage._writing import NewFile, write_together
+from seepage.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Content = str | bytes | Callable[[IO[bytes]], object]
 

@@ -194,20 +194,20 @@ def test_the_picture_has_the_people_and_the_bound():
 
 def test_what_an_attack_cannot_do_is_said():
     leak = _leak(0.1)
-    with pytest.raises(seepage.InputError, match="call fit"):
+    with pytest.raises(seepage.errors.InputError, match="call fit"):
         AttributeInversion("ward").evaluate()
-    with pytest.raises(seepage.InputError, match="no private attribute 'height'"):
+    with pytest.raises(seepage.errors.InputError, match="no private attribute 'height'"):
         AttributeInversion("height").fit(leak)
-    with pytest.raises(seepage.InputError, match="kind must be"):
+    with pytest.raises(seepage.errors.InputError, match="kind must be"):
         AttributeInversion("ward", kind="gray-box")
-    with pytest.raises(seepage.InputError, match="row numbers"):
+    with pytest.raises(seepage.errors.InputError, match="row numbers"):
         Reconstruction([99]).fit(leak)
-    with pytest.raises(seepage.InputError, match="publication or a fitted estimator"):
+    with pytest.raises(seepage.errors.InputError, match="publication or a fitted estimator"):
         AttributeInversion("ward").fit(leak).guess("theta")
-    with pytest.raises(seepage.InputError, match="not str"):
+    with pytest.raises(seepage.errors.InputError, match="not str"):
         seepage.verify(leak, type("str", (), {"fit": lambda self, leak: "attack"})())
-    with pytest.raises(seepage.UnansweredError, match="independent noise"):
-        MembershipScore().fit(_leak(seepage.GaussianNoise(covariance=np.eye(5))))
+    with pytest.raises(seepage.errors.UnansweredError, match="independent noise"):
+        MembershipScore().fit(_leak(seepage.release.GaussianNoise(covariance=np.eye(5))))
 
 
 @pytest.mark.usefixtures("data_home")
@@ -246,7 +246,7 @@ def test_what_is_in_raw_units_is_not_taken_for_the_model_behind_its_steps():
     attack.guess(model)
     publication = seepage.publish(model, X, y, noise_scale=0.1, public_label=True, accept=None)
     for held in (publication, publication.estimator):
-        with pytest.raises(seepage.InputError, match=r"has the steps \['standardscaler'\] .* raw units"):
+        with pytest.raises(seepage.errors.InputError, match=r"has the steps \['standardscaler'\] .* raw units"):
             attack.guess(held)
 
 
@@ -255,7 +255,7 @@ def test_features_that_move_with_their_scaler_are_not_attacked_as_if_they_stayed
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = make_pipeline(StandardScaler(), Ridge()).fit(X, X[:, 0])
     terms = {"noise_scale": 0.1, "public_label": True}
-    with pytest.raises(seepage.UnansweredError, match=r"public_preprocessing=\['standardscaler'\]"):
+    with pytest.raises(seepage.errors.UnansweredError, match=r"public_preprocessing=\['standardscaler'\]"):
         attack.fit(seepage.measure(model, X, X[:, 0], **terms))
     known = seepage.measure(model, X, X[:, 0], **terms, public_preprocessing=["standardscaler"])
     attack.fit(known)

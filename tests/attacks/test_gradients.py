@@ -103,7 +103,7 @@ def test_the_interval_of_the_area_is_that_of_newcombe_and_covers_the_truth():
     ],
 )
 def test_misuse_is_explained(use, message):
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         use()
 
 

@@ -153,11 +153,11 @@ def test_whom_to_attack_can_be_chosen() -> None:
     leak = _leak("ridge")
     found = seepage.verify(leak, MembershipScore(), trials=50, people=[3, 7])
     assert found.frame.index.tolist() == [3, 7]
-    with pytest.raises(seepage.InputError, match="row numbers"):
+    with pytest.raises(seepage.errors.InputError, match="row numbers"):
         seepage.verify(leak, MembershipScore(), people=[ROWS])
-    with pytest.raises(seepage.InputError, match="need no such fits"):
+    with pytest.raises(seepage.errors.InputError, match="need no such fits"):
         seepage.verify(leak, AttributeInversion("age"), people=[1])
-    with pytest.raises(seepage.InputError, match="at least 2"):
+    with pytest.raises(seepage.errors.InputError, match="at least 2"):
         seepage.verify(leak, AttributeInversion("age"), trials=1)
 
 
@@ -166,10 +166,10 @@ def test_what_cannot_be_fitted_anew_is_said() -> None:
     y = (SIGNAL > 0).to_numpy()
     model = SGDClassifier(loss="log_loss", alpha=0.1, tol=1e-9, max_iter=100_000, learning_rate="optimal").fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.1)
-    with pytest.raises(seepage.UnansweredError, match="draws its steps at random"):
+    with pytest.raises(seepage.errors.UnansweredError, match="draws its steps at random"):
         seepage.verify(leak, MembershipScore())
     alone = np.where(np.arange(ROWS) == 5, 2, y.astype(int))
     leak = seepage.measure(LogisticRegression(**TIGHT).fit(X, alone), X, alone, noise_scale=0.1)
-    with pytest.raises(seepage.UnansweredError, match="row 5"):
+    with pytest.raises(seepage.errors.UnansweredError, match="row 5"):
         seepage.verify(leak, MembershipScore(), trials=10)
     assert seepage.verify(leak, MembershipScore(), trials=10, people=np.delete(np.arange(ROWS), 5)).holds

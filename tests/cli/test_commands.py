@@ -141,7 +141,7 @@ def test_publish_writes_a_noisy_model_a_certificate_and_a_key(terminal: Terminal
     exact, noisy = (skops.io.load(folder / name) for name in ("model.skops", "noisy.skops"))
     difference = np.append(noisy.coef_ - exact.coef_, noisy.intercept_ - exact.intercept_)
     assert 0.5 < np.std(difference) / 5 < 2
-    certificate = seepage.Certificate.read(folder / "noisy.certificate.json")
+    certificate = seepage.release.Certificate.read(folder / "noisy.certificate.json")
     people = pd.read_csv(folder / "people.csv")
     X, y = people[list(exact.feature_names_in_)], people["progression"]
     assert certificate.matches(exact, X, y, key=(folder / "owner.key").read_bytes())
@@ -235,7 +235,7 @@ def test_a_step_that_holds_single_people_takes_a_word(terminal: Terminal) -> Non
 
 def test_a_model_with_equalized_weights_is_refused_from_its_file(terminal: Terminal) -> None:
     people = pd.read_csv(terminal.folder / "people.csv")
-    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.5).fit(
+    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.5).fit(
         people[["age", "bmi"]], people["progression"]
     )
     skops.io.dump(equal.estimator_, terminal.folder / "equal.skops")

@@ -11,11 +11,11 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from seepage._errors import InputError
 from seepage.cli.input import _sources
 from seepage.cli.input._decoded import decoded_bytes
 from seepage.cli.input._sources import Source
-from seepage.engines.storage import Files
+from seepage.errors import InputError
+from seepage.execution.storage import Files
 
 ROWS = 50_000
 COLUMNS = {

@@ -27,8 +27,8 @@ def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
     assert published.code == 0, published.text
     text = (folder / "ill-noisy.toml").read_text()
     assert "noise of scale 0.05" in text
-    found = seepage.ModelTable.read(folder / "ill-noisy.toml")
-    exact = seepage.ModelTable.read(folder / "ill.toml")
+    found = seepage.models.ModelTable.read(folder / "ill-noisy.toml")
+    exact = seepage.models.ModelTable.read(folder / "ill.toml")
     assert (found.family, found.link, found.outcome) == ("binomial", "logit", "ill")
     assert list(found.coefficients) == ["(Intercept)", "age", "ward", "log(dose)"]
     assert found.coefficients["ward"]["east"] == 0
@@ -48,7 +48,7 @@ def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
 def test_a_model_of_scikit_learn_leaves_as_a_table_with_the_published_numbers(terminal: Terminal) -> None:
     ask = "model.skops people.csv --target progression -n 2 --without-policy"
     assert terminal.run(f"seepage publish {ask} --out ridge-noisy.toml").code == 0
-    found = seepage.ModelTable.read(terminal.folder / "ridge-noisy.toml")
+    found = seepage.models.ModelTable.read(terminal.folder / "ridge-noisy.toml")
     said = json.loads((terminal.folder / "ridge-noisy.certificate.json").read_text())
     assert [*list(found.coefficients)[1:], "intercept"] == said["published"]["parameters"]
     # The certificate's hash of the parameters is one of exactly these numbers.

@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 
 from seepage.cli.terminal._waiting import Waiting
-from seepage.engines.storage import Progress, followed
+from seepage.execution.storage import Progress, followed
 
 
 def _terminal() -> Console:

@@ -84,16 +84,16 @@ def test_a_file_is_downloaded_once_and_then_read_from_the_folder(shelf, tmp_path
 
 def test_a_wrong_checksum_is_refused_and_the_file_removed(shelf, tmp_path):
     source = _source(shelf, "dose.csv", sha256="0" * 64)
-    with pytest.raises(seepage.DatasetError, match=r"checksum is [0-9a-f]{64}, not 0{64}; it was not kept"):
+    with pytest.raises(seepage.errors.DatasetError, match=r"checksum is [0-9a-f]{64}, not 0{64}; it was not kept"):
         fetch(source, tmp_path, True)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_half_a_download_is_never_read_as_whole(shelf, tmp_path):
-    with pytest.raises(seepage.DatasetError, match=f"only {len(WHOLE) // 2} of {len(WHOLE)} bytes arrived"):
+    with pytest.raises(seepage.errors.DatasetError, match=f"only {len(WHOLE) // 2} of {len(WHOLE)} bytes arrived"):
         fetch(_source(shelf, "half-dose.csv"), tmp_path, True)
     packed = _source(shelf, "half-dose.csv.gz", name="dose.csv.gz", compressed=True)
-    with pytest.raises(seepage.DatasetError, match="bytes arrived"):
+    with pytest.raises(seepage.errors.DatasetError, match="bytes arrived"):
         fetch(packed, tmp_path, True)
     assert list(tmp_path.iterdir()) == []
 
@@ -105,9 +105,9 @@ def test_the_next_address_is_tried_when_one_fails(shelf, tmp_path):
 
 
 def test_no_address_that_answers_is_an_error_that_lists_them(shelf, tmp_path):
-    with pytest.raises(seepage.DatasetError, match="HTTP Error 404"):
+    with pytest.raises(seepage.errors.DatasetError, match="HTTP Error 404"):
         fetch(_source(shelf, "gone.csv"), tmp_path, True)
-    with pytest.raises(seepage.DatasetError, match="could not be downloaded"):
+    with pytest.raises(seepage.errors.DatasetError, match="could not be downloaded"):
         fetch(_source("http://127.0.0.1:9", "dose.csv"), tmp_path, True)
 
 
@@ -130,16 +130,16 @@ def test_without_download_the_error_names_the_file_the_folder_and_the_variable(t
     monkeypatch.setenv(VARIABLE, str(tmp_path / "offline"))
     monkeypatch.setenv("HOME", str(tmp_path))
     source = _source("https://example.org", "dose.csv")
-    with pytest.raises(seepage.DatasetError) as caught:
+    with pytest.raises(seepage.errors.DatasetError) as caught:
         fetch(source, None, False)
     for word in ("dose.csv", str(tmp_path / "offline"), str(tmp_path / "seepage_data"), VARIABLE, "download=True"):
         assert word in str(caught.value)
-    with pytest.raises(seepage.DatasetError, match=str(tmp_path / "mine")):
+    with pytest.raises(seepage.errors.DatasetError, match=str(tmp_path / "mine")):
         fetch(source, tmp_path / "mine", False)
 
 
 def test_a_file_without_an_address_says_how_to_get_it(tmp_path):
-    with pytest.raises(seepage.DatasetError, match="ml-privacy-csf18"):
+    with pytest.raises(seepage.errors.DatasetError, match="ml-privacy-csf18"):
         seepage.datasets.load_iwpc(data_home=tmp_path)
 
 
@@ -158,11 +158,11 @@ def test_the_offline_folder_is_read_first_and_never_written(shelf, tmp_path, mon
 def test_a_file_that_was_changed_is_refused(tmp_path):
     source = _source("https://example.org", "dose.csv")
     (tmp_path / "dose.csv").write_bytes(WHOLE[:-1])
-    with pytest.raises(seepage.DatasetError, match="not the published file"):
+    with pytest.raises(seepage.errors.DatasetError, match="not the published file"):
         contents(source, tmp_path, False)
     packed = replace(source, name="dose.csv.gz", compressed=True)
     (tmp_path / "dose.csv.gz").write_bytes(gzip.compress(WHOLE)[:-20])
-    with pytest.raises(seepage.DatasetError, match="is damaged"):
+    with pytest.raises(seepage.errors.DatasetError, match="is damaged"):
         contents(packed, tmp_path, False)
 
 
@@ -225,7 +225,7 @@ def test_cifar_is_cut_out_of_the_official_archive(shelf, data_home, tmp_path, mo
 
 def test_a_download_goes_on_where_it_stopped(shelf, tmp_path):
     half, part = len(WHOLE) // 2, tmp_path / ".dose.csv.part"
-    with pytest.raises(seepage.DatasetError, match="bytes arrived"):
+    with pytest.raises(seepage.errors.DatasetError, match="bytes arrived"):
         fetch(_source(shelf, "half-dose.csv"), tmp_path, True, resume=True)
     assert part.read_bytes() == WHOLE[:half]
     assert fetch(_source(shelf, "dose.csv"), tmp_path, True, resume=True).read_bytes() == WHOLE

@@ -117,12 +117,12 @@ def test_every_data_set_says_what_it_is_and_its_terms():
         found = load(download=False)
         assert found.terms in found.DESCR
         assert len(found.feature_names) == found.data.shape[1]
-        with pytest.raises(seepage.InputError, match="subset must be"):
+        with pytest.raises(seepage.errors.InputError, match="subset must be"):
             load(subset="tset")
 
 
 def test_an_encoder_must_be_told_which_level_to_drop():
-    with pytest.raises(seepage.InputError, match='"first" or "last"'):
+    with pytest.raises(seepage.errors.InputError, match='"first" or "last"'):
         datasets.iwpc_features(datasets.load_iwpc().data, dropped="middle")
 
 
@@ -133,5 +133,5 @@ def test_an_array_that_is_not_the_data_set_is_refused(tmp_path):
         tmp_path / "lfw_funneled_62x47_gray.npz", images=np.zeros((3, 9, 9)), male=np.ones(3), person_id=np.ones(3)
     )
     for load in (datasets.load_cifar10, datasets.load_lfw, datasets.load_pneumonia):
-        with pytest.raises(seepage.DatasetError, match="is not"):
+        with pytest.raises(seepage.errors.DatasetError, match="is not"):
             load(data_home=tmp_path)

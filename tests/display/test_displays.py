@@ -40,7 +40,9 @@ DIGITS = load_digits()
 def _equalized():
     model = LinearRegression(fit_intercept=False)
     before = seepage.measure(model.fit(X, Y), X, Y, noise_scale=2.0)
-    return EqualizedDisplay.from_leakages(before, seepage.EqualizedLeakage(model, noise_scale=2.0).fit(X, Y).leakage_)
+    return EqualizedDisplay.from_leakages(
+        before, seepage.release.EqualizedLeakage(model, noise_scale=2.0).fit(X, Y).leakage_
+    )
 
 
 def _gallery():
@@ -53,7 +55,7 @@ def _frontier(**options):
     train, test = X[:300], X[300:]
     model = Ridge().fit(train, Y[:300])
     scales = np.geomspace(1e-4, 10, 9)
-    found = seepage.frontier(model, train, Y[:300], test, Y[300:], noise_scales=scales, draws=5, **options)
+    found = seepage.release.frontier(model, train, Y[:300], test, Y[300:], noise_scales=scales, draws=5, **options)
     return FrontierDisplay.from_frame(found.frame, attribute=found.attribute, metric=found.metric)
 
 
@@ -123,7 +125,7 @@ def test_a_display_draws_where_it_is_told_and_leaves_the_settings_alone(name, tm
 def test_a_missing_matplotlib_names_its_extra(name, monkeypatch):
     display = DISPLAYS[name]()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[report\]"'):
+    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[report\]"'):
         display.plot()
 
 
@@ -153,7 +155,7 @@ def test_panels_stand_in_the_place_of_the_axes(make):
     middle = left.get_window_extent().x1
     assert all(panel.get_window_extent().x0 > middle for panel in display.axes_.ravel())
     assert {panel.figure for panel in display.axes_.ravel()} == {figure}
-    with pytest.raises(seepage.InputError, match="needs axes in a grid"):
+    with pytest.raises(seepage.errors.InputError, match="needs axes in a grid"):
         make().plot(figure.add_axes([0.0, 0.0, 1.0, 1.0]))
 
 
@@ -214,7 +216,7 @@ def test_the_heat_map_shows_the_floors_of_the_most_exposed():
     ratios = LEAK.attributes[["age", "bmi"]] / LEAK.attributes[["age", "bmi"]].median()
     np.testing.assert_allclose(display.ratios, ratios.loc[people], rtol=1e-12)
     assert len(display.ax_.texts) == 8
-    with pytest.raises(seepage.InputError, match="no private attribute 'height'"):
+    with pytest.raises(seepage.errors.InputError, match="no private attribute 'height'"):
         WorstDisplay.from_leakage(LEAK, attributes=["height"])
 
 
@@ -225,7 +227,7 @@ def test_categories_have_no_floor_in_the_heat_map():
     display = WorstDisplay.from_leakage(leak, count=3, attributes=["sex", "age"]).plot()
     assert np.isnan(display.floors[:, 0]).all()
     assert np.isfinite(display.floors[:, 1]).all()
-    with pytest.raises(seepage.InputError, match="'sex' is not among the private attributes that are numbers"):
+    with pytest.raises(seepage.errors.InputError, match="'sex' is not among the private attributes that are numbers"):
         FloorDisplay.from_leakage(leak, "sex")
 
 
@@ -238,7 +240,7 @@ def test_attributes_are_ranked_by_what_is_left():
         assert shown[2] == pytest.approx(worst[name], rel=1e-9)
         assert shown[0] == pytest.approx(left[name].median(), rel=0.02)
     assert len(AttributeDisplay.from_leakage(LEAK, prior={"age": 100.0}).left) == 1
-    with pytest.raises(seepage.UnansweredError, match="give prior"):
+    with pytest.raises(seepage.errors.UnansweredError, match="give prior"):
         AttributeDisplay.from_leakage(LEAK, prior=None)
 
 
@@ -248,7 +250,7 @@ def test_groups_are_compared_with_their_intervals():
     np.testing.assert_array_equal(display.values, frame["median"])
     np.testing.assert_array_equal(display.high, frame["median_high"])
     assert list(display.values) == sorted(display.values, reverse=True)
-    with pytest.raises(seepage.InputError, match="not 'mode'"):
+    with pytest.raises(seepage.errors.InputError, match="not 'mode'"):
         GroupDisplay.from_leakage(LEAK, SEX, statistic="mode")
 
 
@@ -271,7 +273,7 @@ def test_equalizing_flattens_the_curve():
     display = _equalized().plot()
     before, after = (line.get_ydata() for line in display.ax_.lines)
     assert before.max() / before.min() > 5 > 1.05 > after.max() / after.min()
-    with pytest.raises(seepage.InputError, match="quantity must be"):
+    with pytest.raises(seepage.errors.InputError, match="quantity must be"):
         EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="height")
     assert EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="age").plot().ax_.get_ylabel() == "eta of age"
 
@@ -280,7 +282,7 @@ def test_the_gallery_shows_both_ends():
     display = _gallery().plot()
     assert (display.values[0] >= display.values[1].max()).all()
     assert len(display.ax_.images) == 10
-    with pytest.raises(seepage.InputError, match=r"must be of shape \(442, height, width\)"):
+    with pytest.raises(seepage.errors.InputError, match=r"must be of shape \(442, height, width\)"):
         GalleryDisplay.from_leakage(LEAK, DIGITS.images)
     colors = GalleryDisplay.from_leakage(LEAK, np.zeros((442, 4, 4, 3)), count=3).plot()
     assert colors.images.shape == (2, 3, 4, 4, 3)
@@ -293,7 +295,7 @@ def test_an_attack_is_drawn_person_by_person():
     np.testing.assert_allclose(points, found.frame[["floor", "error"]].to_numpy())
     assert display.ax_.get_xlabel() == "root mean square error, floor"
     assert type(found.plot()) is AttackDisplay
-    with pytest.raises(seepage.InputError, match="returned, not Leakage"):
+    with pytest.raises(seepage.errors.InputError, match="returned, not Leakage"):
         AttackDisplay.from_verification(LEAK)
 
 
@@ -337,5 +339,5 @@ def test_balances_show_the_most_exposed_person_and_the_promise():
     shown.figure_.canvas.draw()
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in shown.ax_.get_lines()}
     np.testing.assert_array_equal(lines["the most exposed person"], [np.inf, 2.0])
-    with pytest.raises(seepage.InputError, match="2 releases are named, the last of them refused"):
+    with pytest.raises(seepage.errors.InputError, match="2 releases are named, the last of them refused"):
         BalanceDisplay.from_history(floors, releases=["a", "b"], attribute="age", promise=1.5, refused=[1.0, 1.0, 1.0])

@@ -22,7 +22,7 @@ def measured(
         noise_scale=0.1,
         ids="person",
         groups="region",
-        job=seepage.Job(engine, output, resume=bool(options.pop("resume", False))),
+        job=seepage.engines.Job(engine, output, resume=bool(options.pop("resume", False))),
         **options,
     )
 

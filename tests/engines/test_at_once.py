@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from seepage.engines.storage._at_once import at_once
+from seepage.execution.storage._at_once import at_once
 
 
 def test_results_keep_their_order():

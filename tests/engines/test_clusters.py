@@ -39,5 +39,5 @@ def test_the_numbers_are_those_of_memory(
 def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine: Engine) -> None:
     labels = people.frame["class"]
     here = seepage.measure(model, people.X, labels, noise_scale=0.1)
-    there = seepage.measure(model, people.X, labels, noise_scale=0.1, job=seepage.Job(engine))
+    there = seepage.measure(model, people.X, labels, noise_scale=0.1, job=seepage.engines.Job(engine))
     np.testing.assert_allclose(there.examples, here.examples, rtol=1e-10, atol=0)

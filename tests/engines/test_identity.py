@@ -18,7 +18,7 @@ from here import Here
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.engines.storage import Files
+from seepage.execution.storage import Files
 
 FEATURES = ["a", "b"]
 
@@ -63,7 +63,7 @@ class Between(Here):
 
 
 def measured(model: Ridge, source: Any, engine: Any = None, output: Path | None = None, **job: Any) -> seepage.Leakage:
-    job = seepage.Job(engine or Here(), output, **job)
+    job = seepage.engines.Job(engine or Here(), output, **job)
     return seepage.measure(model, source, target="y", ids="person", noise_scale=0.5, job=job)
 
 
@@ -77,7 +77,9 @@ def replace(path: Path) -> None:
 @pytest.mark.parametrize("filesystem", [None, pa.fs.PyFileSystem(pa.fs.FSSpecHandler(LocalFileSystem()))])
 def test_a_file_that_is_replaced_between_passes_is_named(folder: Path, model: Ridge, filesystem: Any) -> None:
     swap = Between(lambda: replace(folder / "3.parquet"))
-    with pytest.raises(seepage.InputError, match=r"3\.parquet has changed since the job began: it was written again"):
+    with pytest.raises(
+        seepage.errors.InputError, match=r"3\.parquet has changed since the job began: it was written again"
+    ):
         measured(model, str(folder), swap, filesystem=filesystem)
 
 
@@ -88,7 +90,7 @@ def test_a_file_whose_time_is_set_back_is_known_by_its_footer(folder: Path, mode
         people(50, 7, 50).to_parquet(path)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    with pytest.raises(seepage.InputError, match=r"1\.parquet has changed since the job began"):
+    with pytest.raises(seepage.errors.InputError, match=r"1\.parquet has changed since the job began"):
         measured(model, folder, Between(swap))
 
 
@@ -97,17 +99,17 @@ def test_a_file_that_is_replaced_before_resuming_is_named(folder: Path, model: R
     next((tmp_path / "out" / "examples").iterdir()).unlink()
     measured(model, folder, output=tmp_path / "out", resume=True)
     replace(folder / "2.parquet")
-    with pytest.raises(seepage.InputError, match=r"in its files\. .*2\.parquet has changed\."):
+    with pytest.raises(seepage.errors.InputError, match=r"in its files\. .*2\.parquet has changed\."):
         measured(model, folder, output=tmp_path / "out", resume=True)
     (folder / "2.parquet").unlink()
-    with pytest.raises(seepage.InputError, match=r"2\.parquet is gone"):
+    with pytest.raises(seepage.errors.InputError, match=r"2\.parquet is gone"):
         measured(model, folder, output=tmp_path / "out", resume=True)
 
 
 def test_a_missing_result_is_named(folder: Path, model: Ridge, tmp_path: Path) -> None:
     leak = measured(model, folder, output=tmp_path / "out")
     (tmp_path / "out" / "examples" / "000002-2.parquet").unlink()
-    with pytest.raises(seepage.InputError, match=r"000002-2\.parquet is missing.*resume=True"):
+    with pytest.raises(seepage.errors.InputError, match=r"000002-2\.parquet is missing.*resume=True"):
         _ = leak.examples
     again = measured(model, folder, output=tmp_path / "out", resume=True)
     assert again.examples.count_rows() == 200
@@ -119,7 +121,7 @@ def test_a_damaged_result_is_named(folder: Path, model: Ridge, tmp_path: Path) -
     content = bytearray(path.read_bytes())
     content[200] ^= 1
     path.write_bytes(content)
-    with pytest.raises(seepage.InputError, match=r"000001-1\.parquet is a result .* cannot be read.*Delete it"):
+    with pytest.raises(seepage.errors.InputError, match=r"000001-1\.parquet is a result .* cannot be read.*Delete it"):
         measured(model, folder, output=tmp_path / "out", resume=True)
     path.unlink()
     assert measured(model, folder, output=tmp_path / "out", resume=True).information.count == 200
@@ -128,9 +130,9 @@ def test_a_damaged_result_is_named(folder: Path, model: Ridge, tmp_path: Path) -
 @pytest.mark.parametrize("place", ["{}/out", "{}/sub/../out", "{}", "{}/../data/out"])
 def test_results_do_not_go_among_the_rows(folder: Path, model: Ridge, place: str) -> None:
     output = Path(place.format(folder))
-    with pytest.raises(seepage.InputError, match=r"is inside .* whose files are the rows"):
+    with pytest.raises(seepage.errors.InputError, match=r"is inside .* whose files are the rows"):
         measured(model, folder, output=output)
-    with pytest.raises(seepage.InputError, match="whose files are the rows"):
+    with pytest.raises(seepage.errors.InputError, match="whose files are the rows"):
         measured(model, f"{folder}/**/*.parquet", output=output)
 
 
@@ -147,7 +149,7 @@ def test_a_flipped_bit_is_named_where_pages_have_checksums(folder: Path, model: 
     content = bytearray(path.read_bytes())
     content[position] ^= 1 << position % 8
     path.write_bytes(content)
-    with pytest.raises(seepage.InputError, match=r"1\.parquet cannot be read"):
+    with pytest.raises(seepage.errors.InputError, match=r"1\.parquet cannot be read"):
         measured(model, folder)
 
 
@@ -166,7 +168,7 @@ def test_each_file_is_read_once(folder: Path) -> None:
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_two_names_of_one_file_are_refused(folder: Path, link: Callable[[Path, Path], None]) -> None:
     link(folder / "1.parquet", folder / "copy.parquet")
-    with pytest.raises(seepage.InputError, match=r"1\.parquet and .*copy\.parquet are two names of one file"):
+    with pytest.raises(seepage.errors.InputError, match=r"1\.parquet and .*copy\.parquet are two names of one file"):
         counted(folder)
 
 
@@ -175,7 +177,7 @@ def test_links_lead_to_other_folders_or_are_named(folder: Path, tmp_path: Path) 
     os.symlink(tmp_path / "elsewhere", folder / "more")
     assert counted(folder) == 207
     os.symlink(tmp_path / "nowhere", folder / "lost")
-    with pytest.raises(seepage.InputError, match="lost is a link to nothing"):
+    with pytest.raises(seepage.errors.InputError, match="lost is a link to nothing"):
         counted(folder)
 
 
@@ -228,7 +230,7 @@ def test_folders_name_columns(tmp_path: Path) -> None:
     assert table["region"].to_pylist() == 2 * ([None] * 5 + ["north"] * 5 + ["süd"] * 5)
     assert Files.of(f"{tmp_path}/data/year=2020/*/*.parquet").schema.names[-1] == "region"
     write(people(5), tmp_path / "data" / "year=2022" / "y.parquet")
-    with pytest.raises(seepage.InputError, match=r"differ in their columns: .* has 'region'"):
+    with pytest.raises(seepage.errors.InputError, match=r"differ in their columns: .* has 'region'"):
         Files.of(tmp_path / "data").require(["region"], "groups")
 
 
@@ -241,7 +243,13 @@ def test_values_that_folders_name_are_kept_as_they_are_written(tmp_path: Path) -
     model = Ridge().fit(whole[FEATURES], whole["y"])
     expected = seepage.measure(model, whole[FEATURES], whole["y"], noise_scale=1.0, groups=whole["zip"].to_numpy())
     leak = seepage.measure(
-        model, tmp_path / "data", target="y", ids="person", groups="zip", noise_scale=1.0, job=seepage.Job(Here())
+        model,
+        tmp_path / "data",
+        target="y",
+        ids="person",
+        groups="zip",
+        noise_scale=1.0,
+        job=seepage.engines.Job(Here()),
     )
     groups, theirs = leak.by_group().frame.to_pandas(), expected.by_group().frame
     assert dict(zip(groups["group"], groups["count"], strict=True)) == rows
@@ -270,8 +278,8 @@ def test_folders_name_numbers_only_as_numbers_are_written(tmp_path: Path, values
     ("source", "message"), [("", "empty"), ([], "No file was given"), ("*.parq", "No file matches")]
 )
 def test_no_file_is_refused(source: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(seepage.InputError, match=message):
-        seepage.fit(Ridge(), f"{tmp_path}/{source}" if source else source, target="y")
+    with pytest.raises(seepage.errors.InputError, match=message):
+        seepage.engines.fit(Ridge(), f"{tmp_path}/{source}" if source else source, target="y")
 
 
 def test_a_uri_is_unquoted(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_an_object_store_gives_the_numbers_of_memory(people: People, endpoint: s
         target="outcome",
         noise_scale=0.1,
         ids="person",
-        job=seepage.Job(Local(workers=2), "s3://bucket/leakage/", filesystem=store),
+        job=seepage.engines.Job(Local(workers=2), "s3://bucket/leakage/", filesystem=store),
     )
     examples = leak.examples.to_table().to_pandas()
     assert examples["person"].tolist() == people.frame["person"].tolist()
@@ -66,7 +66,7 @@ def test_a_uri_says_where_its_store_is(people: People, endpoint: str) -> None:
     model = Ridge().fit(people.X, people.frame["outcome"])
     where = f"scheme=http&region=us-east-1&endpoint_override={endpoint}"
     source = f"s3://someone:secret@bucket/people/part-00[0-3].parquet?{where}"
-    leak = seepage.measure(model, source, target="outcome", noise_scale=0.1, job=seepage.Job(Local(workers=2)))
+    leak = seepage.measure(model, source, target="outcome", noise_scale=0.1, job=seepage.engines.Job(Local(workers=2)))
     expected = seepage.measure(model, people.X, people.frame["outcome"], noise_scale=0.1)
     np.testing.assert_allclose(leak.joint(), expected.joint(), rtol=1e-10)
 
@@ -78,5 +78,7 @@ def test_an_object_that_is_not_parquet_is_named(people: People, endpoint: str, t
     )
     with store.open_output_stream("bucket/broken/part.parquet") as sink:
         sink.write(b"PAR1 and then nothing")
-    with pytest.raises(seepage.InputError, match=r"bucket/broken/part\.parquet cannot be read"):
-        seepage.measure(model, "bucket/broken", target="outcome", noise_scale=0.1, job=seepage.Job(filesystem=store))
+    with pytest.raises(seepage.errors.InputError, match=r"bucket/broken/part\.parquet cannot be read"):
+        seepage.measure(
+            model, "bucket/broken", target="outcome", noise_scale=0.1, job=seepage.engines.Job(filesystem=store)
+        )

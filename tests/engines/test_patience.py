@@ -18,8 +18,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 import seepage
 from seepage.engines import Local
-from seepage.engines.storage import naming
-from seepage.engines.storage._patience import Patience, asked, patient
+from seepage.execution.storage import naming
+from seepage.execution.storage._patience import Patience, asked, patient
 
 
 class Store:
@@ -81,24 +81,24 @@ def test_what_will_not_pass_is_not_asked_again(failure: Exception) -> None:
 )
 def test_what_is_refused_is_not_asked_again_and_says_so(failure: Exception) -> None:
     store = Store(failure, None)
-    with pytest.raises(seepage.InputError, match=r"gives no permission for people/x\.parquet .*right to it"):
+    with pytest.raises(seepage.errors.InputError, match=r"gives no permission for people/x\.parquet .*right to it"):
         asked("people/x.parquet", store)
     assert store.requests == 1
 
 
 def test_a_file_of_this_machine_that_may_not_be_read_is_not_called_damaged() -> None:
     with (
-        pytest.raises(seepage.InputError, match=r"gives no permission for people/x\.parquet") as caught,
+        pytest.raises(seepage.errors.InputError, match=r"gives no permission for people/x\.parquet") as caught,
         naming("people/x.parquet"),
     ):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    assert type(caught.value) is seepage.InputError
+    assert type(caught.value) is seepage.errors.InputError
 
 
 def test_patience_ends_with_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seepage.engines.storage._patience._LONGEST_PAUSE", 0.02)
+    monkeypatch.setattr("seepage.execution.storage._patience._LONGEST_PAUSE", 0.02)
     with pytest.raises(
-        seepage.StorageError, match=r"store of people/x\.parquet was asked 32 times.*We failed"
+        seepage.errors.StorageError, match=r"store of people/x\.parquet was asked 32 times.*We failed"
     ) as caught:
         asked("people/x.parquet", Store(OSError("We failed (HTTP status 500)")))
     again = pickle.loads(pickle.dumps(caught.value))

@@ -30,10 +30,10 @@ from sklearn.linear_model import Ridge
 import seepage
 from engines.tables import FEATURES, arrow, catalog, people
 from seepage.engines import Local
-from seepage.engines.storage import Files
-from seepage.engines.storage._iceberg import deleted_rows
+from seepage.execution.storage import Files
+from seepage.execution.storage._iceberg import deleted_rows
 
-JOB = seepage.Job(Local(workers=1))
+JOB = seepage.engines.Job(Local(workers=1))
 
 
 def check(source: Any, truth: pd.DataFrame, features: list[str], folder: Path) -> seepage.Leakage:
@@ -48,7 +48,7 @@ def check(source: Any, truth: pd.DataFrame, features: list[str], folder: Path) -
         noise_scale=0.5,
         ids="person",
         groups="region",
-        job=seepage.Job(Local(workers=1), folder),
+        job=seepage.engines.Job(Local(workers=1), folder),
     )
     ours = leak.examples.to_table().to_pandas().set_index("person").sort_index()
     theirs = expected.examples.sort_index()
@@ -88,7 +88,7 @@ def rows_of(path: str, version: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("version", range(6))
 def test_every_version_of_a_delta_table_is_measured_as_it_was(delta: str, version: int, tmp_path: Path) -> None:
-    leak = check(seepage.Snapshot(delta, version=version), rows_of(delta, version), FEATURES, tmp_path / "out")
+    leak = check(seepage.engines.Snapshot(delta, version=version), rows_of(delta, version), FEATURES, tmp_path / "out")
     assert f"version {version} of the Delta table people" in leak.assumptions[-1]
 
 
@@ -103,8 +103,8 @@ def test_the_folder_of_a_table_is_its_newest_state(delta: str, tmp_path: Path) -
 
 def test_a_column_that_came_later_is_missing_in_older_rows(delta: str, tmp_path: Path) -> None:
     model = Ridge().fit(people(50).assign(visits=1.0)[["age", "visits"]], np.arange(50.0))
-    with pytest.raises(seepage.InputError, match="missing value in column 'visits'"):
-        seepage.measure(model, seepage.Snapshot(delta, version=3), target="cost", noise_scale=1.0, job=JOB)
+    with pytest.raises(seepage.errors.InputError, match="missing value in column 'visits'"):
+        seepage.measure(model, seepage.engines.Snapshot(delta, version=3), target="cost", noise_scale=1.0, job=JOB)
 
 
 def test_a_time_names_the_version_of_that_time(delta: str, tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_time_names_the_version_of_that_time(delta: str, tmp_path: Path) -> No
     then = datetime.fromtimestamp((history[2] + 1) / 1000, UTC)
     version = max(number for number, time in history.items() if time <= history[2] + 1)
     for at in (then, then.isoformat()):
-        check(seepage.Snapshot(delta, at=at), rows_of(delta, version), FEATURES, tmp_path / "out")
-    with pytest.raises(seepage.InputError, match="did not exist at"):
-        seepage.fit(Ridge(), seepage.Snapshot(delta, at="2001-01-01T00:00:00Z"), target="cost")
+        check(seepage.engines.Snapshot(delta, at=at), rows_of(delta, version), FEATURES, tmp_path / "out")
+    with pytest.raises(seepage.errors.InputError, match="did not exist at"):
+        seepage.engines.fit(Ridge(), seepage.engines.Snapshot(delta, at="2001-01-01T00:00:00Z"), target="cost")
 
 
 def test_a_time_means_the_same_in_a_store(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_time_means_the_same_in_a_store(tmp_path: Path) -> None:
     for version in range(3):
         then = datetime.fromtimestamp(begin + 3600 * version + 60, UTC)
         for filesystem in (None, store):
-            files = Files.of(seepage.Snapshot(table, at=then), filesystem)
+            files = Files.of(seepage.engines.Snapshot(table, at=then), filesystem)
             assert files.snapshot is not None
             assert (files.snapshot.version, files.count) == (version, 40 * (version + 1))
 
@@ -145,21 +145,23 @@ def test_a_copied_log_does_not_tell_the_time(tmp_path: Path) -> None:
     deltalake.write_deltalake(str(table), arrow(people(40)))
     then = datetime.now(UTC)
     os.utime(table / "_delta_log" / f"{0:020d}.json", (then.timestamp() + 3600,) * 2)
-    with pytest.raises(seepage.InputError, match=r"written, or copied, after.*version="):
-        Files.of(seepage.Snapshot(table, at=then))
+    with pytest.raises(seepage.errors.InputError, match=r"written, or copied, after.*version="):
+        Files.of(seepage.engines.Snapshot(table, at=then))
 
 
 def test_a_version_that_is_not_there_is_refused_with_the_newest(delta: str) -> None:
-    with pytest.raises(seepage.InputError, match="newest version is 5"):
-        seepage.fit(Ridge(), seepage.Snapshot(delta, version=99), target="cost")
+    with pytest.raises(seepage.errors.InputError, match="newest version is 5"):
+        seepage.engines.fit(Ridge(), seepage.engines.Snapshot(delta, version=99), target="cost")
 
 
 @pytest.mark.parametrize("inside", ["*/*/*.parquet", "**/*.parquet", "region=north", "region=north/*/*.parquet"])
 def test_single_files_of_a_table_are_refused(delta: str, inside: str) -> None:
-    with pytest.raises(seepage.InputError, match=r"people is a table that keeps its past.*seepage\.Snapshot"):
-        seepage.fit(Ridge(), f"{delta}/{inside}", target="cost", features=FEATURES, job=JOB)
-    with pytest.raises(seepage.InputError, match="keeps its past"):
-        seepage.fit(Ridge(), Path(delta).parent, target="cost", features=FEATURES, job=JOB)
+    with pytest.raises(
+        seepage.errors.InputError, match=r"people is a table that keeps its past.*seepage\.engines\.Snapshot"
+    ):
+        seepage.engines.fit(Ridge(), f"{delta}/{inside}", target="cost", features=FEATURES, job=JOB)
+    with pytest.raises(seepage.errors.InputError, match="keeps its past"):
+        seepage.engines.fit(Ridge(), Path(delta).parent, target="cost", features=FEATURES, job=JOB)
 
 
 def test_rows_that_a_deletion_vector_marks_are_not_people(tmp_path: Path) -> None:
@@ -220,8 +222,8 @@ def test_what_a_table_asks_of_its_readers_is_done_or_named(tmp_path: Path) -> No
         if "protocol" in line:
             line["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
     log.write_text("\n".join(map(json.dumps, lines)))
-    with pytest.raises(seepage.InputError, match="columnMapping"):
-        seepage.fit(Ridge(), path, target="cost", features=FEATURES, job=JOB)
+    with pytest.raises(seepage.errors.InputError, match="columnMapping"):
+        seepage.engines.fit(Ridge(), path, target="cost", features=FEATURES, job=JOB)
 
 
 States = tuple[Table, list[tuple[int, pd.DataFrame]]]
@@ -264,13 +266,13 @@ def test_every_snapshot_of_an_iceberg_table_is_measured_as_it_was(iceberg: State
     folder = table.location().removeprefix("file://")
     for number, rows in states:
         age = "age" if "age" in rows else "years_old"
-        leak = check(seepage.Snapshot(folder, version=number), rows, [age, "income"], tmp_path / "out")
+        leak = check(seepage.engines.Snapshot(folder, version=number), rows, [age, "income"], tmp_path / "out")
         assert f"snapshot {number} of the Iceberg table people" in leak.assumptions[-1]
     newest = states[-1][1]
-    for source in (folder, table.metadata_location, seepage.Snapshot(table.metadata_location)):
+    for source in (folder, table.metadata_location, seepage.engines.Snapshot(table.metadata_location)):
         check(source, newest, ["years_old", "income"], tmp_path / "out")
     then = datetime.fromtimestamp(table.metadata.snapshots[0].timestamp_ms / 1000, UTC)
-    check(seepage.Snapshot(folder, at=then), states[0][1], ["age", "income"], tmp_path / "out")
+    check(seepage.engines.Snapshot(folder, at=then), states[0][1], ["age", "income"], tmp_path / "out")
 
 
 def test_the_newest_state_has_the_columns_of_today(tmp_path: Path) -> None:
@@ -295,24 +297,24 @@ def test_a_dropped_column_does_not_come_back_under_its_name(iceberg: States) -> 
     assert states[-1][1]["code"].isna().any()
     model = Ridge().fit(np.column_stack([np.arange(9.0), np.ones(9)]), np.arange(9.0))
     model.feature_names_in_ = np.array(["years_old", "code"], dtype=object)
-    with pytest.raises(seepage.InputError, match="missing value in column 'code'"):
+    with pytest.raises(seepage.errors.InputError, match="missing value in column 'code'"):
         seepage.measure(model, table.metadata_location, target="cost", noise_scale=1.0, job=JOB)
 
 
 def test_an_iceberg_snapshot_that_is_not_there_is_refused(iceberg: States) -> None:
     folder = iceberg[0].location().removeprefix("file://")
-    with pytest.raises(seepage.InputError, match="has no snapshot 12; it has"):
-        seepage.fit(Ridge(), seepage.Snapshot(folder, version=12), target="cost")
-    with pytest.raises(seepage.InputError, match="had no rows at"):
-        seepage.fit(Ridge(), seepage.Snapshot(folder, at="2001-01-01T00:00:00+00:00"), target="cost")
+    with pytest.raises(seepage.errors.InputError, match="has no snapshot 12; it has"):
+        seepage.engines.fit(Ridge(), seepage.engines.Snapshot(folder, version=12), target="cost")
+    with pytest.raises(seepage.errors.InputError, match="had no rows at"):
+        seepage.engines.fit(Ridge(), seepage.engines.Snapshot(folder, at="2001-01-01T00:00:00+00:00"), target="cost")
 
 
 def test_two_newest_states_are_left_to_the_catalog(iceberg: States, tmp_path: Path) -> None:
     shutil.copytree(iceberg[0].location().removeprefix("file://"), tmp_path / "people")
     newest = max((tmp_path / "people" / "metadata").glob("*.metadata.json"))
     shutil.copy(newest, newest.with_name(f"{newest.name[:5]}-another.metadata.json"))
-    with pytest.raises(seepage.InputError, match=r"two newest states.*catalog"):
-        seepage.fit(Ridge(), tmp_path / "people", target="cost")
+    with pytest.raises(seepage.errors.InputError, match=r"two newest states.*catalog"):
+        seepage.engines.fit(Ridge(), tmp_path / "people", target="cost")
 
 
 @pytest.fixture
@@ -336,7 +338,7 @@ def test_a_hint_that_is_late_leads_to_the_newest_state(counted: tuple[Path, list
     metadata, rows = counted
     (metadata / "version-hint.text").write_text(said)
     assert Files.of(metadata.parent).count == rows[-1]
-    assert Files.of(seepage.Snapshot(metadata / "v4.metadata.json")).count == rows[3]
+    assert Files.of(seepage.engines.Snapshot(metadata / "v4.metadata.json")).count == rows[3]
 
 
 @pytest.mark.parametrize(("said", "gone"), [("9", ""), ("5", "v5"), ("2", "v3"), ("2", "v2"), ("newest", ""), ("", "")])
@@ -345,7 +347,7 @@ def test_a_hint_that_leads_nowhere_is_refused(counted: tuple[Path, list[int]], s
     (metadata / "version-hint.text").write_text(said)
     if gone:
         (metadata / f"{gone}.metadata.json").unlink()
-    with pytest.raises(seepage.InputError, match=rf"version-hint\.text says '{said}', .*Snapshot"):
+    with pytest.raises(seepage.errors.InputError, match=rf"version-hint\.text says '{said}', .*Snapshot"):
         Files.of(metadata.parent)
 
 
@@ -353,7 +355,7 @@ def test_a_hint_that_names_an_older_state_of_a_catalog_is_refused(iceberg: State
     folder = Path(shutil.copytree(iceberg[0].location().removeprefix("file://"), tmp_path / "people"))
     *_, older, newest = (path.name.removesuffix(".metadata.json") for path in sorted(folder.glob("metadata/*.json")))
     (folder / "metadata" / "version-hint.text").write_text(older)
-    with pytest.raises(seepage.InputError, match=rf"says '{older}', and the newest state there is .*{newest}"):
+    with pytest.raises(seepage.errors.InputError, match=rf"says '{older}', and the newest state there is .*{newest}"):
         Files.of(folder)
     (folder / "metadata" / "version-hint.text").write_text(newest)
     assert Files.of(folder).count == len(iceberg[1][-1][1])
@@ -366,7 +368,7 @@ def test_a_compressed_state_is_a_state(counted: tuple[Path, list[int]], end: str
     (metadata / f"v5{end}").write_bytes(gzip.compress((metadata / "v5.metadata.json").read_bytes()))
     (metadata / "v5.metadata.json").unlink()
     assert Files.of(metadata.parent).count == rows[-1]
-    with pytest.raises(seepage.InputError, match="keeps its past"):
+    with pytest.raises(seepage.errors.InputError, match="keeps its past"):
         Files.of(metadata.parent / "data")
 
 
@@ -374,13 +376,13 @@ def test_what_other_systems_hold_is_refused_with_what_to_pass(delta: str, iceber
     import polars
 
     for strange, way_out in (
-        (deltalake.DeltaTable(delta), r"seepage\.Snapshot\(table\.table_uri"),
-        (iceberg[0], r"seepage\.Snapshot\(table\.metadata_location"),
+        (deltalake.DeltaTable(delta), r"seepage\.engines\.Snapshot\(table\.table_uri"),
+        (iceberg[0], r"seepage\.engines\.Snapshot\(table\.metadata_location"),
         (pa.dataset.dataset(arrow(people(3))), r"dataset\.to_table\(\)"),
         (polars.LazyFrame({"a": [1.0]}), r"collect\(\)"),
     ):
-        with pytest.raises(seepage.InputError, match=way_out):
-            seepage.fit(Ridge(), strange, target="cost")
+        with pytest.raises(seepage.errors.InputError, match=way_out):
+            seepage.engines.fit(Ridge(), strange, target="cost")
 
 
 WITHOUT = """
@@ -389,8 +391,8 @@ sys.modules[sys.argv[1]] = None
 import seepage
 from sklearn.linear_model import Ridge
 try:
-    seepage.fit(Ridge(), sys.argv[2], target="cost")
-except seepage.MissingExtraError as error:
+    seepage.engines.fit(Ridge(), sys.argv[2], target="cost")
+except seepage.errors.MissingExtraError as error:
     print(error)
 """
 
@@ -414,14 +416,14 @@ def test_without_its_library_a_table_is_refused_with_the_extra(delta: str, icebe
     ],
 )
 def test_a_snapshot_that_cannot_be_meant_is_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(seepage.InputError, match=message):
-        seepage.Snapshot("people", **arguments)
+    with pytest.raises(seepage.errors.InputError, match=message):
+        seepage.engines.Snapshot("people", **arguments)
 
 
 def test_a_snapshot_of_plain_files_is_refused(tmp_path: Path) -> None:
     people(9).to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(seepage.InputError, match="neither a Delta table"):
-        seepage.fit(Ridge(), seepage.Snapshot(tmp_path, version=1), target="cost")
+    with pytest.raises(seepage.errors.InputError, match="neither a Delta table"):
+        seepage.engines.fit(Ridge(), seepage.engines.Snapshot(tmp_path, version=1), target="cost")
 
 
 def test_rows_that_iceberg_deletes_beside_their_file_are_found_or_the_way_is_named(tmp_path: Path) -> None:
@@ -447,5 +449,5 @@ def test_rows_that_iceberg_deletes_beside_their_file_are_found_or_the_way_is_nam
     found = deleted_rows(here, [FileScanTask(task.file, both)])
     assert {path: rows.tolist() for path, rows in found.items()} == {task.file.file_path: [3, 4, 49]}
     strange = {deleting("first", DataFileContent.EQUALITY_DELETES)}
-    with pytest.raises(seepage.InputError, match=r"first\.parquet deletes rows in a way .*equality_deletes"):
+    with pytest.raises(seepage.errors.InputError, match=r"first\.parquet deletes rows in a way .*equality_deletes"):
         deleted_rows(here, [FileScanTask(task.file, strange)])

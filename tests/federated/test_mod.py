@@ -230,7 +230,7 @@ def _mod(**options):
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_any_round(options, message):
-    with pytest.raises(seepage.SeepageError, match=message):
+    with pytest.raises(seepage.errors.SeepageError, match=message):
         _mod(**options)
 
 

@@ -28,11 +28,11 @@ def test_policies_survive_pickling():
 
 
 def test_a_policy_must_limit_something_by_a_positive_number():
-    with pytest.raises(seepage.InputError, match="guards nothing"):
+    with pytest.raises(seepage.errors.InputError, match="guards nothing"):
         LayerPolicy()
-    with pytest.raises(seepage.InputError, match="dfil of first must be a positive number, not 0"):
+    with pytest.raises(seepage.errors.InputError, match="dfil of first must be a positive number, not 0"):
         LayerPolicy(dfil={"first": 0})
-    with pytest.raises(seepage.InputError, match=r"'third', but the model's layers are \['first'\]"):
+    with pytest.raises(seepage.errors.InputError, match=r"'third', but the model's layers are \['first'\]"):
         LayerPolicy(dfil={"third": 1.0}).check(["first"])
 
 
@@ -47,5 +47,5 @@ def test_a_policy_must_limit_something_by_a_positive_number():
 )
 def test_training_must_make_sense(change, message):
     settings = {"steps": 1, "batch_size": 1, "max_grad_norm": 1.0, "noise_multiplier": 1.0, "learning_rate": 0.1}
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         LocalTraining(**{**settings, **change})

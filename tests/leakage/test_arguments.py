@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.report import Report
+from seepage import Report
 
 random = np.random.default_rng(0)
 N = 60
@@ -78,7 +78,7 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_means_nothing_is_refused_with_the_way_out(what):
     ask, message = REFUSED[what]
-    with pytest.raises(seepage.SeepageError, match=message):
+    with pytest.raises(seepage.errors.SeepageError, match=message):
         ask()
 
 
@@ -204,7 +204,9 @@ def test_labels_that_are_coded_in_other_numbers_are_not_added():
     frame, labels = X[["a", "b"]], (Y > 0).astype(int)
     models = RidgeClassifier(solver="svd").fit(frame, labels), LogisticRegression(tol=1e-10).fit(frame, labels)
     ridge, logistic = (seepage.measure(model, frame, labels, noise_scale=1.0) for model in models)
-    with pytest.raises(seepage.InputError, match=r"counted as -1 and 1 in release 1 and as 0 and 1 in release 2"):
+    with pytest.raises(
+        seepage.errors.InputError, match=r"counted as -1 and 1 in release 1 and as 0 and 1 in release 2"
+    ):
         seepage.compose([ridge, logistic])
     public = [seepage.measure(model, frame, labels, noise_scale=1.0, public_label=True) for model in models]
     assert len(seepage.compose(public).examples) == N

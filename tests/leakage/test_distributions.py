@@ -94,12 +94,12 @@ def test_groups_of_a_million_people_take_seconds():
 def test_a_missing_label_is_refused(labels):
     from seepage.leakage._groups import split
 
-    with pytest.raises(seepage.InputError, match="missing group label"):
+    with pytest.raises(seepage.errors.InputError, match="missing group label"):
         split(np.ones(3), np.array(labels))
 
 
 def test_labels_of_several_types_are_refused():
     from seepage.leakage._groups import split
 
-    with pytest.raises(seepage.InputError, match="several types"):
+    with pytest.raises(seepage.errors.InputError, match="several types"):
         split(np.ones(2), np.array(["a", 1], dtype=object))

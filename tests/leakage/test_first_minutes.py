@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import seepage
-from seepage.engines.storage import _progress
+from seepage.execution.storage import _progress
 from seepage.leakage import Summary, exposed_through, told_categories
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -113,9 +113,9 @@ def test_people_are_chosen_by_their_ids():
     mask = np.isin(np.arange(len(X)), [7, 92])
     assert leak.joint(ids=some) == LEAK.joint(mask) == LEAK.joint(ids=[92, 7])
     assert leak.joint(ids="P0007", attribute="age") == LEAK.joint(X.index == 7, attribute="age")
-    with pytest.raises(seepage.InputError, match=r"Nobody is called 'Q1'.*'P0000', 'P0001'"):
+    with pytest.raises(seepage.errors.InputError, match=r"Nobody is called 'Q1'.*'P0000', 'P0001'"):
         leak.joint(ids=["Q1"])
-    with pytest.raises(seepage.InputError, match="give one of them"):
+    with pytest.raises(seepage.errors.InputError, match="give one of them"):
         leak.joint(mask, ids=some)
     numbered = seepage.measure(Ridge().fit(X.to_numpy(), Y), X.to_numpy(), Y.to_numpy(), noise_scale=2.0)
     assert numbered.joint(ids=[7, 92]) == pytest.approx(LEAK.joint(mask))
@@ -123,9 +123,11 @@ def test_people_are_chosen_by_their_ids():
 
 def test_measurements_are_no_groups():
     for groups in ("bmi", X["bmi"], X["bmi"].to_numpy()):
-        with pytest.raises(seepage.InputError, match=r"163 different numbers \(18.0, 18.1, 18.5, ...\) of 442 people"):
+        with pytest.raises(
+            seepage.errors.InputError, match=r"163 different numbers \(18.0, 18.1, 18.5, ...\) of 442 people"
+        ):
             LEAK.by_group(groups)
-    with pytest.raises(seepage.InputError, match=r"pandas\.cut"):
+    with pytest.raises(seepage.errors.InputError, match=r"pandas\.cut"):
         seepage.Report.of(LEAK, "internal", groups="bmi")
     assert len(LEAK.by_group(pd.cut(X["bmi"], 4).astype(str)).frame) == 4
     # Codes, of which there are many people each, are groups.
@@ -138,7 +140,7 @@ def test_notebooks_show_results_and_no_markup_of_anybody_else():
     evil = "<script>alert(1)</script>"
     frame = X.rename(columns={"bmi": evil})
     leak = seepage.measure(Ridge().fit(frame, Y), frame, Y, noise_scale=2.0)
-    frontier = seepage.frontier(MODEL, X, Y, X, Y, noise_scales=[0.1, 1.0], draws=3, attribute="age")
+    frontier = seepage.release.frontier(MODEL, X, Y, X, Y, noise_scales=[0.1, 1.0], draws=3, attribute="age")
     policy = seepage.Policy(error_floor={evil: 1.0}, success_rate={"sex": 0.9})
     certificate = seepage.publish(MODEL, X, Y, noise_scale=2.0, accept={"error_floor": {"age": 5.0}}).certificate
     pages = [shown._repr_html_() for shown in (leak, policy, frontier, certificate)]
@@ -149,7 +151,7 @@ def test_notebooks_show_results_and_no_markup_of_anybody_else():
     assert "standard error below 1" in pages[1]
     assert "error floor" in pages[2]
     assert "standard error below 5" in pages[3]
-    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0)
+    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0)
     assert "EqualizedLeakage" in equal._repr_html_()
 
 
@@ -178,11 +180,11 @@ def test_names_complete(shown, tmp_path, monkeypatch):
         ((X, Y, MODEL), {}, "A DataFrame was given as the model, which comes first"),
         ((MODEL, X, Y), {"noise_scale": "2.0"}, "not '2.0': write noise_scale=0.1, without quotes"),
         ((MODEL, X, Y), {"noise_scale": True}, "is a number, the standard deviation"),
-        ((MODEL, X, Y), {"noise_scale": None}, "infinite information.*seepage.suggest"),
+        ((MODEL, X, Y), {"noise_scale": None}, "infinite information.*seepage.release.suggest"),
     ],
 )
 def test_natural_mistakes_get_kind_answers(arguments, settings, answer):
-    with pytest.raises(seepage.SeepageError, match=answer):
+    with pytest.raises(seepage.errors.SeepageError, match=answer):
         seepage.measure(*arguments, **{"noise_scale": 2.0, **settings})
 
 
@@ -190,9 +192,9 @@ def test_a_model_is_no_measurement():
     for asked in (
         lambda: seepage.calibrate(MODEL, error_floor={"age": 5.0}),
         lambda: seepage.Report.of(MODEL, "internal"),
-        lambda: seepage.suggest(MODEL),
+        lambda: seepage.release.suggest(MODEL),
     ):
-        with pytest.raises(seepage.InputError, match=r"not Ridge: leak = seepage.measure\(model, X, y"):
+        with pytest.raises(seepage.errors.InputError, match=r"not Ridge: leak = seepage.measure\(model, X, y"):
             asked()
 
 

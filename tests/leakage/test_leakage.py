@@ -99,7 +99,7 @@ def test_eta_scales_as_one_over_the_noise():
     double = seepage.measure(MODEL, X, Y, noise_scale=0.2)
     np.testing.assert_allclose(double.examples * 2, LEAK.examples, rtol=1e-12)
     np.testing.assert_allclose(double.joint() * 2, LEAK.joint(), rtol=1e-12)
-    wide = seepage.measure(MODEL, X, Y, noise_scale=seepage.GaussianNoise(covariance=0.04 * np.eye(11)))
+    wide = seepage.measure(MODEL, X, Y, noise_scale=seepage.release.GaussianNoise(covariance=0.04 * np.eye(11)))
     np.testing.assert_allclose(wide.examples, double.examples, rtol=1e-10)
 
 
@@ -186,7 +186,7 @@ def test_groups_given_to_measure_are_those_that_are_compared():
     north = (named["ward"] == "north").to_numpy()
     assert by_label.joint({"ward": "north"}) == pytest.approx(LEAK.joint(north), rel=1e-12)
     for wrong, message in (("height", "no column 'height'"), (named["ward"][:3], "each of the 442 rows")):
-        with pytest.raises(seepage.InputError, match=message):
+        with pytest.raises(seepage.errors.InputError, match=message):
             seepage.measure(MODEL, X, Y, noise_scale=0.1, groups=wrong)
 
 

@@ -26,7 +26,7 @@ def in_memory(people, model, target, noise_scale=0.1):
 
 
 def in_files(people, model, target, folder, noise_scale=0.1):
-    job = seepage.Job(Local(2), folder)
+    job = seepage.engines.Job(Local(2), folder)
     return seepage.measure(model, people.pattern, target=target, noise_scale=noise_scale, ids="person", job=job)
 
 
@@ -122,7 +122,7 @@ def test_calibrated_noise(both, targets):
     for leak in both:
         try:
             found.append(seepage.calibrate(leak, **targets, exact=True))
-        except seepage.UnansweredError as reason:
+        except seepage.errors.UnansweredError as reason:
             found.append(str(reason))
     if isinstance(found[0], str):
         assert found[0] == found[1]
@@ -139,11 +139,11 @@ def test_assumptions(both):
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
-        (lambda leak: leak.by_group(), seepage.InputError, "Which groups"),
-        (lambda leak: leak.by_group("height"), seepage.InputError, "no column"),
-        (lambda leak: leak.joint({"height": 3}), seepage.InputError, "no column"),
-        (lambda leak: leak.joint({"region": "west"}), seepage.InputError, "Nobody has {'region': 'west'}"),
-        (lambda leak: leak.joint(attribute="height"), seepage.InputError, "no private attribute 'height'"),
+        (lambda leak: leak.by_group(), seepage.errors.InputError, "Which groups"),
+        (lambda leak: leak.by_group("height"), seepage.errors.InputError, "no column"),
+        (lambda leak: leak.joint({"height": 3}), seepage.errors.InputError, "no column"),
+        (lambda leak: leak.joint({"region": "west"}), seepage.errors.InputError, "Nobody has {'region': 'west'}"),
+        (lambda leak: leak.joint(attribute="height"), seepage.errors.InputError, "no private attribute 'height'"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_alike(both, ask, error, message):
@@ -154,9 +154,9 @@ def test_what_cannot_be_answered_is_refused_alike(both, ask, error, message):
 
 def test_arrays_about_people_in_files_name_the_way_out(both, people):
     _, files = both
-    with pytest.raises(seepage.UnansweredError, match=r'by_group\("column"\)'):
+    with pytest.raises(seepage.errors.UnansweredError, match=r'by_group\("column"\)'):
         files.by_group(people.frame["region"])
-    with pytest.raises(seepage.UnansweredError, match=r'joint\({"column": value}\)'):
+    with pytest.raises(seepage.errors.UnansweredError, match=r'joint\({"column": value}\)'):
         files.joint((people.frame["region"] == "north").to_numpy())
 
 
@@ -164,7 +164,7 @@ def test_refits_are_for_people_in_memory(people, tmp_path):
     model = LogisticRegression(tol=1e-8).fit(people.X, people.frame["class"])
     files = in_files(people, model, "class", tmp_path / "leakage")
     for leak in (files, seepage.compose([files, files])):
-        with pytest.raises(seepage.UnansweredError, match="in memory"):
+        with pytest.raises(seepage.errors.UnansweredError, match="in memory"):
             leak.success_rate("class")
 
 
@@ -182,7 +182,7 @@ def test_files_of_other_people_do_not_compose(both, people, tmp_path):
     leak = seepage.measure(
         Ridge().fit(other.X, frame["outcome"]), frame, frame["outcome"], noise_scale=0.1, ids=frame["person"]
     )
-    with pytest.raises(seepage.InputError, match=r"'person 0000000'.*'somebody 0000000'"):
+    with pytest.raises(seepage.errors.InputError, match=r"'person 0000000'.*'somebody 0000000'"):
         seepage.compose([files, leak])
 
 
@@ -193,12 +193,12 @@ def test_a_number_is_not_the_text_of_it(people):
     model = Ridge().fit(people.X, people.frame["outcome"])
     leak = seepage.measure(model, frame, frame["outcome"], noise_scale=0.1)
     assert leak.joint({"code": 1}) == pytest.approx(leak.joint({"text": "1"}))
-    with pytest.raises(seepage.InputError, match="Nobody"):
+    with pytest.raises(seepage.errors.InputError, match="Nobody"):
         leak.joint({"text": 1})
 
 
 def test_people_of_whom_no_row_is_known_are_grouped_by_labels():
-    with pytest.raises(seepage.UnansweredError, match="Give a label for each person"):
+    with pytest.raises(seepage.errors.UnansweredError, match="Give a label for each person"):
         PeopleInMemory().labels("region")
 
 

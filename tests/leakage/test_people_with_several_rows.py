@@ -133,10 +133,10 @@ def test_a_cox_model_of_clones_is_one_with_weights():
     who = np.repeat(np.arange(N), times)
     again, outcomes = X.loc[who].reset_index(drop=True), y[who]
     cloned = seepage.measure(
-        seepage.Cox(ties="breslow").fit(again, outcomes), again, outcomes, noise_scale=0.3, ids=who
+        seepage.models.Cox(ties="breslow").fit(again, outcomes), again, outcomes, noise_scale=0.3, ids=who
     )
     weighted = seepage.measure(
-        seepage.Cox(ties="breslow").fit(X, y, sample_weight=times), X, y, noise_scale=0.3, sample_weight=times
+        seepage.models.Cox(ties="breslow").fit(X, y, sample_weight=times), X, y, noise_scale=0.3, sample_weight=times
     )
     for column in ("eta", "dfil"):
         np.testing.assert_allclose(cloned.examples[column], weighted.examples[column], rtol=1e-6)
@@ -175,7 +175,7 @@ def test_balanced_classes_do_not_follow_several_labels_of_one_person():
     X, y, who = _visits(7)
     model = LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, y > 0)
     leak = seepage.measure(model, X, y > 0, noise_scale=0.3, ids=who)
-    with pytest.raises(seepage.UnansweredError, match="Balanced class weights"):
+    with pytest.raises(seepage.errors.UnansweredError, match="Balanced class weights"):
         leak.success_rate("label")
 
 
@@ -189,7 +189,7 @@ def test_frames_groups_and_rates_speak_of_people():
     # A label for each person, or for each row, is the same question.
     np.testing.assert_array_equal(leak.by_group(np.array(named) % 3 == 0).frame["mean"], frame["mean"])
     np.testing.assert_array_equal(leak.by_group(X["site"]).frame["mean"], frame["mean"])
-    with pytest.raises(seepage.InputError, match=r"the rows of person .* differ"):
+    with pytest.raises(seepage.errors.InputError, match=r"the rows of person .* differ"):
         leak.by_group("a")
     # One site a person, whatever the number of rows, in the order of the first.
     rates = leak.success_rate("site")
@@ -197,7 +197,7 @@ def test_frames_groups_and_rates_speak_of_people():
     assert leak.information.distances("site", None).farthest().shape == (len(named),)
     assert leak.most_exposed(3)["eta"].tolist() == sorted(leak.examples["eta"], reverse=True)[:3]
     assert f"{len(named)} people" in leak.summary()
-    with pytest.raises(seepage.UnansweredError, match="without ids="):
+    with pytest.raises(seepage.errors.UnansweredError, match="without ids="):
         seepage.attacks.AttributeInversion("site").fit(leak)
 
 
@@ -215,11 +215,11 @@ def test_an_index_that_repeats_itself_is_refused_with_both_ways_out():
     X, y, _ = _visits(5)
     twice = pd.concat([X.iloc[:30], X.iloc[:30]])
     model = Ridge().fit(twice, y)
-    with pytest.raises(seepage.InputError, match=r"more than once.*reset_index.*ids=X\.index"):
+    with pytest.raises(seepage.errors.InputError, match=r"more than once.*reset_index.*ids=X\.index"):
         seepage.measure(model, twice, y, noise_scale=1.0)
     assert seepage.measure(model, twice, y, noise_scale=1.0, ids=twice.index).information.count == 30
     assert seepage.measure(model, twice.reset_index(drop=True), y, noise_scale=1.0).information.count == 60
-    with pytest.raises(seepage.InputError, match="lacks the id"):
+    with pytest.raises(seepage.errors.InputError, match="lacks the id"):
         seepage.measure(model, twice, y, noise_scale=1.0, ids=[None] * 60)
 
 
@@ -234,9 +234,9 @@ def test_a_pandas_series_is_aligned_by_its_index_or_refused(seed):
     assert leak.joint(shuffled) == leak.joint(mask) == leak.joint(mask.to_numpy())
     np.testing.assert_array_equal(leak.by_group(shuffled).frame["mean"], leak.by_group(mask).frame["mean"])
     for stranger in (mask.reset_index(drop=True), mask.rename(index={X.index[0]: "somebody"})):
-        with pytest.raises(seepage.InputError, match=r"index is not that of the people.*to_numpy"):
+        with pytest.raises(seepage.errors.InputError, match=r"index is not that of the people.*to_numpy"):
             leak.joint(stranger)
-        with pytest.raises(seepage.InputError, match=r"index is not that of the people.*to_numpy"):
+        with pytest.raises(seepage.errors.InputError, match=r"index is not that of the people.*to_numpy"):
             leak.by_group(stranger)
 
 
@@ -316,7 +316,7 @@ def test_releases_compose_by_person_and_not_by_row():
     X = pd.DataFrame({"fever": np.tile([0, 1], 15), "dose": np.random.default_rng(3).normal(size=30)})
     y = X.sum(axis=1)
     new = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=0.3, ids=visits, public_label=True)
-    with pytest.raises(seepage.UnansweredError, match="different values of 'fever'"):
+    with pytest.raises(seepage.errors.UnansweredError, match="different values of 'fever'"):
         seepage.compose([new, new]).success_rate("fever")
 
 
@@ -331,7 +331,7 @@ def test_one_value_is_one_value_in_compositions_and_in_a_ledger(tmp_path):
     three, single = one(who, 1), one(np.arange(20), 2)
     both = seepage.compose([three, single]).examples
     np.testing.assert_allclose(both["dfil"], both["eta"], rtol=1e-12)
-    ledger = seepage.Ledger.create(tmp_path / "ledger", key=b"k" * 32, eta=100.0, store="sqlite")
+    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=b"k" * 32, eta=100.0, store="sqlite")
     ledger.post(three, title="thrice")
     np.testing.assert_allclose(ledger.balance(range(20))["trace"], three.examples["eta"] ** 2, rtol=1e-9)
 

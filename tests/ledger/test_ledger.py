@@ -91,7 +91,7 @@ def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace
     preview, before = ledger.preview(leak, units=YEARS), set((tmp_path / "ledger").rglob("*"))
     assert not preview.fits
     assert list(preview.short) == [promise]
-    with pytest.raises(seepage.PolicyError, match="break a promise") as refused:
+    with pytest.raises(seepage.errors.PolicyError, match="break a promise") as refused:
         ledger.post(leak, title="too much", units=YEARS)
     assert len(ledger.releases) == 3
     assert {path for path in (tmp_path / "ledger").rglob("*") if path.is_file()} <= before
@@ -138,7 +138,7 @@ def test_units_are_converted(tmp_path, store):
     ledger.post(in_months, title="months", units={"age": 12.0})
     expected = in_months.error_floor()["age"].to_numpy() / 12
     np.testing.assert_allclose(ledger.balance(PEOPLE)["age"], expected, rtol=1e-12)
-    with pytest.raises(seepage.InputError, match="none of the attributes"):
+    with pytest.raises(seepage.errors.InputError, match="none of the attributes"):
         ledger.post(in_months, title="?", units={"weight": 2.0})
 
 
@@ -148,12 +148,12 @@ def test_another_unit_is_noticed_by_its_spread_and_another_name_by_its_absence(t
     months = X.assign(age=X["age"] * 12)
     in_months = seepage.measure(Ridge(alpha=1.0).fit(months, y), months, y, noise_scale=1.0, ids=PEOPLE)
     for ask in (ledger.preview, lambda leak, **said: ledger.post(leak, title="months", **said)):
-        with pytest.raises(seepage.InputError, match="another unit"):
+        with pytest.raises(seepage.errors.InputError, match="another unit"):
             ask(in_months, units=YEARS)
     ledger.post(in_months, title="months", units={"age": 12.0})
     others = X.rename(columns={"age": "Age"})
     renamed = seepage.measure(Ridge().fit(others, y), others, y, noise_scale=1.0, ids=PEOPLE)
-    with pytest.raises(seepage.InputError, match="promises something about 'age'"):
+    with pytest.raises(seepage.errors.InputError, match="promises something about 'age'"):
         ledger.post(renamed, title="renamed", units=YEARS)
     assert len(ledger.releases) == 2
     before = ledger.balance(PEOPLE)["age"]
@@ -174,7 +174,7 @@ def test_people_in_files_owe_what_people_in_memory_do(tmp_path, store, monkeypat
         target="outcome",
         ids="patient",
         noise_scale=1.0,
-        job=seepage.Job(output=tmp_path / "scores"),
+        job=seepage.engines.Job(output=tmp_path / "scores"),
     )
     ledger = _ledger(tmp_path, store)
     assert ledger.preview(there, units=YEARS).fits
@@ -188,7 +188,7 @@ def test_people_in_files_owe_what_people_in_memory_do(tmp_path, store, monkeypat
 def test_rows_without_ids_are_refused(tmp_path, store):
     X, y = _rows()
     leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
-    with pytest.raises(seepage.InputError, match="ids="):
+    with pytest.raises(seepage.errors.InputError, match="ids="):
         _ledger(tmp_path, store).post(leak, title="?", units=YEARS)
 
 
@@ -229,7 +229,7 @@ def test_a_debit_that_was_left_open_pays_for_the_same_people_and_for_no_more(tmp
 def test_one_person_is_asked_for_in_a_list(tmp_path, store):
     ledger = _ledger(tmp_path, store)
     for ask in (ledger.balance, ledger.eligible, ledger.forget):
-        with pytest.raises(seepage.InputError, match="letter by letter"):
+        with pytest.raises(seepage.errors.InputError, match="letter by letter"):
             ask("patient 7")
     assert len(ledger.entries) == 1
 
@@ -239,7 +239,7 @@ def test_one_debit_pays_for_one_release(tmp_path, store):
     debit = ledger.post(_leak(), title="one", units=YEARS, request="r")
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") == debit
     ledger.released(debit, "{}")
-    with pytest.raises(seepage.PolicyError, match="has left already"):
+    with pytest.raises(seepage.errors.PolicyError, match="has left already"):
         ledger.released(debit, "{}")
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") != debit
 
@@ -258,7 +258,7 @@ def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path, stor
     np.testing.assert_array_equal(ledger.balance(PEOPLE[6:])["age"], kept["age"])
     assert ledger.audit() == ()
     assert ledger.eligible(PEOPLE).tolist() == [i != 5 for i in range(60)]
-    with pytest.raises(seepage.PolicyError, match="One person must not be in any further release"):
+    with pytest.raises(seepage.errors.PolicyError, match="One person must not be in any further release"):
         ledger.post(_leak(), title="after", units=YEARS)
     others = [name for name in PEOPLE if name != PEOPLE[5]]
     ledger.post(_leak(ids=others), title="after", units=YEARS)
@@ -315,9 +315,9 @@ def test_a_dropped_release_is_noticed_in_the_middle_and_at_the_end(tmp_path):
 
 def test_another_key_opens_nothing(tmp_path, store):
     _ledger(tmp_path, store)
-    with pytest.raises(seepage.InputError, match="key is not that"):
+    with pytest.raises(seepage.errors.InputError, match="key is not that"):
         Ledger(tmp_path / "ledger", key=secrets.token_bytes(32))
-    with pytest.raises(seepage.InputError, match="at least 16 secret bytes"):
+    with pytest.raises(seepage.errors.InputError, match="at least 16 secret bytes"):
         Ledger(tmp_path / "ledger", key=b"short")
 
 
@@ -332,15 +332,15 @@ def test_another_key_opens_nothing(tmp_path, store):
     ],
 )
 def test_what_is_no_ledger_is_refused(tmp_path, given, words):
-    with pytest.raises(seepage.InputError, match=words):
+    with pytest.raises(seepage.errors.InputError, match=words):
         Ledger.create(tmp_path / "ledger", key=KEY, **given)
 
 
 def test_a_place_that_holds_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(seepage.InputError, match="is not empty"):
+    with pytest.raises(seepage.errors.InputError, match="is not empty"):
         Ledger.create(tmp_path, key=KEY, eta=1.0)
-    with pytest.raises(seepage.InputError, match="There is no ledger"):
+    with pytest.raises(seepage.errors.InputError, match="There is no ledger"):
         Ledger(tmp_path, key=KEY)
 
 

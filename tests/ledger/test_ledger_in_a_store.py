@@ -5,7 +5,7 @@ from engines.store import BUCKET, object_store
 from race import PEOPLE, YEARS, leak
 
 import seepage
-from seepage.engines.storage import resolve
+from seepage.execution.storage import resolve
 from seepage.ledger._buckets import Folder
 from seepage.ledger._entry import Entry
 
@@ -23,16 +23,16 @@ def place(tmp_path_factory):
 def test_two_writers_of_one_budget(place) -> None:
     found = leak()
     floor = float(found.error_floor()["age"].min()) / 2.0**0.5
-    first = seepage.Ledger.create(place, key=KEY, error_floor={"age": floor}, units=YEARS, buckets=2)
-    second = seepage.Ledger(place, key=KEY)
+    first = seepage.ledger.Ledger.create(place, key=KEY, error_floor={"age": floor}, units=YEARS, buckets=2)
+    second = seepage.ledger.Ledger(place, key=KEY)
     stale = Entry.after(second.entries[-1], "debit", {}, second._names)
     first.post(found, title="first", units=YEARS)
     # Whoever has not seen this entry yet must not commit on top of what it saw.
     assert not second._log.append(stale)
     assert second.post(found, title="second", units=YEARS).number == 2
-    with pytest.raises(seepage.PolicyError):
+    with pytest.raises(seepage.errors.PolicyError):
         first.post(found, title="third", units=YEARS)
-    assert [entry.body["title"] for entry in seepage.Ledger(place, key=KEY).releases] == ["first", "second"]
+    assert [entry.body["title"] for entry in seepage.ledger.Ledger(place, key=KEY).releases] == ["first", "second"]
     assert float(first.balance(PEOPLE)["age"].min()) == pytest.approx(floor)
     assert not second.audit()
 

@@ -79,7 +79,7 @@ def test_nobody_shares_a_name() -> None:
 @pytest.mark.parametrize("given", [None, True, 1.5, float("nan"), float("inf"), pd.NA, pd.Timestamp("2026-01-01")])
 def test_what_names_nobody_is_refused(given) -> None:
     for ids in ([given], [given, 7], ["x", given]):
-        with pytest.raises(seepage.InputError, match=r"names nobody|is no id"):
+        with pytest.raises(seepage.errors.InputError, match=r"names nobody|is no id"):
             NAMES.of(ids)
 
 

@@ -23,7 +23,7 @@ def _round(seed: int) -> seepage.Leakage:
 
 @pytest.fixture
 def ledger(tmp_path):
-    return seepage.Ledger.create(tmp_path / "ledger", key=bytes(32), eta=50.0, store="sqlite")
+    return seepage.ledger.Ledger.create(tmp_path / "ledger", key=bytes(32), eta=50.0, store="sqlite")
 
 
 def test_traces_of_rounds_add(ledger) -> None:
@@ -43,5 +43,5 @@ def test_a_round_that_was_visited_in_part_is_not_counted_as_nothing(ledger) -> N
     accountant.watch(TensorDataset(torch.rand(12, 4), torch.randint(0, 2, (12,))), steps=4)
     for _ in range(4):
         accountant.step(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.5)
-    with pytest.raises(seepage.InputError, match="9 of 12 people is not known"):
+    with pytest.raises(seepage.errors.InputError, match="9 of 12 people is not known"):
         ledger.post(accountant.leakage(), title="a sample of people")

@@ -66,20 +66,20 @@ def test_a_signed_certificate_takes_the_place_of_the_one_that_a_release_left_wit
 def test_a_certificate_of_another_release_or_an_edited_one_is_refused(ledger, publish, signing, tmp_path):
     secret, _ = signing
     unsigned = publish("plain")
-    with pytest.raises(seepage.InputError, match="is not signed"):
+    with pytest.raises(seepage.errors.InputError, match="is not signed"):
         ledger.signed(unsigned)
     certificate = publish("model", sign=secret)
     entries = json.loads(certificate.read_text())
     edited = tmp_path / "edited.json"
     edited.write_text(json.dumps({**entries, "people": 41}))
-    with pytest.raises(seepage.InputError, match="edited after it was signed"):
+    with pytest.raises(seepage.errors.InputError, match="edited after it was signed"):
         ledger.signed(edited)
-    with pytest.raises(seepage.InputError, match="There is no file"):
+    with pytest.raises(seepage.errors.InputError, match="There is no file"):
         ledger.signed(tmp_path / "nothing.json")
     stranger = seepage.release.Certificate.read(unsigned)
     stranger = seepage.release.Certificate(**{**vars(stranger), "people": 41, "signature": None}).signed(secret)
     stranger.write(edited)
-    with pytest.raises(seepage.InputError, match="not the certificate of any release"):
+    with pytest.raises(seepage.errors.InputError, match="not the certificate of any release"):
         ledger.signed(edited)
     assert [entry.kind for entry in ledger.entries] == ["created", "debit", "release", "debit", "release"]
     assert len(list((tmp_path / "ledger" / "certificates").iterdir())) == 2

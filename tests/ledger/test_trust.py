@@ -86,14 +86,14 @@ def test_nothing_is_decided_on_balances_that_were_changed(place):
         path.write_bytes(without_charges(content))
     for ledger in (open_already, opened(place)):
         for ask in questions(ledger):
-            with pytest.raises(seepage.LedgerError, match="was changed after it was committed") as refused:
+            with pytest.raises(seepage.errors.LedgerError, match="was changed after it was committed") as refused:
                 ask()
             assert refused.value.place in {str(path.relative_to(place)) for path in before}
     for path, content in before.items():
         path.write_bytes(content)
     # As they were, they say again what they did: there is no room.
     for ledger in (open_already, opened(place)):
-        with pytest.raises(seepage.PolicyError):
+        with pytest.raises(seepage.errors.PolicyError):
             post(ledger)
     assert len(open_already.releases) == ROOM
     assert open_already.audit() == ()
@@ -109,7 +109,7 @@ def test_one_flipped_bit_of_a_balance_or_of_who_is_forgotten_is_named(place):
             changed = bytearray(content)
             changed[at] ^= 1 << int(random.integers(8))
             path.write_bytes(changed)
-            with pytest.raises(seepage.LedgerError) as refused:
+            with pytest.raises(seepage.errors.LedgerError) as refused:
                 opened(place).preview(leak(), units=YEARS)
             assert refused.value.place == str(path.relative_to(place))
         path.write_bytes(content)
@@ -119,7 +119,7 @@ def test_one_flipped_bit_of_a_balance_or_of_who_is_forgotten_is_named(place):
 def test_a_file_that_is_gone_is_named(place):
     path = next(place.glob("balances/*/*"))
     path.unlink()
-    with pytest.raises(seepage.LedgerError, match="is missing") as refused:
+    with pytest.raises(seepage.errors.LedgerError, match="is missing") as refused:
         post(opened(place))
     assert refused.value.place == str(path.relative_to(place))
 
@@ -150,7 +150,7 @@ def test_an_entry_that_was_changed_without_the_key_is_named(place, number):
     forge(place, number, lambda entry: entry["body"].update(balances={}))
     ledger = opened(place)
     for ask in (*questions(ledger), lambda: ledger.head, lambda: ledger.releases):
-        with pytest.raises(seepage.LedgerError, match="its seal is broken") as refused:
+        with pytest.raises(seepage.errors.LedgerError, match="its seal is broken") as refused:
             ask()
         assert refused.value.place.startswith(f"entry {number} of releases")
     assert any(fault.place == f"entry {number}" for fault in ledger.audit())
@@ -163,7 +163,7 @@ def test_an_entry_that_somebody_adds_while_the_ledger_is_open_is_checked_too(pla
     stray = Entry.after(other.entries[1], "debit", {**other.entries[1].body}, other._names)
     stray = Entry(ROOM + 1, stray.kind, stray.when, stray.body, stray.previous, stray.seal)
     assert other._log.append(stray)
-    with pytest.raises(seepage.LedgerError, match=f"entry {ROOM + 1} of releases"):
+    with pytest.raises(seepage.errors.LedgerError, match=f"entry {ROOM + 1} of releases"):
         post(ledger)
 
 
@@ -192,15 +192,15 @@ def test_an_older_copy_of_everything_is_noticed_by_whoever_saw_the_newer(tmp_pat
         put_back(copy, place)
         # Who posted it knows of it without having read it.
         for seen in (ledger, reader):
-            with ends(), pytest.raises(seepage.LedgerError, match="no longer holds entry 2"):
+            with ends(), pytest.raises(seepage.errors.LedgerError, match="no longer holds entry 2"):
                 post(seen)
-            with ends(), pytest.raises(seepage.LedgerError, match="no longer holds entry 2"):
+            with ends(), pytest.raises(seepage.errors.LedgerError, match="no longer holds entry 2"):
                 seen.preview(leak(), units=YEARS)
             assert any("entry 2, which was read" in fault.reason for fault in seen.audit())
         # Somebody else goes on from there: that is another ledger by then.
         for _ in range(3):
             post(opened(place))
-        with ends(), pytest.raises(seepage.LedgerError, match="no longer holds entry 2"):
+        with ends(), pytest.raises(seepage.errors.LedgerError, match="no longer holds entry 2"):
             post(ledger)
 
 
@@ -214,7 +214,7 @@ def test_an_older_log_among_newer_files_ends_for_everybody(tmp_path):
         now = kept(place / name, tmp_path / f"{store} log now")
         put_back(copy, place / name)
         for one in (ledger, newer, opened(place)):
-            with ends(), pytest.raises(seepage.LedgerError) as refused:
+            with ends(), pytest.raises(seepage.errors.LedgerError) as refused:
                 post(one)
             assert refused.value.place == name
         put_back(now, place / name)
@@ -230,9 +230,9 @@ def test_an_entry_that_was_taken_out_under_an_open_ledger_ends(tmp_path):
     with sqlite3.connect(place / "releases.sqlite") as database:
         database.execute("DELETE FROM releases WHERE number = 2")
     database.close()
-    with ends(), pytest.raises(seepage.LedgerError, match="takes no entry 4"):
+    with ends(), pytest.raises(seepage.errors.LedgerError, match="takes no entry 4"):
         post(ledger)
-    with ends(), pytest.raises(seepage.LedgerError, match="is missing: entry 3 stands in its place"):
+    with ends(), pytest.raises(seepage.errors.LedgerError, match="is missing: entry 3 stands in its place"):
         post(opened(place))
 
 
@@ -262,7 +262,10 @@ def test_a_table_that_somebody_else_rewrote_ends_with_who_did_what_and_the_way_o
     ran = rewritten(found)
     for one in (ledger, opened(tmp_path / "ledger")):
         for ask in questions(one):
-            with ends(), pytest.raises(seepage.LedgerError, match=rf"somebody else rewrote its table \({ran}\)") as end:
+            with (
+                ends(),
+                pytest.raises(seepage.errors.LedgerError, match=rf"somebody else rewrote its table \({ran}\)") as end,
+            ):
                 ask()
             assert end.value.place == "releases/_delta_log/00000000000000000004.json"
             assert "whose number is 4 or more" in end.value.way_out
@@ -282,7 +285,7 @@ def test_a_table_that_was_rewritten_and_vacuumed_names_the_file_that_is_gone(tab
     copy = kept(tmp_path / "ledger" / "releases", tmp_path / "backup")
     found.optimize.compact()
     found.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
-    with ends(), pytest.raises(seepage.LedgerError, match="is missing") as gone:
+    with ends(), pytest.raises(seepage.errors.LedgerError, match="is missing") as gone:
         post(opened(tmp_path / "ledger"))
     assert (copy / Path(gone.value.place).relative_to("releases")).exists()
 
@@ -292,5 +295,5 @@ def test_a_gap_that_is_left_by_half_of_the_way_out_ends_too(table, tmp_path):
     rewound(found)
     (tmp_path / "ledger" / "releases" / "_delta_log" / "00000000000000000004.json").unlink()
     for one in (ledger, opened(tmp_path / "ledger")):
-        with ends(), pytest.raises(seepage.SeepageError):
+        with ends(), pytest.raises(seepage.errors.SeepageError):
             post(one)

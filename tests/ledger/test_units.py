@@ -66,7 +66,7 @@ def test_a_release_in_pounds_costs_what_it_tells_about_kilograms(ledger):
     before = ledger.balance(PEOPLE)
     for said in (None, {}, {"weight": "lb"}, {"weight": "KG"}):
         for ask in (ledger.preview, lambda leak, **rest: ledger.post(leak, title="lb", **rest)):
-            with pytest.raises(seepage.InputError, match="counts 'weight' in 'kg'"):
+            with pytest.raises(seepage.errors.InputError, match="counts 'weight' in 'kg'"):
                 ask(pounds, units=said)
     assert len(ledger.releases) == 1
     np.testing.assert_array_equal(ledger.balance(PEOPLE)["weight"], before["weight"])
@@ -85,12 +85,12 @@ def test_publish_names_the_unit_too_and_draws_nothing_without(ledger):
     model = LinearRegression().fit(X, y)
     terms = {"noise_scale": 0.05, "accept": None, "ids": PEOPLE}
     for said in (None, {"weight": "lb"}):
-        with pytest.raises(seepage.InputError, match="counts 'weight' in 'kg'"):
+        with pytest.raises(seepage.errors.InputError, match="counts 'weight' in 'kg'"):
             seepage.publish(model, X, y, **terms, ledger=ledger, units=said)
     assert len(ledger.entries) == 1
     seepage.publish(model, X, y, **terms, ledger=ledger, units={"weight": "kg"})
     assert [entry.kind for entry in ledger.entries] == ["created", "debit", "release"]
-    with pytest.raises(seepage.InputError, match="none is given"):
+    with pytest.raises(seepage.errors.InputError, match="none is given"):
         seepage.publish(model, X, y, **terms, units={"weight": "kg"})
 
 
@@ -100,7 +100,7 @@ def test_a_promise_about_eta_is_kept_in_the_units_of_the_ledger(tmp_path, store)
     ledger = Ledger.create(
         tmp_path / "ledger", key=KEY, eta=max(true) * 0.9, units={"weight": "kg"}, store=store, buckets=2
     )
-    with pytest.raises(seepage.PolicyError, match="promise about eta"):
+    with pytest.raises(seepage.errors.PolicyError, match="promise about eta"):
         ledger.post(pounds, title="lb", units={"weight": POUNDS})
     wider = Ledger.create(tmp_path / "wider", key=KEY, eta=100.0, units={"weight": "kg"}, store=store, buckets=2)
     wider.post(pounds, title="lb", units={"weight": POUNDS})
@@ -115,9 +115,9 @@ def test_a_unit_may_be_named_for_what_nothing_is_promised_about_and_is_then_aske
         tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units=units, store=store, buckets=2
     )
     assert ledger.units == units
-    with pytest.raises(seepage.InputError, match="counts 'dose' in 'mg'"):
+    with pytest.raises(seepage.errors.InputError, match="counts 'dose' in 'mg'"):
         ledger.post(_leak(), title="one", units={"weight": "kg"})
-    with pytest.raises(seepage.InputError, match="no unit for 'cost'"):
+    with pytest.raises(seepage.errors.InputError, match="no unit for 'cost'"):
         ledger.post(_leak(), title="one", units={**units, "cost": "dollars"})
     ledger.post(_leak(), title="one", units=units)
     X, y = _rows()
@@ -129,20 +129,20 @@ def test_a_unit_may_be_named_for_what_nothing_is_promised_about_and_is_then_aske
 
 @pytest.mark.parametrize("units", [None, {"dose": "mg"}])
 def test_a_promise_without_a_unit_is_refused(tmp_path, units):
-    with pytest.raises(seepage.InputError, match="no unit of it is named"):
+    with pytest.raises(seepage.errors.InputError, match="no unit of it is named"):
         Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1.0}, units=units)
     assert not (tmp_path / "ledger").exists()
 
 
 @pytest.mark.parametrize("unit", [1.0, "", " ", None])
 def test_a_unit_is_a_word(tmp_path, unit):
-    with pytest.raises(seepage.InputError, match="name it, such as"):
+    with pytest.raises(seepage.errors.InputError, match="name it, such as"):
         Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1.0}, units={"weight": unit})
 
 
 @pytest.mark.parametrize("factor", [0.0, -2.0, np.inf, np.nan, None])
 def test_a_conversion_is_a_positive_number(ledger, factor):
-    with pytest.raises(seepage.InputError, match="say how many units of this release"):
+    with pytest.raises(seepage.errors.InputError, match="say how many units of this release"):
         ledger.post(_leak(), title="?", units={"weight": factor})
 
 
@@ -152,5 +152,5 @@ def test_a_ledger_that_was_made_without_units_is_refused(tmp_path):
     (tmp_path / "old").mkdir()
     log = SqliteLog(str(tmp_path / "old"), {}, ledger._folder.filesystem, str(tmp_path / "old"))
     log.create(Entry.after(None, "created", body, Names(KEY)))
-    with pytest.raises(seepage.InputError, match="before promises had units"):
+    with pytest.raises(seepage.errors.InputError, match="before promises had units"):
         Ledger(tmp_path / "old", key=KEY)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 
-HERE = seepage.Job(Here())
+HERE = seepage.engines.Job(Here())
 
 
 def people(rows: int = 240) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def test_joint_of_few_people_is_that_of_memory(both: tuple[Any, Any], who: dict[
 @pytest.mark.parametrize("who", [{"age": 52.9}, {"age": [19.5]}, {"age": 10**30}, {"person": "nobody"}])
 def test_nobody_has_what_a_column_cannot_hold(both: tuple[Any, Any], who: dict[str, Any]) -> None:
     for leak in both:
-        with pytest.raises(seepage.InputError, match="Nobody has"):
+        with pytest.raises(seepage.errors.InputError, match="Nobody has"):
             leak.joint(who)
 
 
@@ -89,7 +89,7 @@ def test_composing_files_adds_their_information(both: tuple[Any, Any]) -> None:
 
 def test_composed_releases_over_files_have_frames_with_ids(frame: pd.DataFrame, folder: Path, tmp_path: Path) -> None:
     model = Ridge().fit(frame[["weight_kg", "age"]], frame["cost"])
-    job = seepage.Job(Here(), tmp_path / "out")
+    job = seepage.engines.Job(Here(), tmp_path / "out")
     leak = seepage.measure(model, folder, target="cost", noise_scale=0.5, ids="person", job=job)
     twice = seepage.compose([leak, leak]).examples.to_pandas()
     assert twice["person"].tolist() == frame["person"].tolist()
@@ -100,7 +100,7 @@ def test_a_group_that_is_missing_is_refused_like_in_memory(frame: pd.DataFrame, 
     holes = frame.assign(group=np.where(frame["age"] < 30, np.nan, 1.0))
     path = written(holes, tmp_path / "data")
     model = Ridge().fit(frame[["weight_kg", "age"]], frame["cost"])
-    with pytest.raises(seepage.InputError, match="lacks a group for somebody"):
+    with pytest.raises(seepage.errors.InputError, match="lacks a group for somebody"):
         seepage.measure(model, path, target="cost", groups="group", noise_scale=0.5, job=HERE)
 
 
@@ -115,7 +115,7 @@ def test_ids_may_be_called_like_places(frame: pd.DataFrame, name: str, tmp_path:
 
 def test_groups_may_be_a_feature(frame: pd.DataFrame, folder: Path, both: tuple[Any, Any], tmp_path: Path) -> None:
     model = mixed(Ridge()).fit(frame[FEATURES], frame["cost"])
-    job = seepage.Job(Here(), tmp_path / "out")
+    job = seepage.engines.Job(Here(), tmp_path / "out")
     leak = seepage.measure(model, folder, target="cost", noise_scale=0.5, ids="person", groups="kind", job=job)
     expected = both[1].by_group(frame["kind"].to_numpy()).frame
     np.testing.assert_allclose(leak.by_group().frame["mean"], expected["mean"], rtol=1e-9)
@@ -131,13 +131,13 @@ def test_labels_outside_the_domain_of_a_loss_are_named(
 ) -> None:
     frame = frame.assign(visits=frame["floor"].round() + 1.0)
     path = written(frame, tmp_path / "fine")
-    seepage.fit(model, path, target="visits", features=["age"], job=HERE)
+    seepage.engines.fit(model, path, target="visits", features=["age"], job=HERE)
     frame.loc[170, "visits"] = value
     path = written(frame, tmp_path / "data")
-    with pytest.raises(seepage.InputError, match=rf"2\.parquet: y is {value:g} in row 10.*{way_out}"):
-        seepage.fit(model, path, target="visits", features=["age"], job=HERE)
-    with pytest.raises(seepage.InputError, match=f"in row 170.*{way_out}"):
-        seepage.fit(model, frame[["age"]], frame["visits"])
+    with pytest.raises(seepage.errors.InputError, match=rf"2\.parquet: y is {value:g} in row 10.*{way_out}"):
+        seepage.engines.fit(model, path, target="visits", features=["age"], job=HERE)
+    with pytest.raises(seepage.errors.InputError, match=f"in row 170.*{way_out}"):
+        seepage.engines.fit(model, frame[["age"]], frame["visits"])
 
 
 def test_files_may_differ_in_what_nobody_uses(frame: pd.DataFrame, folder: Path, both: Any, tmp_path: Path) -> None:
@@ -156,21 +156,23 @@ def test_files_may_differ_in_what_nobody_uses(frame: pd.DataFrame, folder: Path,
     leak = seepage.measure(model, path, target="cost", ids="person", noise_scale=0.5, job=HERE)
     assert leak.joint() == pytest.approx(both[1].joint(), rel=1e-9)
     for column, why in (("notes", "has 'notes', .* has not"), ("odd", "'odd', .* has not")):
-        with pytest.raises(seepage.InputError, match=why):
+        with pytest.raises(seepage.errors.InputError, match=why):
             leak.by_group(column)
-    with pytest.raises(seepage.InputError, match="differ in their columns"):
-        seepage.fit(Ridge(), path, target="cost", job=HERE)
+    with pytest.raises(seepage.errors.InputError, match="differ in their columns"):
+        seepage.engines.fit(Ridge(), path, target="cost", job=HERE)
 
 
 def test_columns_of_other_types_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
     path = written(frame, tmp_path / "data")
     frame.assign(age=frame["age"].astype(str)).to_parquet(path / "3.parquet")
-    with pytest.raises(seepage.InputError, match=r"'age' holds int64 in .*0\.parquet and .*string in .*3\.parquet"):
-        seepage.fit(Ridge(), path, target="cost", features=["age"], job=HERE)
+    with pytest.raises(
+        seepage.errors.InputError, match=r"'age' holds int64 in .*0\.parquet and .*string in .*3\.parquet"
+    ):
+        seepage.engines.fit(Ridge(), path, target="cost", features=["age"], job=HERE)
     nested = frame.assign(person=[[i] for i in range(len(frame))])
     nested.to_parquet(tmp_path / "nested.parquet")
     model = Ridge().fit(frame[["age"]], frame["cost"])
-    with pytest.raises(seepage.InputError, match="several values a row"):
+    with pytest.raises(seepage.errors.InputError, match="several values a row"):
         seepage.measure(model, tmp_path / "nested.parquet", target="cost", ids="person", noise_scale=1.0, job=HERE)
 
 
@@ -222,5 +224,5 @@ def test_refits_that_need_everybody_are_refused_with_what_is_certain(
 ) -> None:
     model.fit(frame[FEATURES], frame["class"])
     leak = seepage.measure(model, folder, target="class", noise_scale=0.5, job=HERE)
-    with pytest.raises(seepage.UnansweredError, match=r"needs all rows again.*error_floor"):
+    with pytest.raises(seepage.errors.UnansweredError, match=r"needs all rows again.*error_floor"):
         leak.success_rate("class")

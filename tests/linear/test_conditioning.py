@@ -83,7 +83,7 @@ def test_columns_that_are_nearly_one_are_right_or_stated_or_refused(seed, apart,
     model = Ridge(alpha=alpha, solver="svd", fit_intercept=intercept).fit(X, y)
     try:
         leak = seepage.measure(model, X, y, noise_scale=1.0)
-    except seepage.MinimizerError:
+    except seepage.errors.MinimizerError:
         assert apart < -5
         return
     singular = np.linalg.svd(ridge_jacobians(X, y, alpha, intercept), compute_uv=False)[:, 0]
@@ -235,7 +235,7 @@ def test_one_of_many_minimizers_that_is_not_of_least_norm_is_refused():
     model = make_pipeline(_encoder(table), LinearRegression()).fit(table, y)
     model[-1].coef_[1:4] += 1.0
     model[-1].intercept_ -= 1.0
-    with pytest.raises(seepage.MinimizerError, match="not unique"):
+    with pytest.raises(seepage.errors.MinimizerError, match="not unique"):
         seepage.measure(model, table, y, noise_scale=1.0)
 
 
@@ -243,7 +243,7 @@ def test_a_whitened_direction_without_variance_is_refused():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(7, 8)), random.normal(size=7)
     model = make_pipeline(StandardScaler(), PCA(7, whiten=True), Ridge()).fit(X, y)
-    with pytest.raises(seepage.UnsupportedError, match="Feature 6 of the model is nothing but rounding"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="Feature 6 of the model is nothing but rounding"):
         seepage.measure(model, X, y, noise_scale=1.0)
     seepage.measure(make_pipeline(StandardScaler(), PCA(6, whiten=True), Ridge()).fit(X, y), X, y, noise_scale=1.0)
 

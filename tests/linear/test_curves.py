@@ -326,7 +326,7 @@ def test_files_give_what_memory_gives(name, scaled, tmp_path):
     model = make_pipeline(step, *([StandardScaler()] if scaled else []), LogisticRegression(C=0.5, **TIGHT))
     model.fit(ROWS, LABELS["logistic"])
     memory = seepage.measure(model, table.to_numpy(), LABELS["logistic"], noise_scale=NOISE)
-    job = seepage.Job(output=tmp_path / "out")
+    job = seepage.engines.Job(output=tmp_path / "out")
     files = seepage.measure(model, tmp_path / "people.parquet", target="y", noise_scale=NOISE, job=job)
     np.testing.assert_allclose(files.examples.to_table().to_pandas()[["eta", "dfil"]], memory.examples, rtol=1e-11)
     np.testing.assert_allclose(
@@ -341,9 +341,9 @@ def test_a_job_is_not_continued_with_other_knots(tmp_path):
     table.to_parquet(tmp_path / "people.parquet")
     for knots, resume in ((KNOTS, False), (KNOTS + 0.01, True)):
         model = make_pipeline(SplineTransformer(knots=knots, extrapolation="continue"), Ridge()).fit(ROWS, NUMBER)
-        job = seepage.Job(output=tmp_path / "out", resume=resume)
+        job = seepage.engines.Job(output=tmp_path / "out", resume=resume)
         if resume:
-            with pytest.raises(seepage.InputError, match="another"):
+            with pytest.raises(seepage.errors.InputError, match="another"):
                 seepage.measure(model, tmp_path / "people.parquet", target="y", noise_scale=NOISE, job=job)
         else:
             seepage.measure(model, tmp_path / "people.parquet", target="y", noise_scale=NOISE, job=job)
@@ -351,7 +351,7 @@ def test_a_job_is_not_continued_with_other_knots(tmp_path):
 
 def test_equal_leakage_and_noise_for_a_floor():
     model = make_pipeline(STEPS["splines"][0], Ridge(alpha=2.0))
-    equal = seepage.EqualizedLeakage(model, noise_scale=NOISE, quantity="x0", max_iter=200).fit(ROWS, NUMBER)
+    equal = seepage.release.EqualizedLeakage(model, noise_scale=NOISE, quantity="x0", max_iter=200).fit(ROWS, NUMBER)
     assert equal.history_[-1] < 1e-3 < equal.history_[0]
     leak = seepage.measure(model.fit(ROWS, NUMBER), ROWS, NUMBER, noise_scale=NOISE)
     scale = seepage.calibrate(leak, error_floor={"x0": 0.5})
@@ -393,7 +393,7 @@ def test_rows_without_a_derivative_are_refused_by_name(step, reason):
     with np.errstate(all="ignore"):
         features = np.nan_to_num(step.fit(rows).transform(rows))
     model = make_pipeline(step, Ridge().fit(features, NUMBER))
-    with np.errstate(all="ignore"), pytest.raises(seepage.SeepageError, match=reason):
+    with np.errstate(all="ignore"), pytest.raises(seepage.errors.SeepageError, match=reason):
         seepage.measure(model, rows, NUMBER, noise_scale=NOISE)
 
 
@@ -401,7 +401,7 @@ def test_a_kink_of_a_straight_spline_is_refused_where_somebody_stands_on_it():
     rows = ROWS.copy()
     rows[9, 0] = KNOTS[2, 0]
     model = make_pipeline(SplineTransformer(knots=KNOTS, degree=1, extrapolation="continue"), Ridge())
-    with pytest.raises(seepage.UnsupportedError, match=r"row 9 .*is a knot.*degree=3"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"row 9 .*is a knot.*degree=3"):
         seepage.measure(model.fit(rows, NUMBER), rows, NUMBER, noise_scale=NOISE)
     leak = seepage.measure(model.fit(ROWS, NUMBER), ROWS, NUMBER, noise_scale=NOISE)
     bend = splines(KNOTS, degree=1, bias=True)
@@ -415,7 +415,7 @@ def test_a_missing_value_before_a_step_is_refused_by_name():
     rows = ROWS.copy()
     rows[5, 2] = np.nan
     model = make_pipeline(SimpleImputer(), PolynomialFeatures(2), Ridge()).fit(rows, NUMBER)
-    with pytest.raises(seepage.InputError, match=r"'x2' \(row 5\).*not affine"):
+    with pytest.raises(seepage.errors.InputError, match=r"'x2' \(row 5\).*not affine"):
         seepage.measure(model, rows, NUMBER, noise_scale=NOISE)
 
 
@@ -506,7 +506,7 @@ def test_a_curve_that_is_not_what_the_step_does_is_found_out():
     model = make_pipeline(Arctangent(), Ridge()).fit(ROWS, NUMBER)
     model[0].n_features_in_ = 3
     model[0].transform = lambda X: np.arctan(2.9 * X)
-    with pytest.raises(seepage.UnsupportedError, match="does not do what its class says"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="does not do what its class says"):
         seepage.measure(model, ROWS, NUMBER, noise_scale=NOISE)
 
 

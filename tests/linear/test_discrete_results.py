@@ -11,7 +11,7 @@ import torch
 from stationary import Stationary
 
 import seepage
-from seepage.linear import GLM
+from seepage.models import GLM
 
 RANDOM = np.random.default_rng(12)
 N, NOISE = 70, 0.3
@@ -170,11 +170,11 @@ def test_a_model_of_our_own_is_fitted_and_matched_with_an_offset():
     publication = seepage.publish(model, rows, TABLE["ill"], noise_scale=0.5, accept=None, **given)
     assert publication.certificate.matches(model, rows, TABLE["ill"], key=publication.key, **given)
     other = given | {"offset": OFFSET + 1}
-    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="not the minimizer"):
         seepage.measure(model, rows, TABLE["ill"], noise_scale=0.5, **other)
-    with pytest.raises(seepage.InputError, match="one entry for each"):
+    with pytest.raises(seepage.errors.InputError, match="one entry for each"):
         seepage.measure(model, rows, TABLE["ill"], noise_scale=0.5, **given | {"offset": OFFSET[:3]})
-    with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):
+    with pytest.raises(seepage.errors.InputError, match="leave y, sample_weight and offset out"):
         seepage.measure(theirs.fit(), noise_scale=0.5, offset=OFFSET)
 
 
@@ -231,7 +231,9 @@ def test_a_covariance_over_the_coefficients_of_all_classes():
     root = RANDOM.normal(size=(6, 6)) / 3 + np.eye(6)
     # The library has the constant last.
     order = np.array([1, 2, 0, 4, 5, 3])
-    leak = seepage.measure(results, noise_scale=seepage.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)]))
+    leak = seepage.measure(
+        results, noise_scale=seepage.release.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)])
+    )
     oracle = Stationary(classes, np.asarray(results.params).T.ravel(), VALUES, np.eye(3)[KIND])
     moved = np.linalg.solve(root, oracle.jacobian(7, ALONG))
     assert leak.examples["eta"].iloc[7] == pytest.approx(np.linalg.norm(moved, 2), rel=1e-8)
@@ -250,7 +252,7 @@ def test_classes_behind_a_formula_that_standardizes():
     shift = frame["age"].mean() / one
     for at in (0, 3):
         weaker[at + 2, at] = -shift
-    noise = seepage.GaussianNoise(covariance=NOISE**2 * weaker @ weaker.T)
+    noise = seepage.release.GaussianNoise(covariance=NOISE**2 * weaker @ weaker.T)
     plain = seepage.measure(raw, noise_scale=noise)
     assert (moving.examples["eta"] >= plain.examples["eta"] * (1 - 1e-9)).all()
     np.testing.assert_allclose(moving.attributes["dose"], plain.attributes["dose"], rtol=1e-7)
@@ -270,7 +272,7 @@ def test_classes_are_published_as_shares():
     np.testing.assert_allclose(np.vstack([own.intercept_, own.coef_.T]), results.params, rtol=1e-7)
     same = seepage.measure(own, TABLE[["age", "dose"]], TABLE["kind"], noise_scale=NOISE)
     np.testing.assert_allclose(same.examples, seepage.measure(results, noise_scale=NOISE).examples, rtol=1e-8)
-    with pytest.raises(seepage.InputError, match="With a penalty, fit LogisticRegression"):
+    with pytest.raises(seepage.errors.InputError, match="With a penalty, fit LogisticRegression"):
         GLM("multinomial", penalty=1.0).fit(TABLE[["age", "dose"]], TABLE["kind"])
 
 
@@ -353,7 +355,9 @@ def test_noise_of_any_covariance_on_coefficients_and_alpha():
     oracle = Stationary(counts(0.0), results.params.to_numpy(), VALUES, FALLS)
     root = RANDOM.normal(size=(4, 4)) / 3 + np.eye(4)
     order = np.array([1, 2, 0, 3])
-    leak = seepage.measure(results, noise_scale=seepage.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)]))
+    leak = seepage.measure(
+        results, noise_scale=seepage.release.GaussianNoise(covariance=(root @ root.T)[np.ix_(order, order)])
+    )
     moved = np.linalg.solve(root, oracle.jacobian(9))
     assert leak.examples["eta"].iloc[9] == pytest.approx(np.linalg.norm(moved, 2), rel=1e-8)
     expected = 0.5 * np.sum(oracle.hessian.numpy() * (root @ root.T))
@@ -384,20 +388,20 @@ def test_counts_are_published_without_their_alpha():
 
 def test_what_an_alpha_cannot_do_is_said():
     results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
-    with pytest.raises(seepage.InputError, match=r"withheld=\['alpha'\]"):
+    with pytest.raises(seepage.errors.InputError, match=r"withheld=\['alpha'\]"):
         seepage.measure(results, noise_scale=NOISE, withheld="alpha")
-    with pytest.raises(seepage.InputError, match=r"'beta', which is no parameter.*\['alpha'\]"):
+    with pytest.raises(seepage.errors.InputError, match=r"'beta', which is no parameter.*\['alpha'\]"):
         seepage.measure(results, noise_scale=NOISE, withheld=["beta"])
-    with pytest.raises(seepage.InputError, match="none but its coefficients"):
+    with pytest.raises(seepage.errors.InputError, match="none but its coefficients"):
         seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), noise_scale=NOISE, withheld=["alpha"])
     without = sm.NegativeBinomial(TABLE["falls"], TABLE[["age", "dose"]]).fit(**PRECISE)
-    with pytest.raises(seepage.UnsupportedError, match="with a constant"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="with a constant"):
         seepage.measure(without, noise_scale=NOISE)
     scaled = smf.negativebinomial("falls ~ standardize(age) + dose", TABLE).fit(**PRECISE)
     counted = seepage.measure(scaled, noise_scale=NOISE)
     known = seepage.measure(scaled, noise_scale=NOISE, public_preprocessing=["formula"])
     assert (counted.attributes["age"] > known.attributes["age"]).all()
-    with pytest.raises(seepage.MinimizerError, match="Fit the Poisson family"):
+    with pytest.raises(seepage.errors.MinimizerError, match="Fit the Poisson family"):
         GLM("negative binomial", parameter=None).fit(TABLE[["age"]], np.full(N, 3))
     geometric = sm.NegativeBinomial(TABLE["falls"], PLAIN, loglike_method="geometric").fit(**PRECISE)
     known = sm.GLM(TABLE["falls"], PLAIN, family=families.NegativeBinomial(alpha=1.0)).fit(tol=1e-12)
@@ -470,7 +474,7 @@ def test_the_penalty_of_regularized_results_is_read_back(kind, share):
         squares, absolute = alpha * (1 - given) * total, alpha * given * total
         goal = penalized(family, link, squares, absolute, offset=0.2 * OFFSET)
     check_penalized(results, goal, label)
-    with pytest.raises(seepage.UnsupportedError, match="measured, and not published"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="measured, and not published"):
         seepage.publish(results, noise_scale=0.5, accept=None)
 
 
@@ -529,30 +533,30 @@ def test_a_penalty_that_cannot_be_told_is_not_guessed():
     model = sm.OLS(MANY["cost"], COLUMNS)
     with np.errstate(all="ignore"):
         loose = model.fit_regularized(alpha=0.15, L1_wt=0.5, cnvrg_tol=1e-2)
-    with pytest.raises(seepage.UnsupportedError, match="cnvrg_tol=1e-12"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="cnvrg_tol=1e-12"):
         seepage.measure(loose, noise_scale=NOISE)
     apart = model.fit_regularized(alpha=np.linspace(0.05, 0.2, 6), L1_wt=0.5, **EXACTLY)
-    with pytest.raises(seepage.UnsupportedError, match="an alpha of its own"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="an alpha of its own"):
         seepage.measure(apart, noise_scale=NOISE)
     again = model.fit_regularized(alpha=0.15, L1_wt=1.0, refit=True, **EXACTLY)
-    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="not the minimizer"):
         seepage.measure(again, noise_scale=NOISE)
     left = model.fit_regularized(alpha=0.02, L1_wt=0.5, **EXACTLY | {"zero_tol": 0.3})
     assert (np.asarray(left.params) == 0).any()
-    with pytest.raises(seepage.UnsupportedError, match="came to zero on the way"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="came to zero on the way"):
         seepage.measure(left, noise_scale=NOISE)
     centered = MANY[list("abcde")] - MANY[list("abcde")].mean()
     level = sm.OLS(MANY["cost"] - MANY["cost"].mean(), sm.add_constant(centered)).fit_regularized(alpha=0.1, L1_wt=0.0)
-    with pytest.raises(seepage.UnsupportedError, match="do not tell whether it had one"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="do not tell whether it had one"):
         seepage.measure(level, noise_scale=NOISE)
     few = model.fit_regularized(alpha=1.8, L1_wt=0.5, **EXACTLY)
     assert 0 < (np.asarray(few.params) != 0).sum() < 3
-    with pytest.raises(seepage.UnsupportedError, match="cannot be told"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="cannot be told"):
         seepage.measure(few, noise_scale=NOISE)
     each = sm.Logit(MANY["ill"], COLUMNS).fit_regularized(alpha=np.arange(6.0), disp=0)
-    with pytest.raises(seepage.UnsupportedError, match="a penalty of its own"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="a penalty of its own"):
         seepage.measure(each, noise_scale=NOISE)
-    with pytest.raises(seepage.UnsupportedError, match="A MNLogit of fit_regularized"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="A MNLogit of fit_regularized"):
         seepage.measure(sm.MNLogit(KIND, PLAIN).fit_regularized(alpha=1.0, disp=0), noise_scale=NOISE)
 
 
@@ -568,7 +572,7 @@ def test_a_level_without_counts_has_no_minimizer_though_alpha_is_fitted(kind):
         start = np.array(model.fit(disp=0, maxiter=500).params)
         start[2] = -25.0
         results = model.fit(disp=0, start_params=start, method="newton", maxiter=3)
-    with pytest.raises(seepage.MinimizerError, match="has no minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="has no minimizer"):
         seepage.measure(results, noise_scale=0.1)
 
 
@@ -587,7 +591,7 @@ def test_a_ridge_that_is_weighed_by_an_estimated_scale_is_refused():
     for _ in range(5):
         results = model.fit_regularized(alpha=0.08, L1_wt=0.0, opt_method="Newton-CG", start_params=at)
         at = np.asarray(results.params)
-    with pytest.raises(seepage.UnsupportedError, match="weighs its penalty by the scale"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="weighs its penalty by the scale"):
         seepage.measure(results, noise_scale=0.1)
 
 
@@ -596,5 +600,5 @@ def test_tables_hold_no_penalty_no_alpha_and_no_classes():
     people = pd.DataFrame({"a": random.normal(size=90), "b": random.normal(size=90), "y": random.integers(0, 3, 90)})
     ridge = smf.ols("y ~ a + b", people).fit_regularized(alpha=0.002, L1_wt=0.0)
     for results in (ridge, smf.mnlogit("y ~ a", people).fit(disp=0)):
-        with pytest.raises(seepage.UnsupportedError, match="A table holds neither"):
-            seepage.ModelTable.of(results)
+        with pytest.raises(seepage.errors.UnsupportedError, match="A table holds neither"):
+            seepage.models.ModelTable.of(results)

@@ -114,7 +114,7 @@ def test_a_reader_that_is_wrong_is_found_out():
     def _(model: Wrong, total_weight: float, count: int, outputs: int) -> Objective:
         return Objective(PseudoHuber(), penalty=model.strength)
 
-    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="not the minimizer"):
         seepage.measure(Wrong().fit(X, Y), X, Y, noise_scale=NOISE)
 
 
@@ -126,7 +126,9 @@ def test_a_subclass_inherits_no_reader():
         pass
 
     for model in (Other(), SofterRidge()):
-        with pytest.raises(seepage.UnsupportedError, match=rf"{type(model).__name__} cannot be measured.*Robust"):
+        with pytest.raises(
+            seepage.errors.UnsupportedError, match=rf"{type(model).__name__} cannot be measured.*Robust"
+        ):
             seepage.measure(model.fit(X, Y), X, Y, noise_scale=NOISE)
 
 

@@ -64,7 +64,7 @@ def test_files_give_the_numbers_of_memory(name: str, people: People, tmp_path: P
         noise_scale=0.1,
         sample_weight="weight" if weighted else None,
         ids="person",
-        job=seepage.Job(engine=ENGINE, output=tmp_path / "leakage"),
+        job=seepage.engines.Job(engine=ENGINE, output=tmp_path / "leakage"),
     )
     examples = leak.examples.to_table().to_pandas()
     assert examples["person"].tolist() == people.frame["person"].tolist()
@@ -91,7 +91,13 @@ def whole(people: People, ridge: Ridge) -> seepage.Leakage:
 @pytest.fixture(scope="module")
 def summarized(people: People, ridge: Ridge) -> seepage.Leakage:
     return seepage.measure(
-        ridge, people.pattern, target="outcome", noise_scale=0.1, ids="person", groups="region", job=seepage.Job(ENGINE)
+        ridge,
+        people.pattern,
+        target="outcome",
+        noise_scale=0.1,
+        ids="person",
+        groups="region",
+        job=seepage.engines.Job(ENGINE),
     )
 
 
@@ -132,9 +138,9 @@ def test_the_summary_reads_like_that_of_memory(summarized: Any, whole: Any) -> N
 
 
 def test_without_an_output_nothing_of_each_person_is_kept(summarized: Any) -> None:
-    with pytest.raises(seepage.UnansweredError, match="output="):
+    with pytest.raises(seepage.errors.UnansweredError, match="output="):
         _ = summarized.examples
-    with pytest.raises(seepage.UnansweredError, match="100 most exposed"):
+    with pytest.raises(seepage.errors.UnansweredError, match="100 most exposed"):
         summarized.most_exposed(1000)
 
 
@@ -145,14 +151,14 @@ def test_the_error_floor_is_a_table_with_ids(people: People, ridge: Ridge, whole
         target="outcome",
         noise_scale=0.1,
         ids="person",
-        job=seepage.Job(ENGINE, tmp_path / "out"),
+        job=seepage.engines.Job(ENGINE, tmp_path / "out"),
     )
     ours, theirs = leak.error_floor().to_pandas().set_index("person"), whole.error_floor()
     np.testing.assert_allclose(ours[theirs.columns], theirs, **EXACT)
 
 
 def test_a_frame_in_memory_on_an_engine(people: People, ridge: Ridge, whole: Any) -> None:
-    leak = seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, job=seepage.Job(ENGINE))
+    leak = seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, job=seepage.engines.Job(ENGINE))
     np.testing.assert_allclose(leak.examples, whole.examples, **EXACT)
     np.testing.assert_allclose(leak.attributes, whole.attributes, **EXACT)
 
@@ -163,7 +169,7 @@ def test_files_in_folders_keep_their_folders(people: People, ridge: Ridge, whole
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / path.name)
     leak = seepage.measure(
-        ridge, tmp_path / "data", target="outcome", noise_scale=0.1, job=seepage.Job(ENGINE, tmp_path / "out")
+        ridge, tmp_path / "data", target="outcome", noise_scale=0.1, job=seepage.engines.Job(ENGINE, tmp_path / "out")
     )
     np.testing.assert_allclose(leak.examples.to_table().column("eta"), whole.examples["eta"], **EXACT)
     assert sorted(path.name for path in (tmp_path / "out" / "examples").iterdir()) == [
@@ -174,7 +180,7 @@ def test_files_in_folders_keep_their_folders(people: People, ridge: Ridge, whole
 
 
 def measured(people: People, ridge: Ridge, output: Path | None, **options: Any) -> seepage.Leakage:
-    job = seepage.Job(engine=ENGINE, output=output, resume=options.pop("resume", False))
+    job = seepage.engines.Job(engine=ENGINE, output=output, resume=options.pop("resume", False))
     arguments = {"target": "outcome", "noise_scale": 0.1, "job": job, **options}
     source = arguments.pop("X", people.pattern)
     return seepage.measure(ridge, source, **arguments)
@@ -198,13 +204,13 @@ def test_resuming_repeats_only_what_is_missing(people: People, ridge: Ridge, tmp
 
 def test_an_output_is_never_overwritten(people: People, ridge: Ridge, tmp_path: Path) -> None:
     measured(people, ridge, tmp_path / "out")
-    with pytest.raises(seepage.InputError, match="resume=True"):
+    with pytest.raises(seepage.errors.InputError, match="resume=True"):
         measured(people, ridge, tmp_path / "out")
-    with pytest.raises(seepage.InputError, match="noise"):
+    with pytest.raises(seepage.errors.InputError, match="noise"):
         measured(people, ridge, tmp_path / "out", resume=True, noise_scale=0.2)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("precious")
-    with pytest.raises(seepage.InputError, match="not an empty folder"):
+    with pytest.raises(seepage.errors.InputError, match="not an empty folder"):
         measured(people, ridge, tmp_path / "other")
 
 
@@ -212,7 +218,7 @@ def test_a_truncated_file_is_named(people: People, ridge: Ridge, tmp_path: Path)
     shutil.copytree(people.folder, tmp_path / "data")
     broken = tmp_path / "data" / "part-003.parquet"
     broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
-    with pytest.raises(seepage.InputError, match=r"part-003\.parquet cannot be read"):
+    with pytest.raises(seepage.errors.InputError, match=r"part-003\.parquet cannot be read"):
         measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
 
 
@@ -222,7 +228,7 @@ def test_a_damaged_page_is_named(people: People, ridge: Ridge, tmp_path: Path) -
     content = bytearray(broken.read_bytes())
     content[4:20_000] = os.urandom(20_000 - 4)
     broken.write_bytes(content)
-    with pytest.raises(seepage.InputError, match=r"part-002\.parquet cannot be read"):
+    with pytest.raises(seepage.errors.InputError, match=r"part-002\.parquet cannot be read"):
         measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
     shutil.copy(people.folder / "part-002.parquet", broken)
     leak = measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet", resume=True)
@@ -235,13 +241,13 @@ def test_a_missing_value_is_found_in_its_file(people: People, ridge: Ridge, tmp_
     frame = pd.read_parquet(path)
     frame.loc[17, "x3"] = np.nan
     frame.to_parquet(path)
-    with pytest.raises(seepage.InputError, match=r"part-001\.parquet: .*missing value.*'x3'"):
+    with pytest.raises(seepage.errors.InputError, match=r"part-001\.parquet: .*missing value.*'x3'"):
         measured(people, ridge, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
 
 
 def test_an_output_that_cannot_be_written_is_named(people: People, ridge: Ridge) -> None:
     # Nobody, not even root, makes folders here.
-    with pytest.raises(seepage.InputError, match="/proc/nobody' cannot be written to"):
+    with pytest.raises(seepage.errors.InputError, match="/proc/nobody' cannot be written to"):
         measured(people, ridge, Path("/proc/nobody"))
 
 
@@ -252,7 +258,7 @@ import seepage
 resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 model = pickle.loads(bytes.fromhex(sys.argv[3]))
 engine = seepage.engines.Local(workers=2)
-seepage.measure(model, sys.argv[1], target="outcome", noise_scale=0.1, job=seepage.Job(engine, sys.argv[2]))
+seepage.measure(model, sys.argv[1], target="outcome", noise_scale=0.1, job=seepage.engines.Job(engine, sys.argv[2]))
 """
 
 
@@ -263,7 +269,7 @@ def test_a_full_disk_is_named_and_leaves_nothing_behind(people: People, ridge: R
     failed = subprocess.run(command, capture_output=True, text=True, check=False)
     # A plain script: nothing in it protects it from being imported by workers, and it need not be.
     assert failed.stderr.count("Traceback") == 1
-    assert "seepage._errors.InputError" in failed.stderr
+    assert "seepage.errors.InputError" in failed.stderr
     assert "out' cannot be written to" in failed.stderr
     assert not (tmp_path / "out" / "examples").exists()
     assert not list((tmp_path / "out").rglob("*.unfinished"))
@@ -287,20 +293,25 @@ def test_a_full_disk_is_named_and_leaves_nothing_behind(people: People, ridge: R
 def test_what_cannot_be_meant_is_refused(
     people: People, ridge: Ridge, tmp_path: Path, options: Any, message: str
 ) -> None:
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         measured(people, ridge, tmp_path / "out", **options)
 
 
 def test_resuming_needs_an_output(people: People, ridge: Ridge) -> None:
-    with pytest.raises(seepage.InputError, match="output="):
+    with pytest.raises(seepage.errors.InputError, match="output="):
         measured(people, ridge, None, resume=True)
 
 
 @pytest.mark.parametrize(
-    "options", [{"target": "y"}, {"job": seepage.Job(output="out")}, {"job": seepage.Job(output="out", resume=True)}]
+    "options",
+    [
+        {"target": "y"},
+        {"job": seepage.engines.Job(output="out")},
+        {"job": seepage.engines.Job(output="out", resume=True)},
+    ],
 )
 def test_what_is_for_files_is_refused_in_memory(people: People, ridge: Ridge, options: Any) -> None:
-    with pytest.raises(seepage.InputError, match="in memory"):
+    with pytest.raises(seepage.errors.InputError, match="in memory"):
         seepage.measure(ridge, people.X, people.frame["outcome"], noise_scale=0.1, **options)
 
 
@@ -325,7 +336,7 @@ def test_the_prior_of_the_data_and_differential_privacy_are_known_of_files(peopl
     y = people.frame["class"].to_numpy()
     model = LogisticRegression(C=0.1, fit_intercept=False, tol=1e-8).fit(people.X, y)
     expected = seepage.measure(model, people.X, y, noise_scale=0.1)
-    job = seepage.Job(ENGINE, tmp_path / "o")
+    job = seepage.engines.Job(ENGINE, tmp_path / "o")
     leak = seepage.measure(model, people.pattern, target="class", noise_scale=0.1, job=job)
     ours, theirs = leak.information.variances(), expected.information.variances()
     assert ours == pytest.approx(theirs, rel=1e-10)

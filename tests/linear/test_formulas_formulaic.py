@@ -241,7 +241,7 @@ def test_what_cannot_be_traced_is_quoted(formulaic):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results = smf.ols(formula, TABLE).fit()
-        with pytest.raises(seepage.UnsupportedError, match=said):
+        with pytest.raises(seepage.errors.UnsupportedError, match=said):
             seepage.measure(results, noise_scale=NOISE)
 
 

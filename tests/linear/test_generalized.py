@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import seepage
-from seepage.linear import GLM
 from seepage.linear.objective import Generalized
+from seepage.models import GLM
 
 RANDOM = np.random.default_rng(2)
 ROWS = RANDOM.uniform(-1.0, 1.0, size=(60, 2))
@@ -185,7 +185,7 @@ def test_a_model_is_published_and_predicts():
 
 
 def test_names_that_nobody_knows_are_refused():
-    with pytest.raises(seepage.InputError, match="'gausian' is no family"):
+    with pytest.raises(seepage.errors.InputError, match="'gausian' is no family"):
         GLM("gausian").fit(ROWS, ROWS[:, 0])
-    with pytest.raises(seepage.InputError, match="'logg' is no link"):
+    with pytest.raises(seepage.errors.InputError, match="'logg' is no link"):
         GLM("poisson", "logg").fit(ROWS, ROWS[:, 0])

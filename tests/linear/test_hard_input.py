@@ -120,7 +120,7 @@ HARD = {
         RIDGE,
         X,
         Y,
-        {"noise_scale": seepage.GaussianNoise(covariance=np.eye(3))},
+        {"noise_scale": seepage.release.GaussianNoise(covariance=np.eye(3))},
         "3 x 3.*11 parameters",
     ),
     "an unknown attribute": (RIDGE, X, Y, {"attributes": ["height"]}, "'height', which is no column"),
@@ -140,7 +140,7 @@ HARD = {
 @pytest.mark.parametrize("what", HARD)
 def test_hard_input_is_refused_with_its_reason(what):
     model, features, labels, arguments, message = HARD[what]
-    with pytest.raises(seepage.SeepageError, match=message):
+    with pytest.raises(seepage.errors.SeepageError, match=message):
         seepage.measure(model, features, labels, **{"noise_scale": 1.0, **arguments})
 
 
@@ -158,7 +158,7 @@ QUESTIONS = {
 @pytest.mark.parametrize("what", QUESTIONS)
 def test_a_hard_question_is_refused_with_its_reason(what):
     ask, message = QUESTIONS[what]
-    with pytest.raises(seepage.SeepageError, match=message):
+    with pytest.raises(seepage.errors.SeepageError, match=message):
         ask(seepage.measure(RIDGE, X, Y, noise_scale=1.0))
 
 
@@ -174,14 +174,14 @@ def test_a_hard_question_is_refused_with_its_reason(what):
     ],
 )
 def test_a_noise_that_hides_nothing_is_refused(arguments, message):
-    with pytest.raises(seepage.InputError, match=message):
-        seepage.GaussianNoise(**arguments)
+    with pytest.raises(seepage.errors.InputError, match=message):
+        seepage.release.GaussianNoise(**arguments)
 
 
 def test_an_extreme_scale_is_refused_before_a_scaler_can_hide_it():
     changed = X.assign(bp=X["bp"] * 1e152)
     model = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
-    with pytest.raises(seepage.InputError, match="column 'bp'"):
+    with pytest.raises(seepage.errors.InputError, match="column 'bp'"):
         seepage.measure(model, changed, Y, noise_scale=1.0)
 
 
@@ -237,7 +237,9 @@ def test_dates_are_refused_in_ticks_and_measured_in_days(column, tmp_path):
         (pl.from_pandas(BORN), {"y": Y}),
         (tmp_path / "people.parquet", {"target": "y"}),
     ):
-        with pytest.raises(seepage.InputError, match=f"column '{column}' holds dates or times.*ticks.*days") as told:
+        with pytest.raises(
+            seepage.errors.InputError, match=f"column '{column}' holds dates or times.*ticks.*days"
+        ) as told:
             seepage.measure(model, rows, noise_scale=1.0, **given)
     # The first way out is for dates, the second for lengths of time.
     start, end = {"born": ("measuring: ", ", or column"), "stay": (", or ", " for lengths")}[column]
@@ -259,5 +261,5 @@ def test_dates_are_refused_in_ticks_and_measured_in_days(column, tmp_path):
 
 def test_a_target_in_ticks_is_refused():
     model = Ridge().fit(X, BORN["stay"])
-    with pytest.raises(seepage.InputError, match=r"target holds dates or times.*days"):
+    with pytest.raises(seepage.errors.InputError, match=r"target holds dates or times.*days"):
         seepage.measure(model, X, BORN["stay"], noise_scale=1.0)

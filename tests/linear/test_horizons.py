@@ -106,9 +106,9 @@ def _named(setting):
 
 
 def _at(setting, rows=FRAME, y=None):
-    model = seepage.Cox(ties=setting["ties"], penalty=setting["penalty"], standardized=setting["standardized"])
+    model = seepage.models.Cox(ties=setting["ties"], penalty=setting["penalty"], standardized=setting["standardized"])
     model.fit(rows, outcomes() if y is None else y, setting["weights"])
-    return seepage.SurvivalAt(model, horizons=HORIZONS, reference=REFERENCE)
+    return seepage.models.SurvivalAt(model, horizons=HORIZONS, reference=REFERENCE)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=_named)
@@ -120,7 +120,7 @@ def test_every_number_is_that_of_automatic_differentiation(setting):
     jacobian = book.jacobian(x, reference)
     for given, whitening in (
         (0.3, np.eye(6) / 0.3),
-        (seepage.GaussianNoise(covariance=covariance), np.linalg.inv(np.linalg.cholesky(covariance))),
+        (seepage.release.GaussianNoise(covariance=covariance), np.linalg.inv(np.linalg.cholesky(covariance))),
     ):
         leak = seepage.measure(
             _at(setting), FRAME, outcomes(), noise_scale=given, sample_weight=setting["weights"], numbers=["visits"]
@@ -164,13 +164,13 @@ def test_survival_is_that_of_lifelines_and_of_scikit_survival():
     columns = ["fin", "age", "race", "wexp", "mar", "paro", "prio"]
     reference = dict(zip(columns, (0, 25, 1, 0, 0, 1, 3), strict=True))
     fitted = CoxPHFitter(penalizer=0.1).fit(people, "week", "arrest", fit_options={"precision": 1e-10})
-    at = seepage.SurvivalAt(fitted, horizons=[26, 52], reference=reference)
+    at = seepage.models.SurvivalAt(fitted, horizons=[26, 52], reference=reference)
     leak = seepage.measure(at, people, noise_scale=1e-9)
     expected = fitted.predict_survival_function(pd.DataFrame([reference]), times=[26, 52]).to_numpy().ravel()
     np.testing.assert_allclose(np.exp(-np.exp(leak.information.fit.exact[-2:])), expected, rtol=1e-7)
     y = np.rec.fromarrays([people["arrest"].astype(bool), people["week"]], names="arrest,week")
     other = CoxPHSurvivalAnalysis(ties="breslow", tol=1e-12).fit(people[columns], y)
-    at = seepage.SurvivalAt(other, horizons=[26, 52], reference=reference)
+    at = seepage.models.SurvivalAt(other, horizons=[26, 52], reference=reference)
     leak = seepage.measure(at, people[columns], y, noise_scale=1e-9)
     [curve] = other.predict_survival_function(pd.DataFrame([reference])[columns])
     np.testing.assert_allclose(np.exp(-np.exp(leak.information.fit.exact[-2:])), curve([26, 52]), rtol=1e-7)
@@ -183,9 +183,9 @@ def test_what_is_published_gives_survival_in_raw_units_behind_steps():
         (OneHotEncoder(categories=[["north", "south"]], drop="first"), ["ward"]),
         remainder="passthrough",
     )
-    model = make_pipeline(steps, seepage.Cox(penalty=1.0)).fit(rows, outcomes())
+    model = make_pipeline(steps, seepage.models.Cox(penalty=1.0)).fit(rows, outcomes())
     reference = {**REFERENCE, "ward": "north"}
-    at = seepage.SurvivalAt(model, horizons=HORIZONS, reference=reference)
+    at = seepage.models.SurvivalAt(model, horizons=HORIZONS, reference=reference)
     leak = seepage.measure(at, rows, outcomes(), noise_scale=1e-7)
     publication = seepage.publish(at, rows, outcomes(), noise_scale=1e-7, accept=None)
     exact = leak.information.fit.exact
@@ -217,31 +217,33 @@ def test_noise_is_drawn_on_every_published_number_and_sealed(tmp_path):
 
 
 def test_what_cannot_be_is_refused_by_name():
-    model = seepage.Cox().fit(FRAME, outcomes())
+    model = seepage.models.Cox().fit(FRAME, outcomes())
     at = {"horizons": [5.0], "reference": REFERENCE}
 
     def measured(model=model, y=None, **given):
-        wrapped = seepage.SurvivalAt(model, **{**at, **given})
+        wrapped = seepage.models.SurvivalAt(model, **{**at, **given})
         return seepage.measure(wrapped, FRAME, outcomes() if y is None else y, noise_scale=1.0)
 
     for horizons in ([], [5.0, 4.0], [np.nan], "5"):
-        with pytest.raises((seepage.InputError, ValueError)):
+        with pytest.raises((seepage.errors.InputError, ValueError)):
             measured(horizons=horizons)
-    with pytest.raises(seepage.InputError, match=r"horizon 0\.5: nobody has an event by then"):
+    with pytest.raises(seepage.errors.InputError, match=r"horizon 0\.5: nobody has an event by then"):
         measured(horizons=[0.5])
-    with pytest.raises(seepage.InputError, match="horizon 16: nobody was followed for so long"):
+    with pytest.raises(seepage.errors.InputError, match="horizon 16: nobody was followed for so long"):
         measured(horizons=[16.0])
-    with pytest.raises(seepage.InputError, match="reference row has no 'visits'"):
+    with pytest.raises(seepage.errors.InputError, match="reference row has no 'visits'"):
         measured(reference={"age": 1.0, "dose": 2.0})
-    with pytest.raises(seepage.InputError, match="names 'sex', which is no column"):
+    with pytest.raises(seepage.errors.InputError, match="names 'sex', which is no column"):
         measured(reference={**REFERENCE, "sex": 1})
-    with pytest.raises(seepage.UnsupportedError, match="Ridge is no survival model"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="Ridge is no survival model"):
         measured(model=Ridge().fit(FRAME, TIME))
     strata = np.rec.fromarrays([EVENT, TIME, X[:, 2] > 1], names="event,time,ward")
-    with pytest.raises(seepage.UnsupportedError, match="strata"):
-        measured(model=seepage.Cox().fit(FRAME, strata), y=strata)
-    publication = seepage.publish(seepage.SurvivalAt(model, **at), FRAME, outcomes(), noise_scale=1.0, accept=None)
-    with pytest.raises(seepage.InputError, match=r"horizon 6.0 is not among those of this model: \[5.0\]"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="strata"):
+        measured(model=seepage.models.Cox().fit(FRAME, strata), y=strata)
+    publication = seepage.publish(
+        seepage.models.SurvivalAt(model, **at), FRAME, outcomes(), noise_scale=1.0, accept=None
+    )
+    with pytest.raises(seepage.errors.InputError, match=r"horizon 6.0 is not among those of this model: \[5.0\]"):
         publication.estimator.predict(FRAME, horizon=6.0)
-    with pytest.raises(seepage.InputError, match="SurvivalAt"):
+    with pytest.raises(seepage.errors.InputError, match="SurvivalAt"):
         model.predict(FRAME, horizon=6.0)

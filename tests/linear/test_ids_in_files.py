@@ -13,7 +13,7 @@ import seepage
 from seepage.linear.files import _ids
 from seepage.linear.files._ids import hashed
 
-ONE = seepage.Job(engine=seepage.engines.Local(workers=1))
+ONE = seepage.engines.Job(engine=seepage.engines.Local(workers=1))
 KINDS = {
     "text": lambda i: f"person {i}",
     "numbers": lambda i: int(i) - 20,
@@ -44,7 +44,7 @@ def test_repeated_ids_are_refused_with_their_count(tmp_path, monkeypatch, kind, 
     _, model = _write(some, drawn, kind)
     counts = np.bincount(drawn)
     expected = rf"holds {(counts > 1).sum()} ids more than once \(.* names {counts.max()} rows\).*in memory"
-    with pytest.raises(seepage.InputError, match=expected):
+    with pytest.raises(seepage.errors.InputError, match=expected):
         seepage.measure(model, some, target="y", ids="id", noise_scale=1.0, job=ONE)
 
 
@@ -58,7 +58,7 @@ def test_a_shared_hash_is_no_repetition(tmp_path, monkeypatch):
 def test_a_missing_id_is_refused(tmp_path):
     frame, model = _write(tmp_path, range(40), "text")
     frame.assign(id=frame["id"].where(frame.index != 5)).to_parquet(tmp_path / "0.parquet")
-    with pytest.raises(seepage.InputError, match="lacks the id of somebody"):
+    with pytest.raises(seepage.errors.InputError, match="lacks the id of somebody"):
         seepage.measure(model, tmp_path / "0.parquet", target="y", ids="id", noise_scale=1.0, job=ONE)
 
 
@@ -91,7 +91,7 @@ def test_ids_may_be_uuids_or_bytes(tmp_path, kind):
     known, people, output = _uuids(), tmp_path / "people", tmp_path / "leakage"
     people.mkdir()
     frame, model = _written_with(people, pa.array([each.bytes for each in known], held))
-    job = seepage.Job(engine=seepage.engines.Local(workers=1), output=output)
+    job = seepage.engines.Job(engine=seepage.engines.Local(workers=1), output=output)
     leak = seepage.measure(model, people, target="y", ids="id", noise_scale=1.0, job=job)
     expected = seepage.measure(model, frame[["a", "b"]], frame["y"], noise_scale=1.0, ids=known)
     found = leak.examples.to_table().to_pandas()
@@ -103,7 +103,7 @@ def test_ids_may_be_uuids_or_bytes(tmp_path, kind):
     if kind == "uuid":
         assert leak.joint(ids=known[:3]) == pytest.approx(expected.joint(ids=known[:3]), rel=1e-9)
     promised = {"error_floor": {"a": 0.01}, "units": {"a": "years"}}
-    ledger = seepage.Ledger.create(tmp_path / "ledger", key=b"k" * 32, buckets=2, **promised)
+    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=b"k" * 32, buckets=2, **promised)
     ledger.post(leak, title="first", units={"a": "years"})
     # A ledger knows UUIDs by their text, whether they were read from files or were in memory.
     assert ledger.knows(known if kind == "uuid" else [each.bytes for each in known]).all()
@@ -112,10 +112,10 @@ def test_ids_may_be_uuids_or_bytes(tmp_path, kind):
 def test_a_uuid_that_is_repeated_or_missing_is_refused(tmp_path):
     known = [each.bytes for each in _uuids()]
     _, model = _written_with(tmp_path, pa.array([known[3], *known[1:]], pa.uuid()))
-    with pytest.raises(seepage.InputError, match=f"'{uuid.UUID(bytes=known[3])}' names 2 rows"):
+    with pytest.raises(seepage.errors.InputError, match=f"'{uuid.UUID(bytes=known[3])}' names 2 rows"):
         seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=ONE)
     _, model = _written_with(tmp_path, pa.array([*known[:20], None, *known[21:]], pa.uuid()))
-    with pytest.raises(seepage.InputError, match="lacks the id of somebody"):
+    with pytest.raises(seepage.errors.InputError, match="lacks the id of somebody"):
         seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=ONE)
 
 

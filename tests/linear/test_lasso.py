@@ -458,13 +458,13 @@ def test_least_angles_that_went_elsewhere_are_refused():
     def measured(model):
         return seepage.measure(model.fit(X, REAL), X, REAL, noise_scale=NOISE)
 
-    with pytest.raises(seepage.MinimizerError, match=r"its path ended at alpha=.*larger max_iter"):
+    with pytest.raises(seepage.errors.MinimizerError, match=r"its path ended at alpha=.*larger max_iter"):
         measured(LassoLars(alpha=0.01, max_iter=2))
-    with pytest.raises(seepage.MinimizerError, match="jitter=None"):
+    with pytest.raises(seepage.errors.MinimizerError, match="jitter=None"):
         measured(LassoLars(alpha=0.2, jitter=1.0, random_state=0))
-    with pytest.raises(seepage.UnsupportedError, match="positive=False"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="positive=False"):
         measured(LassoLars(alpha=0.2, positive=True))
-    with pytest.raises(seepage.UnsupportedError, match=r"at a kink.*Nearest: LassoLarsCV"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"at a kink.*Nearest: LassoLarsCV"):
         measured(LassoLarsIC())
 
 
@@ -472,7 +472,7 @@ def test_least_angles_that_went_elsewhere_are_refused():
 def test_fit_finds_the_minimizer_and_its_zeros_from_nothing(model):
     y = REAL if isinstance(model, Lasso) else TWO
     case = Case(model, "squared" if isinstance(model, Lasso) else "logistic")
-    found = seepage.fit(model, X, y)
+    found = seepage.engines.fit(model, X, y)
     np.testing.assert_allclose(np.ravel(found.coef_), case.theta()[:-1], atol=1e-10)
     assert (np.ravel(found.coef_) == 0).any()
 

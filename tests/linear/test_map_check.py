@@ -49,7 +49,7 @@ def test_a_step_that_does_something_else_than_its_class_is_refused_by_name(kind,
     X, y = _data(seed)
     step = _altering(kind, ALTERATIONS[alteration])()
     model = make_pipeline(MaxAbsScaler(), step, Ridge()).fit(X, y)
-    with pytest.raises(seepage.UnsupportedError, match=r"'altered' \(Altered\) does not do what its class says"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"'altered' \(Altered\) does not do what its class says"):
         seepage.measure(model, X, y, noise_scale=1.0)
 
 
@@ -91,7 +91,7 @@ def test_a_changed_cell_is_found_wherever_it_is():
         wrong = dense.copy()
         wrong[row, feature] += 1e-6
         for given in (wrong, sparse.csr_array(wrong)):
-            with pytest.raises(seepage.UnsupportedError, match=f"in row {row + 100} feature {feature} "):
+            with pytest.raises(seepage.errors.UnsupportedError, match=f"in row {row + 100} feature {feature} "):
                 check_map(affine, table, given, {}, steps, 100)
 
 

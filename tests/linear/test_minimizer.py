@@ -36,7 +36,7 @@ def cancer():
 
 def test_one_row_too_few_is_noticed_after_a_closed_form_fit(diabetes):
     X, y = diabetes
-    with pytest.raises(seepage.MinimizerError, match="standard errors away"):
+    with pytest.raises(seepage.errors.MinimizerError, match="standard errors away"):
         seepage.measure(Ridge().fit(X[1:], y[1:]), X, y, noise_scale=1.0)
 
 
@@ -44,7 +44,7 @@ def test_one_row_too_few_is_noticed_after_a_closed_form_fit(diabetes):
 def test_other_rows_are_noticed_after_an_iterative_fit(cancer, share):
     X, y = cancer
     part = np.random.default_rng(0).random(len(y)) < share
-    with pytest.raises(seepage.MinimizerError, match="other rows"):
+    with pytest.raises(seepage.errors.MinimizerError, match="other rows"):
         seepage.measure(LogisticRegression().fit(X[part], y[part]), X, y, noise_scale=1.0)
 
 
@@ -52,7 +52,7 @@ def test_forgotten_weights_are_noticed(cancer):
     X, y = cancer
     weights = np.random.default_rng(0).uniform(0.5, 1.5, len(y))
     model = LogisticRegression().fit(X, y, weights)
-    with pytest.raises(seepage.MinimizerError, match="weights"):
+    with pytest.raises(seepage.errors.MinimizerError, match="weights"):
         seepage.measure(model, X, y, noise_scale=1.0)
     seepage.measure(model, X, y, noise_scale=1.0, sample_weight=weights)
 
@@ -61,7 +61,7 @@ def test_forgotten_weights_are_noticed(cancer):
 def test_a_changed_penalty_or_class_weight_is_noticed(cancer, change):
     X, y = cancer
     model = LogisticRegression().fit(X, y).set_params(**change)
-    with pytest.raises(seepage.MinimizerError):
+    with pytest.raises(seepage.errors.MinimizerError):
         seepage.measure(model, X, y, noise_scale=1.0)
 
 
@@ -69,7 +69,7 @@ def test_shuffled_labels_are_noticed_even_after_a_stochastic_fit(cancer):
     X, y = cancer
     model = SGDClassifier("log_loss", alpha=0.01, random_state=0, average=True).fit(X, y)
     seepage.measure(model, X, y, noise_scale=1.0)
-    with pytest.raises(seepage.MinimizerError):
+    with pytest.raises(seepage.errors.MinimizerError):
         seepage.measure(model, X, np.random.default_rng(0).permutation(y), noise_scale=1.0)
 
 
@@ -88,14 +88,14 @@ def test_every_solver_of_logistic_regression_leads_to_the_same_numbers(cancer, s
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_solver_that_gave_up_is_refused_with_the_way_out():
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.raises(seepage.MinimizerError, match="max_iter"):
+    with pytest.raises(seepage.errors.MinimizerError, match="max_iter"):
         seepage.measure(LogisticRegression(max_iter=20).fit(X, y), X, y, noise_scale=1.0)
 
 
 def test_collinear_columns_without_a_penalty_are_named(diabetes):
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X = X.assign(age_in_months=12 * X["age"])
-    with pytest.raises(seepage.MinimizerError, match="not unique") as raised:
+    with pytest.raises(seepage.errors.MinimizerError, match="not unique") as raised:
         seepage.measure(LinearRegression().fit(X, y), X, y, noise_scale=1.0)
     assert "'age'" in str(raised.value)
     assert "'age_in_months'" in str(raised.value)
@@ -105,7 +105,7 @@ def test_collinear_columns_without_a_penalty_are_named(diabetes):
 
 def test_fewer_rows_than_columns_without_a_penalty_is_not_unique(diabetes):
     X, y = diabetes
-    with pytest.raises(seepage.MinimizerError, match="not unique"):
+    with pytest.raises(seepage.errors.MinimizerError, match="not unique"):
         seepage.measure(LinearRegression().fit(X[:5], y[:5]), X[:5], y[:5], noise_scale=1.0)
 
 
@@ -114,7 +114,7 @@ def test_separable_classes_without_a_penalty_have_no_minimizer(cancer):
     X, y = cancer
     model = LogisticRegression(C=np.inf, max_iter=2000).fit(X, y)
     assert model.score(X, y) == 1
-    with pytest.raises(seepage.MinimizerError, match="has no minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="has no minimizer"):
         seepage.measure(model, X, y, noise_scale=1.0)
 
 
@@ -123,7 +123,7 @@ def test_a_level_with_only_zeros_has_no_minimizer():
     X = np.column_stack([np.repeat([0.0, 1.0], 20), np.random.default_rng(0).normal(size=40)])
     y = np.where(X[:, 0] == 1, 0, np.random.default_rng(1).poisson(3, 40))
     model = PoissonRegressor(alpha=0, max_iter=1000).fit(X, y)
-    with pytest.raises(seepage.MinimizerError):
+    with pytest.raises(seepage.errors.MinimizerError):
         seepage.measure(model, X, y, noise_scale=1.0)
 
 
@@ -155,7 +155,7 @@ def test_a_tolerance_that_small_columns_fulfill_by_themselves_is_no_excuse(seed,
         usual = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky").fit(plain, labels)
         # Labels in any order may by chance have little to do with the columns.
         if usual.decision_function(plain).std() > 0.15:
-            with pytest.raises(seepage.MinimizerError, match=r"standard errors away.*StandardScaler"):
+            with pytest.raises(seepage.errors.MinimizerError, match=r"standard errors away.*StandardScaler"):
                 seepage.measure(model, X, labels, noise_scale=1.0)
     usual = LogisticRegression(C=strength, tol=1e-10, solver="newton-cholesky").fit(plain, y)
     # In small units the minimizer is the usual one in other units, and it is taken.
@@ -235,7 +235,7 @@ def test_directions_that_least_squares_left_out_are_named():
     random = np.random.default_rng(0)
     X = random.normal(size=(50, 2)) * [1e-7, 1.0]
     y = X @ [1e7, 1.0] + random.normal(size=50)
-    with pytest.raises(seepage.MinimizerError, match=r"rank_ is 1\).*StandardScaler"):
+    with pytest.raises(seepage.errors.MinimizerError, match=r"rank_ is 1\).*StandardScaler"):
         seepage.measure(LinearRegression().fit(X, y), X, y, noise_scale=1.0)
     seepage.measure(LinearRegression(tol=1e-12).fit(X, y), X, y, noise_scale=1.0)
 
@@ -251,7 +251,7 @@ def test_steps_from_afar_are_damped_until_they_settle_at_rounding(loss):
         "logistic": ((4 * signal + random.logistic(size=300) > 0).astype(int), LogisticRegression(C=1e9)),
     }[loss]
     # From all parameters zero, where the first full step of an exponential leads nowhere.
-    fitted = seepage.fit(model, X, y)
+    fitted = seepage.engines.fit(model, X, y)
     leak = seepage.measure(fitted, X, y, noise_scale=1.0)
     minimizer = leak.information.geometry.minimizer
     assert minimizer.distance < 1e-9

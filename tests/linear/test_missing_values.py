@@ -15,8 +15,8 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
+from seepage import Report
 from seepage.release.checking import Anew
-from seepage.report import Report
 
 N = 70
 
@@ -202,7 +202,7 @@ def test_a_missing_value_that_nothing_fills_in_is_refused_with_the_way_out():
     filled = X.fillna({"age": 50.0})
     model.fit(filled, y)
     assert seepage.measure(model, filled, y, noise_scale=1.0).information.count == N
-    with pytest.raises(seepage.InputError, match=r"missing value in column 'age' \(row \d+\).*SimpleImputer"):
+    with pytest.raises(seepage.errors.InputError, match=r"missing value in column 'age' \(row \d+\).*SimpleImputer"):
         seepage.measure(model, X, y, noise_scale=1.0)
 
 
@@ -210,7 +210,7 @@ def test_files_name_the_column_that_lacks_a_value(tmp_path):
     X, y = _people(0)
     X.assign(y=y).to_parquet(tmp_path / "people.parquet")
     model = make_pipeline(_steps(), Ridge(solver="svd")).fit(X, y)
-    with pytest.raises(seepage.InputError, match=r"missing value in column '(age|ward)'.*in memory"):
+    with pytest.raises(seepage.errors.InputError, match=r"missing value in column '(age|ward)'.*in memory"):
         seepage.measure(model, tmp_path / "people.parquet", target="y", noise_scale=1.0)
 
 
@@ -352,7 +352,7 @@ def test_refits_past_kinks_of_a_lasso_that_move_filled_cells_are_refused_with_th
     X, y, _ = _holed("ridge")
     model = make_pipeline(SimpleImputer(), Lasso(0.1, tol=1e-12)).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.2)
-    with pytest.raises(seepage.UnansweredError, match=r"strategy=\"constant\".*public_preprocessing"):
+    with pytest.raises(seepage.errors.UnansweredError, match=r"strategy=\"constant\".*public_preprocessing"):
         leak.success_rate("code")
     declared = seepage.measure(model, X, y, noise_scale=0.2, public_preprocessing=["simpleimputer"])
     assert declared.success_rate("code")["success_rate"].notna().all()
@@ -370,7 +370,9 @@ def test_refits_past_kinks_of_a_lasso_that_move_filled_cells_are_refused_with_th
 def test_a_constant_behind_a_scaler_of_the_same_rows_is_refused(steps, public):
     X, y, estimator = _holed("ridge")
     model = make_pipeline(*steps, estimator).fit(X, y)
-    with pytest.raises(seepage.UnsupportedError, match=r"'simpleimputer' fills.*before the scaler.*SimpleImputer\(\)"):
+    with pytest.raises(
+        seepage.errors.UnsupportedError, match=r"'simpleimputer' fills.*before the scaler.*SimpleImputer\(\)"
+    ):
         seepage.measure(model, X, y, noise_scale=0.2, public_preprocessing=public)
     complete = X.fillna(0.0)
     fitted = make_pipeline(*(clone(step) for step in steps), estimator).fit(complete, y)

@@ -46,7 +46,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_nearest_is_named(case):
     model, words = CASES[case]
-    with pytest.raises(seepage.UnsupportedError, match=words):
+    with pytest.raises(seepage.errors.UnsupportedError, match=words):
         seepage.measure(model, X, PEOPLE["ill"], noise_scale=1.0)
 
 
@@ -54,7 +54,7 @@ def test_the_nearest_to_results_of_statsmodels_is_named():
     mixed = smf.mixedlm("cost ~ age", PEOPLE, groups=PEOPLE["ward"]).fit()
     additive = GLMGam(PEOPLE["cost"], X[["age"]], smoother=BSplines(X[["dose"]], df=[6], degree=[3])).fit()
     for results, words in ((mixed, "OLS, with ids="), (additive, "GLM with a formula of splines")):
-        with pytest.raises(seepage.UnsupportedError, match=words):
+        with pytest.raises(seepage.errors.UnsupportedError, match=words):
             seepage.measure(results, noise_scale=1.0)
-    with pytest.raises(seepage.UnsupportedError, match="not fitted: pass what its"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="not fitted: pass what its"):
         seepage.measure(sm.OLS(PEOPLE["cost"], X), noise_scale=1.0)

@@ -61,7 +61,7 @@ def separated(design, sides):
 def test_a_level_whose_people_share_a_label_is_named(people, settings):
     model = make_pipeline(steps(), LogisticRegression(max_iter=10_000, **settings))
     X = people[["age", "geno"]]
-    with pytest.raises(seepage.MinimizerError, match="everybody with geno = c has the label 1,"):
+    with pytest.raises(seepage.errors.MinimizerError, match="everybody with geno = c has the label 1,"):
         seepage.measure(model.fit(X, people["ill"]), X, people["ill"], noise_scale=0.1)
 
 
@@ -75,22 +75,22 @@ def test_a_level_without_a_column_of_its_own_is_told_by_its_column(people):
     frame = people.assign(geno=people["geno"].map({"a": "b", "b": "c", "c": "a"}))
     X = frame[["age", "geno"]]
     model = make_pipeline(steps(), LogisticRegression(C=np.inf, max_iter=10_000)).fit(X, frame["ill"])
-    with pytest.raises(seepage.MinimizerError, match=r"combination of 'geno = [bc]', 'geno = [bc]' tells"):
+    with pytest.raises(seepage.errors.MinimizerError, match=r"combination of 'geno = [bc]', 'geno = [bc]' tells"):
         seepage.measure(model, X, frame["ill"], noise_scale=0.1)
 
 
 def test_scaled_levels_are_told_by_their_column(people):
     X = coded(people)
     model = make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, max_iter=10_000)).fit(X, people["ill"])
-    with pytest.raises(seepage.MinimizerError, match="'c' alone tells"):
+    with pytest.raises(seepage.errors.MinimizerError, match="'c' alone tells"):
         seepage.measure(model, X, people["ill"], noise_scale=0.1)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit", "cauchit", "cloglog", "loglog", "log", "logc"])
 def test_every_link_of_a_share(people, link):
     X, y = coded(people)[["b", "c"]], people["ill"]
-    model = seepage.GLM("binomial", link)
-    with pytest.raises(seepage.MinimizerError, match="everybody whose 'c' is above zero has the label 1,"):
+    model = seepage.models.GLM("binomial", link)
+    with pytest.raises(seepage.errors.MinimizerError, match="everybody whose 'c' is above zero has the label 1,"):
         model.fit(X, y)
     # As if another package had stopped somewhere.
     model.coef_, model.intercept_ = np.array([0.1, 20.0]), 0.1
@@ -98,7 +98,7 @@ def test_every_link_of_a_share(people, link):
         model.coef_, model.intercept_ = np.array([-0.1, 0.6999 if link == "log" else -20.0]), -0.7
     model.classes_, model.n_features_in_ = np.array([0, 1]), 2
     model.feature_names_in_ = np.array(["b", "c"], dtype=object)
-    with pytest.raises(seepage.MinimizerError, match="'c' is above zero has the label 1,"):
+    with pytest.raises(seepage.errors.MinimizerError, match="'c' is above zero has the label 1,"):
         seepage.measure(model, X, y, noise_scale=0.1)
 
 
@@ -113,22 +113,22 @@ def test_every_link_of_a_share(people, link):
     ],
 )
 def test_a_level_of_zeros_under_every_family_with_positive_means(people, family, link, parameter):
-    with pytest.raises(seepage.MinimizerError, match="everybody whose 'c' is above zero has the label 0,"):
-        seepage.GLM(family, link, parameter=parameter).fit(coded(people)[["b", "c"]], people["visits"])
+    with pytest.raises(seepage.errors.MinimizerError, match="everybody whose 'c' is above zero has the label 0,"):
+        seepage.models.GLM(family, link, parameter=parameter).fit(coded(people)[["b", "c"]], people["visits"])
 
 
 @pytest.mark.parametrize("model", [PoissonRegressor(alpha=0), TweedieRegressor(power=1.5, alpha=0, link="log")])
 def test_a_level_of_zeros_under_a_regressor(people, model):
     X = people[["age", "geno"]]
     fitted = make_pipeline(steps(), model.set_params(max_iter=1000)).fit(X, people["visits"])
-    with pytest.raises(seepage.MinimizerError, match="everybody with geno = c has the label 0,"):
+    with pytest.raises(seepage.errors.MinimizerError, match="everybody with geno = c has the label 0,"):
         seepage.measure(fitted, X, people["visits"], noise_scale=0.1)
 
 
 def test_nothing_but_zeros_is_not_saved_by_a_penalty_on_the_others(people):
     X, y = coded(people), np.zeros(1000)
     model = PoissonRegressor(alpha=1.0, max_iter=1000).fit(X, y)
-    with pytest.raises(seepage.MinimizerError, match="no minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="no minimizer"):
         seepage.measure(model, X, y, noise_scale=0.1)
 
 
@@ -137,7 +137,7 @@ def test_several_classes_of_which_a_level_has_but_two(people):
     X, y = people[["age", "geno"]], rng.choice(["x", "y", "z"], 1000)
     y[people["geno"] == "c"] = rng.choice(["x", "y"], int((people["geno"] == "c").sum()))
     model = make_pipeline(steps(), LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10)).fit(X, y)
-    with pytest.raises(seepage.MinimizerError, match=r"no minimizer: .*'geno = c'"):
+    with pytest.raises(seepage.errors.MinimizerError, match=r"no minimizer: .*'geno = c'"):
         seepage.measure(model, X, y, noise_scale=0.1)
 
 
@@ -145,10 +145,10 @@ def test_people_in_files(people, tmp_path):
     frame = coded(people).assign(ill=people["ill"])
     frame.to_parquet(tmp_path / "people.parquet", row_group_size=100)
     model = LogisticRegression(C=np.inf, max_iter=10_000).fit(frame[["age", "b", "c"]], frame["ill"])
-    with pytest.raises(seepage.MinimizerError, match="'c' is above zero"):
+    with pytest.raises(seepage.errors.MinimizerError, match="'c' is above zero"):
         seepage.measure(model, str(tmp_path / "people.parquet"), target="ill", noise_scale=0.1)
-    with pytest.raises(seepage.MinimizerError, match="'c' is above zero"):
-        seepage.fit(LogisticRegression(C=np.inf), str(tmp_path / "people.parquet"), target="ill")
+    with pytest.raises(seepage.errors.MinimizerError, match="'c' is above zero"):
+        seepage.engines.fit(LogisticRegression(C=np.inf), str(tmp_path / "people.parquet"), target="ill")
 
 
 def test_somebody_without_weight_separates_nothing_and_joins_nothing(people):
@@ -160,7 +160,7 @@ def test_somebody_without_weight_separates_nothing_and_joins_nothing(people):
     seepage.measure(exists, X, y, noise_scale=0.1, sample_weight=weights)
     weights[first] = 0
     model = LogisticRegression(C=np.inf, max_iter=10_000, tol=1e-10).fit(X, y, weights)
-    with pytest.raises(seepage.MinimizerError, match="no minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="no minimizer"):
         seepage.measure(model, X, y, noise_scale=0.1, sample_weight=weights)
 
 
@@ -168,16 +168,16 @@ def test_somebody_without_weight_separates_nothing_and_joins_nothing(people):
 def test_results_of_statsmodels_that_did_not_converge(people, ask):
     results = smf.logit("ill ~ age + geno", people).fit(disp=0)
     assert not results.mle_retvals["converged"]
-    with pytest.raises(seepage.MinimizerError, match="everybody with geno = c has the label 1,"):
+    with pytest.raises(seepage.errors.MinimizerError, match="everybody with geno = c has the label 1,"):
         ask(results, noise_scale=0.1)
 
 
 def test_a_published_table(people):
     results = smf.logit("ill ~ age + geno", people).fit(disp=0)
     found = dict(zip(["(Intercept)", "genob", "genoc", "age"], results.params.tolist(), strict=True))
-    with pytest.raises(seepage.MinimizerError, match="everybody with geno = c has the label 1,"):
+    with pytest.raises(seepage.errors.MinimizerError, match="everybody with geno = c has the label 1,"):
         seepage.measure(
-            seepage.ModelTable(family="binomial", outcome="ill", coefficients=found), people, noise_scale=0.1
+            seepage.models.ModelTable(family="binomial", outcome="ill", coefficients=found), people, noise_scale=0.1
         )
 
 
@@ -193,15 +193,15 @@ def test_a_partial_likelihood_that_rises_forever(kind):
     else:
         event, time = event | rare, np.where(rare, 1e-3 * time, time + 0.1)
     y = np.rec.fromarrays([event, time], names="event,time")
-    with pytest.raises(seepage.MinimizerError, match="no minimizer: 'rare' alone tells"):
-        seepage.Cox().fit(X, y)
-    with pytest.raises(seepage.MinimizerError, match="no minimizer: 'rare' alone tells"):
+    with pytest.raises(seepage.errors.MinimizerError, match="no minimizer: 'rare' alone tells"):
+        seepage.models.Cox().fit(X, y)
+    with pytest.raises(seepage.errors.MinimizerError, match="no minimizer: 'rare' alone tells"):
         seepage.measure(CoxPHSurvivalAnalysis().fit(X, y), X, y, noise_scale=0.1)
     # One person who goes against it is enough for a minimizer, however steep.
     last = int(np.flatnonzero(rare)[np.argmax(time[rare])])
     event[last], time[last] = True, 0.9
     y = np.rec.fromarrays([event, time], names="event,time")
-    seepage.measure(seepage.Cox().fit(X, y), X, y, noise_scale=0.1)
+    seepage.measure(seepage.models.Cox().fit(X, y), X, y, noise_scale=0.1)
 
 
 @pytest.mark.parametrize("overlap", [1e-1, 1e-3, 1e-5])
@@ -211,7 +211,7 @@ def test_a_minimizer_that_is_far_away_exists(overlap):
     # Two people stand on the wrong side, by next to nothing.
     x = np.r_[x, -overlap, overlap]
     y = np.r_[y, 1, 0]
-    model = seepage.GLM("binomial").fit(x[:, None], y)
+    model = seepage.models.GLM("binomial").fit(x[:, None], y)
     assert model.coef_[0] > 10
     seepage.measure(model, x[:, None], y, noise_scale=0.1)
 
@@ -219,7 +219,7 @@ def test_a_minimizer_that_is_far_away_exists(overlap):
 @pytest.mark.parametrize("penalty", [1e-3, 1e-8])
 def test_the_least_penalty_has_a_minimizer(people, penalty):
     X, y = coded(people), people["ill"]
-    model = seepage.GLM("binomial", penalty=penalty).fit(X, y)
+    model = seepage.models.GLM("binomial", penalty=penalty).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.1)
     assert np.isfinite(leak.information.examples()["eta"]).all()
 
@@ -229,7 +229,7 @@ def test_columns_that_are_nearly_one_have_a_minimizer():
     X = rng.normal(size=(500, 3))
     X[:, 2] = X[:, 1] + 1e-5 * rng.normal(size=500)
     y = (rng.random(500) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
-    seepage.measure(seepage.GLM("binomial").fit(X, y), X, y, noise_scale=0.1)
+    seepage.measure(seepage.models.GLM("binomial").fit(X, y), X, y, noise_scale=0.1)
 
 
 @settings(max_examples=60, deadline=None)
@@ -248,7 +248,7 @@ def test_refused_is_exactly_what_one_linear_program_separates(seed, n, k, poisso
     model = PoissonRegressor(alpha=0, max_iter=10_000) if poisson else LogisticRegression(C=np.inf, max_iter=10_000)
     model.set_params(tol=1e-12, solver="newton-cholesky").fit(X, y)
     if separated(design, sides):
-        with pytest.raises(seepage.MinimizerError, match="has no minimizer"):
+        with pytest.raises(seepage.errors.MinimizerError, match="has no minimizer"):
             seepage.measure(model, X, y, noise_scale=0.1)
     else:
         seepage.measure(model, X, y, noise_scale=0.1)

@@ -9,9 +9,9 @@ from shaping import Procedure
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
 import seepage
-from seepage import GaussianNoise
 from seepage import release as shapes
 from seepage.linear.information import _shape
+from seepage.release import GaussianNoise
 
 NAMES = ["a", "b", "c", "d"]
 RULES = {
@@ -148,7 +148,7 @@ def test_over_files_it_is_the_same(tmp_path):
     noise = GaussianNoise(shape=_shape_of(RULES["balanced"], 0.8))
     memory = seepage.measure(model, X, y, noise_scale=noise, sample_weight=weights)
     files = seepage.measure(
-        model, rows, target="y", sample_weight="w", noise_scale=noise, job=seepage.Job(output=tmp_path / "out")
+        model, rows, target="y", sample_weight="w", noise_scale=noise, job=seepage.engines.Job(output=tmp_path / "out")
     )
     np.testing.assert_allclose(files.information.noise.covariance, memory.information.noise.covariance, rtol=1e-10)
     attributes, examples = files.attributes.to_table().to_pandas(), files.examples.to_table().to_pandas()
@@ -180,29 +180,29 @@ def test_what_cannot_be_counted_is_refused_by_name():
     X, y, _ = _data("logistic", 19)
     noise = GaussianNoise(shape=shapes.InverseHessian(scale=1.0))
     behind = make_pipeline(StandardScaler(), LogisticRegression(solver="liblinear")).fit(X, y)
-    with pytest.raises(seepage.UnsupportedError, match="penalty on its intercept"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="penalty on its intercept"):
         seepage.measure(behind, X, y, noise_scale=noise)
     seepage.measure(behind, X, y, noise_scale=noise, public_preprocessing=["standardscaler"])
     both = np.column_stack([y, 2.0 * y])
-    with pytest.raises(seepage.UnsupportedError, match="have different ones"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="have different ones"):
         seepage.measure(Ridge(alpha=[1.0, 2.0]).fit(X, both), X, both, noise_scale=noise)
     squares = make_pipeline(PolynomialFeatures(2, include_bias=False), Ridge(alpha=1.0)).fit(X, y)
     hiding = GaussianNoise(shape=shapes.Balanced(scale=1.0, floors={"a": 1.0}, share=0.1, balance=0.0))
-    with pytest.raises(seepage.UnsupportedError, match="bends: how it reaches"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="bends: how it reaches"):
         seepage.measure(squares, X, y, noise_scale=hiding)
     classes = np.arange(40) % 3
-    with pytest.raises(seepage.UnsupportedError, match="one output"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="one output"):
         seepage.measure(LogisticRegression().fit(X, classes), X, classes, noise_scale=noise)
     twice = X.assign(e=X["a"])
     from sklearn.linear_model import LinearRegression
 
-    with pytest.raises(seepage.UnsupportedError, match="equally well"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="equally well"):
         seepage.measure(LinearRegression().fit(twice, y), twice, y, noise_scale=noise)
     leak = seepage.measure(LogisticRegression().fit(X, y), X, y, noise_scale=noise)
-    with pytest.raises(seepage.UnansweredError, match="another shape"):
+    with pytest.raises(seepage.errors.UnansweredError, match="another shape"):
         leak.success_rate("label")
     wrong = GaussianNoise(shape=shapes.Balanced(scale=1.0, floors={"z": 1.0}, share=0.1, balance=0.0))
-    with pytest.raises(seepage.InputError, match="'z'"):
+    with pytest.raises(seepage.errors.InputError, match="'z'"):
         seepage.measure(LogisticRegression().fit(X, y), X, y, noise_scale=wrong)
 
 
@@ -219,7 +219,7 @@ def test_shapes_that_were_given_cost_nothing():
         seepage.measure(model, X, y, noise_scale=public).attributes,
         seepage.measure(model, X, y, noise_scale=GaussianNoise(covariance=4 * base)).attributes,
     )
-    with pytest.raises(seepage.InputError, match="no feature"):
+    with pytest.raises(seepage.errors.InputError, match="no feature"):
         seepage.measure(model, X, y, noise_scale=GaussianNoise(shape=shapes.PerUnit(scale=0.5, units={"z": 10.0})))
 
 
@@ -229,7 +229,7 @@ def test_a_shape_follows_its_scale():
     assert noise.shape.scale == 1.6
     assert noise.shape.floors == shape.floors
     assert replace(noise, gap=1.2).gap == 1.2
-    with pytest.raises(seepage.InputError, match="measure them"):
+    with pytest.raises(seepage.errors.InputError, match="measure them"):
         noise.whiten(np.eye(5))
 
 

@@ -446,7 +446,7 @@ def inverse(hessian: Tensor) -> Tensor:
     return 0.49 * torch.linalg.inv(hessian)
 
 
-SHAPED = seepage.GaussianNoise(shape=InverseHessian(scale=0.7))
+SHAPED = seepage.release.GaussianNoise(shape=InverseHessian(scale=0.7))
 
 
 @case
@@ -491,7 +491,7 @@ def balanced(hessian: Tensor, deviation: Tensor | None = None) -> Tensor:
 def ridge_with_balanced_noise() -> Case:
     shape = Balanced(scale=0.7, floors={"age": 5.0, "dose": 2.0}, share=0.02, balance=0.5)
     stack = shaped("squared", NUMBER, 2.0, balanced)
-    noise = seepage.GaussianNoise(shape=shape)
+    noise = seepage.release.GaussianNoise(shape=shape)
     return Case(Ridge(alpha=2.0).fit(FRAME, NUMBER), FRAME, NUMBER, stack, options={"noise_scale": noise})
 
 
@@ -511,7 +511,7 @@ OUTCOMES = np.rec.fromarrays([DIED, WEEK], names="event,time")
 
 @case
 def cox() -> Case:
-    model = seepage.Cox(penalty=2.0, ties="breslow").fit(FRAME, OUTCOMES)
+    model = seepage.models.Cox(penalty=2.0, ties="breslow").fit(FRAME, OUTCOMES)
     start = {"beta": torch.zeros(3, dtype=torch.float64)}
     stack = Stack(tensor(X), start, hazards(2.0), lambda u: (u["beta"], white(3)))
     return Case(model, FRAME, OUTCOMES, stack, options={"public_label": True}, in_files=False)
@@ -567,7 +567,7 @@ def a_shape_with_two_targets() -> Case:
 
 @case
 def cox_behind_a_scaler() -> Case:
-    model = make_pipeline(StandardScaler(), seepage.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
+    model = make_pipeline(StandardScaler(), seepage.models.Cox(penalty=2.0, ties="breslow")).fit(FRAME, OUTCOMES)
     risk, died = tensor(WEEK[None, :] >= WEEK[:, None]), tensor(DIED)
 
     def equations(u: Unknowns, z: Tensor) -> Unknowns:
@@ -638,7 +638,7 @@ def a_balanced_shape_behind_a_scaler() -> Case:
     model = make_pipeline(StandardScaler(), Ridge(alpha=2.0)).fit(FRAME, NUMBER)
     stack = shaped_behind_a_scaler("squared", NUMBER, lambda hessian, deviation: balanced(hessian, deviation))
     shape = Balanced(scale=0.7, floors={"age": 5.0, "dose": 2.0}, share=0.02, balance=0.5)
-    return Case(model, FRAME, NUMBER, stack, options={"noise_scale": seepage.GaussianNoise(shape=shape)})
+    return Case(model, FRAME, NUMBER, stack, options={"noise_scale": seepage.release.GaussianNoise(shape=shape)})
 
 
 @case
@@ -695,7 +695,7 @@ def a_shape_behind_a_bend_with_a_loss_that_bends() -> Case:
 @case
 def a_negative_binomial_with_its_alpha_behind_a_scaler() -> Case:
     counts = np.random.default_rng(2).negative_binomial(1.5, 1.5 / (1.5 + np.exp(0.4 * X[:, 0] + 0.05 * X[:, 1] - 0.5)))
-    glm = seepage.GLM(family="negative binomial", parameter=None, penalty=0.5)
+    glm = seepage.models.GLM(family="negative binomial", parameter=None, penalty=0.5)
     model = make_pipeline(StandardScaler(), glm).fit(FRAME, counts.astype(float))
     found = scaled("squared", counts, 0.5)
 
@@ -741,7 +741,12 @@ def test_over_files_too(name: str, tmp_path: Any) -> None:
     for part in range(3):
         found.X.assign(outcome=found.y)[part::3].to_parquet(data / f"{part}.parquet")
     order = np.concatenate([np.arange(N)[part::3] for part in range(3)])
-    options = {"noise_scale": SIGMA, "target": "outcome", "job": seepage.Job(output=tmp_path / "out"), **found.options}
+    options = {
+        "noise_scale": SIGMA,
+        "target": "outcome",
+        "job": seepage.engines.Job(output=tmp_path / "out"),
+        **found.options,
+    }
     leak = seepage.measure(found.model, str(data), **options)
     examples, attributes = (each.to_table().to_pandas() for each in (leak.examples, leak.attributes))
     _compare(found, examples, attributes.drop(columns=["id"], errors="ignore"), order)
@@ -773,7 +778,7 @@ COUNTS = np.random.default_rng(2).negative_binomial(1.5, 1.5 / (1.5 + np.exp(0.4
 
 
 def counting(rows: pd.DataFrame) -> Any:
-    glm = seepage.GLM(family="negative binomial", parameter=None, penalty=0.5)
+    glm = seepage.models.GLM(family="negative binomial", parameter=None, penalty=0.5)
     return make_pipeline(StandardScaler(), glm).fit(rows, COUNTS)
 
 
@@ -786,7 +791,7 @@ def counted(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def waiting(standardized: bool) -> Callable[[pd.DataFrame], Any]:
     def fit(rows: pd.DataFrame) -> Any:
-        cox = seepage.Cox(penalty=2.0, standardized=standardized)
+        cox = seepage.models.Cox(penalty=2.0, standardized=standardized)
         return make_pipeline(StandardScaler(with_mean=False), cox).fit(rows, OUTCOMES)
 
     return fit
@@ -809,7 +814,7 @@ def test_two_releases_are_as_far_apart_as_two_fits_of_the_whole_procedure(
 ) -> None:
     model = fit(FLAGGED)
     truth = published(model)
-    given = noise if noise == SIGMA else seepage.GaussianNoise(covariance=SIGMA**2 * np.eye(len(truth[0])))
+    given = noise if noise == SIGMA else seepage.release.GaussianNoise(covariance=SIGMA**2 * np.eye(len(truth[0])))
     found = seepage.measure(model, FLAGGED, labels, noise_scale=given).information.distances("time", [0.0, 1.0])
     for person in range(0, N, 9):
         other = FLAGGED.copy()

@@ -106,9 +106,9 @@ def test_the_only_one_of_a_class_is_unanswered_when_classes_are_balanced() -> No
     assert (found["success_rate"][found.index != 7] >= 0.5).all()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        with pytest.raises(seepage.UnansweredError, match="1 of 40 people"):
+        with pytest.raises(seepage.errors.UnansweredError, match="1 of 40 people"):
             seepage.calibrate(leak, success_rate={"label": 0.6}, exact=True)
-        with pytest.raises(seepage.UnansweredError, match="1 of 40 people"):
+        with pytest.raises(seepage.errors.UnansweredError, match="1 of 40 people"):
             seepage.Policy(success_rate={"label": 0.6}).shortfalls(leak)
         # A target for a share of people that leaves the unanswered out can be met.
         scale = seepage.calibrate(leak, success_rate={"label": 0.6}, quantile=0.95)
@@ -229,7 +229,7 @@ def test_the_best_round_of_equalizing_survives_one_that_fails() -> None:
     X[0] = [1e4, 0, 0]
     y = random.normal(size=100)
     with pytest.warns(ConvergenceWarning, match="the best one before it is kept"):
-        found = seepage.EqualizedLeakage(LinearRegression(), noise_scale=1.0).fit(X, y)
+        found = seepage.release.EqualizedLeakage(LinearRegression(), noise_scale=1.0).fit(X, y)
     eta = found.leakage_.examples["eta"]
     assert eta.std(ddof=0) / eta.mean() == pytest.approx(min(found.history_), rel=1e-9)
     assert min(found.history_) < found.history_[0] / 3

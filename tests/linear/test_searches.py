@@ -94,9 +94,9 @@ def test_a_search_over_a_pipeline_and_one_inside_it_are_the_same_model():
 
 def test_searches_that_left_no_minimizer_say_how_to_get_one():
     mean = _logistic_search(refit=False).fit(X, TWO)
-    with pytest.raises(seepage.UnsupportedError, match=r"means over folds.*refit=True"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"means over folds.*refit=True"):
         seepage.measure(mean, X, TWO, noise_scale=1.0)
-    with pytest.raises(seepage.UnsupportedError, match=r"refit=True.*best_params_"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"refit=True.*best_params_"):
         seepage.measure(GridSearchCV(Ridge(), {"alpha": [1.0]}, refit=False).fit(X, REAL), X, REAL, noise_scale=1.0)
-    with pytest.raises(seepage.InputError, match="RidgeCV is not fitted yet"):
+    with pytest.raises(seepage.errors.InputError, match="RidgeCV is not fitted yet"):
         seepage.measure(RidgeCV(), X, REAL, noise_scale=1.0)

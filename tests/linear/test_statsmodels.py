@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from statsmodels.tools.sm_exceptions import DomainWarning
 
 import seepage
-from seepage.linear import GLM
+from seepage.models import GLM
 
 RANDOM = np.random.default_rng(8)
 N = 80
@@ -254,9 +254,9 @@ def test_what_cannot_be_measured_names_the_nearest_that_can():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results = fit()
-        with pytest.raises(seepage.UnsupportedError, match=reason):
+        with pytest.raises(seepage.errors.UnsupportedError, match=reason):
             seepage.measure(results, noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="know their labels"):
+    with pytest.raises(seepage.errors.InputError, match="know their labels"):
         seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), PLAIN, TABLE["cost"], noise_scale=NOISE)
 
 
@@ -274,5 +274,5 @@ def test_a_constrained_fit_is_refused_though_the_constraint_is_nearly_true(kind)
     seepage.measure(free, noise_scale=0.1)
     constrained = model.fit_constrained(f"a - b = {free.params['a'] - free.params['b']:.12f}")
     np.testing.assert_allclose(constrained.params, free.params, rtol=1e-5)
-    with pytest.raises(seepage.UnsupportedError, match="fitted by fit_constrained"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="fitted by fit_constrained"):
         seepage.measure(constrained, noise_scale=0.1)

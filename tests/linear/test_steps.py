@@ -131,7 +131,7 @@ def test_an_encoded_column_is_one_attribute_of_indicators(encoder, columns):
 )
 def test_a_step_that_is_not_affine_is_refused_by_name_with_the_way_out(step, reason):
     model = make_pipeline(step, Ridge()).fit(NUMBERS, NUMBERS[:, 0])
-    with pytest.raises(seepage.UnsupportedError, match=reason) as raised:
+    with pytest.raises(seepage.errors.UnsupportedError, match=reason) as raised:
         seepage.measure(model, NUMBERS, NUMBERS[:, 0], noise_scale=1.0)
     assert "Way out" in str(raised.value)
 

@@ -113,7 +113,7 @@ SETTINGS = [
 )
 def test_every_number_is_that_of_automatic_differentiation(setting):
     oracle = Oracle(**setting)
-    model = seepage.Cox(
+    model = seepage.models.Cox(
         ties=setting["ties"], penalty=setting.get("penalty", 0.0), standardized=setting.get("standardized", False)
     )
     rows, y = FRAME[COLUMNS], outcomes(setting["strata"])
@@ -131,18 +131,18 @@ def test_every_number_is_that_of_automatic_differentiation(setting):
 
 
 def test_neither_time_nor_status_is_told_to_be_safe():
-    model = seepage.Cox().fit(FRAME[COLUMNS], outcomes())
+    model = seepage.models.Cox().fit(FRAME[COLUMNS], outcomes())
     leak = seepage.measure(model, FRAME[COLUMNS], outcomes(), noise_scale=NOISE)
     assert leak.information.attribute_names == (*COLUMNS, "arrest", "week")
     assert leak.information.categorical == {"arrest", "week"}
     assert leak.attributes[["arrest", "week"]].isna().all().all()
-    with pytest.raises(seepage.InputError, match="no standard error"):
+    with pytest.raises(seepage.errors.InputError, match="no standard error"):
         seepage.calibrate(leak, error_floor={"week": 2.0})
-    with pytest.raises(seepage.UnansweredError, match="no derivative"):
+    with pytest.raises(seepage.errors.UnansweredError, match="no derivative"):
         leak.joint(attribute="week")
-    with pytest.raises(seepage.UnansweredError, match="values="):
+    with pytest.raises(seepage.errors.UnansweredError, match="values="):
         leak.success_rate("week")
-    with pytest.raises(seepage.InputError, match="which of its values"):
+    with pytest.raises(seepage.errors.InputError, match="which of its values"):
         leak.success_rate("age")
     public = seepage.measure(model, FRAME[COLUMNS], outcomes(), noise_scale=NOISE, public_label=True)
     assert public.information.attribute_names == tuple(COLUMNS)
@@ -154,7 +154,7 @@ def test_refits_are_those_of_a_general_solver(ties):
     setting = {"ties": ties, "strata": STRATA, "weights": WEIGHTS, "penalty": 2.0, "standardized": True}
     start = Oracle(**setting).minimizer(torch.tensor(X))
     rows, y = FRAME[COLUMNS], outcomes(STRATA)
-    model = seepage.Cox(ties=ties, penalty=2.0, standardized=True).fit(rows, y, WEIGHTS)
+    model = seepage.models.Cox(ties=ties, penalty=2.0, standardized=True).fit(rows, y, WEIGHTS)
     leak = seepage.measure(model, rows, y, noise_scale=NOISE, sample_weight=WEIGHTS)
     status = leak.success_rate("arrest")
     times = leak.information.distances("week", [2.0, 15.0])
@@ -254,10 +254,10 @@ def test_a_fit_of_lifelines_with_ordinary_settings_is_near_enough():
     assert set(leak.error_floor()) == {"age", "prio"}
     assert leak.by_group("race").frame["count"].tolist() == [53, 379]
     assert seepage.calibrate(leak, error_floor={"age": 20.0}) in (0.05, 0.1)
-    with pytest.raises(seepage.MinimizerError, match="not the minimizer"):
+    with pytest.raises(seepage.errors.MinimizerError, match="not the minimizer"):
         seepage.measure(fitted, frame.iloc[:-20], noise_scale=0.05)
     fitted.penalizer = 0.5
-    with pytest.raises(seepage.MinimizerError, match="another penalty"):
+    with pytest.raises(seepage.errors.MinimizerError, match="another penalty"):
         seepage.measure(fitted, frame, noise_scale=0.05)
 
 
@@ -266,7 +266,7 @@ def test_a_fit_of_lifelines_with_ordinary_settings_is_near_enough():
 def test_scikit_survival_is_measured_as_the_same_model(ties, alpha):
     rows, y = FRAME[COLUMNS], outcomes()
     fitted = CoxPHSurvivalAnalysis(alpha=alpha, ties=ties, tol=1e-14).fit(rows, y)
-    own = seepage.Cox(ties=ties, penalty=alpha).fit(rows, y)
+    own = seepage.models.Cox(ties=ties, penalty=alpha).fit(rows, y)
     np.testing.assert_allclose(fitted.coef_, own.coef_, rtol=1e-6)
     leak = seepage.measure(fitted, rows, y, noise_scale=NOISE)
     np.testing.assert_allclose(leak.examples, seepage.measure(own, rows, y, noise_scale=NOISE).examples, rtol=1e-9)
@@ -276,7 +276,7 @@ def test_scikit_survival_is_measured_as_the_same_model(ties, alpha):
 @pytest.mark.parametrize("strata", [None, STRATA])
 def test_hazard_regressions_of_statsmodels_know_their_rows(ties, strata):
     results = PHReg(TIME, FRAME[COLUMNS], status=EVENT.astype(int), strata=strata, ties=ties).fit()
-    own = seepage.Cox(ties=ties).fit(FRAME[COLUMNS], outcomes(strata))
+    own = seepage.models.Cox(ties=ties).fit(FRAME[COLUMNS], outcomes(strata))
     np.testing.assert_allclose(results.params, own.coef_, rtol=1e-5)
     leak = seepage.measure(results, noise_scale=NOISE)
     same = seepage.measure(own, FRAME[COLUMNS], outcomes(strata), noise_scale=NOISE)
@@ -321,7 +321,7 @@ def test_steps_before_a_model_are_measured_through():
     model = make_pipeline(steps(), CoxPHSurvivalAnalysis(alpha=1.0, tol=1e-14)).fit(frame, outcomes())
     leak = seepage.measure(model, frame, outcomes(), noise_scale=NOISE)
     assert leak.information.attribute_names == ("age", "dose", "ward", "arrest", "week")
-    own = seepage.Cox(ties="breslow", penalty=1.0)
+    own = seepage.models.Cox(ties="breslow", penalty=1.0)
     for person in (3, 20):
         for column in ("age", "dose"):
             step, ends = 1e-4, []
@@ -354,7 +354,7 @@ def test_the_data_that_ship_with_the_packages_are_measured():
     pipeline = make_pipeline(encoder, CoxPHSurvivalAnalysis()).fit(breast, recurred)
     other = seepage.measure(pipeline, breast, recurred, noise_scale=0.05)
     assert other.information.categorical == {"horTh", "menostat", "tgrade", "cens", "time"}
-    own = seepage.Cox(ties="breslow", penalty=1.0)
+    own = seepage.models.Cox(ties="breslow", penalty=1.0)
     ends = []
     for sign in (1.0, -1.0):
         changed = heart.copy()
@@ -366,7 +366,7 @@ def test_the_data_that_ship_with_the_packages_are_measured():
 def test_rows_of_one_person_are_taken_together():
     ids = np.arange(N) // 2
     rows, y = FRAME[COLUMNS], outcomes()
-    model = seepage.Cox().fit(rows, y)
+    model = seepage.models.Cox().fit(rows, y)
     leak = seepage.measure(model, rows, y, noise_scale=NOISE, ids=ids)
     moved = Oracle().jacobian(torch.tensor(X))
     same = rows.to_numpy()[::2] == rows.to_numpy()[1::2]
@@ -389,29 +389,29 @@ def test_rows_of_one_person_are_taken_together():
 
 def test_noise_may_have_a_covariance_and_some_columns_may_be_public():
     rows, y = FRAME[COLUMNS], outcomes()
-    model = seepage.Cox().fit(rows, y)
+    model = seepage.models.Cox().fit(rows, y)
     covariance = np.array([[0.04, 0.01, 0.0], [0.01, 0.2, 0.02], [0.0, 0.02, 0.1]])
-    noise = seepage.GaussianNoise(covariance=covariance)
+    noise = seepage.release.GaussianNoise(covariance=covariance)
     leak = seepage.measure(model, rows, y, noise_scale=noise, attributes=["dose", "age"])
     assert leak.information.attribute_names == ("dose", "age", "arrest", "week")
     moved = NOISE * Oracle().jacobian(torch.tensor(X))[:, :, [1, 0]]
     gram = moved.transpose(0, 2, 1) @ np.linalg.solve(covariance, moved)
     np.testing.assert_allclose(leak.examples["eta"], np.sqrt(np.linalg.eigvalsh(gram)[:, -1]), rtol=1e-8)
-    with pytest.raises(seepage.UnsupportedError, match="not counted for survival models"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="not counted for survival models"):
         seepage.measure(
-            model, rows, y, noise_scale=seepage.GaussianNoise(shape=seepage.release.InverseHessian(scale=1.0))
+            model, rows, y, noise_scale=seepage.release.GaussianNoise(shape=seepage.release.InverseHessian(scale=1.0))
         )
 
 
 def test_a_shift_and_a_scale_of_columns_change_nothing():
     y = outcomes(STRATA)
     far = FRAME[COLUMNS] * [1e-3, 1e4, 1.0] + [2e3, -5e6, 1e4]
-    one = seepage.measure(seepage.Cox().fit(FRAME[COLUMNS], y), FRAME[COLUMNS], y, noise_scale=NOISE)
+    one = seepage.measure(seepage.models.Cox().fit(FRAME[COLUMNS], y), FRAME[COLUMNS], y, noise_scale=NOISE)
     other = seepage.measure(
-        seepage.Cox().fit(far, y),
+        seepage.models.Cox().fit(far, y),
         far,
         y,
-        noise_scale=seepage.GaussianNoise(covariance=NOISE**2 * np.diag([1e6, 1e-8, 1.0])),
+        noise_scale=seepage.release.GaussianNoise(covariance=NOISE**2 * np.diag([1e6, 1e-8, 1.0])),
     )
     np.testing.assert_allclose(one.attributes[COLUMNS], other.attributes[COLUMNS] * [1e-3, 1e4, 1.0], rtol=1e-6)
 
@@ -435,7 +435,7 @@ def test_what_cannot_be_measured_is_refused_by_name():
         entered = CoxPHFitter().fit(late, "week", "arrest", entry_col="entry")
         levels = CoxPHFitter().fit(FRAME, "week", "arrest", formula="age + C(np.round(dose))")
         plain = CoxPHFitter().fit(FRAME[["age", "week", "arrest"]], "week", "arrest")
-    refused = seepage.UnsupportedError
+    refused = seepage.errors.UnsupportedError
     for model, frame, words in (
         (weibull, FRAME, "WeibullAFTFitter cannot be measured exactly.*CoxPHFitter"),
         (CoxTimeVaryingFitter(), FRAME, "CoxTimeVaryingFitter cannot.*CoxPHFitter"),
@@ -459,52 +459,52 @@ def test_what_cannot_be_measured_is_refused_by_name():
     assert any("Taken as public" in each for each in taken.assumptions)
     with pytest.raises(refused, match="not measured over files"):
         seepage.measure(plain, "people.parquet", noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="Give the data frame"):
+    with pytest.raises(seepage.errors.InputError, match="Give the data frame"):
         seepage.measure(plain, noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="leave y and sample_weight out"):
+    with pytest.raises(seepage.errors.InputError, match="leave y and sample_weight out"):
         seepage.measure(plain, FRAME, TIME, noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="no column 'week'"):
+    with pytest.raises(seepage.errors.InputError, match="no column 'week'"):
         seepage.measure(plain, FRAME[["age"]], noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="not fitted"):
+    with pytest.raises(seepage.errors.InputError, match="not fitted"):
         seepage.measure(CoxPHFitter(), FRAME, noise_scale=NOISE)
 
 
 def test_a_status_that_everybody_has_can_be_told_all_the_same():
     rows, y = FRAME[COLUMNS], outcomes(event=np.ones(N, bool))
-    rates = seepage.measure(seepage.Cox().fit(rows, y), rows, y, noise_scale=NOISE).success_rate("arrest")
+    rates = seepage.measure(seepage.models.Cox().fit(rows, y), rows, y, noise_scale=NOISE).success_rate("arrest")
     assert rates["value"].eq(1).all()
     event = np.ones(N, bool)
     event[9] = False
-    far = seepage.Cox().fit(rows, outcomes(event=event)).coef_ - seepage.Cox().fit(rows, y).coef_
+    far = seepage.models.Cox().fit(rows, outcomes(event=event)).coef_ - seepage.models.Cox().fit(rows, y).coef_
     np.testing.assert_allclose(rates["distance"][9], np.linalg.norm(far) / NOISE, rtol=1e-8)
 
 
 def test_coefficients_that_grow_without_end_are_no_minimizer():
     frame = pd.DataFrame({"order": [3.0, 2.0, 1.0, 0.0], "week": [1.0, 2.0, 3.0, 4.0], "arrest": 1})
-    far = seepage.Cox()
+    far = seepage.models.Cox()
     far.coef_ = np.array([16.0])
     y = np.rec.fromarrays([frame["arrest"] == 1, frame["week"]], names="arrest,week")
-    with pytest.raises(seepage.MinimizerError, match="grow without end"):
+    with pytest.raises(seepage.errors.MinimizerError, match="grow without end"):
         seepage.measure(far, frame[["order"]], y, noise_scale=NOISE)
 
 
 def test_hard_data_is_refused_with_its_reason():
     rows = FRAME[COLUMNS]
-    with pytest.raises(seepage.InputError, match="Nobody has an event"):
-        seepage.Cox().fit(rows, outcomes(event=np.zeros(N, bool)))
-    with pytest.raises(seepage.InputError, match="array with two fields"):
-        seepage.Cox().fit(rows, TIME)
-    with pytest.raises(seepage.InputError, match="a time must be a number"):
-        seepage.Cox().fit(rows, outcomes(time=np.where(TIME > 14, np.nan, TIME)))
-    with pytest.raises(seepage.MinimizerError, match=r"features '(age|twice)', '(age|twice)' are"):
-        seepage.Cox().fit(rows.assign(twice=2 * rows["age"]), outcomes())
-    with pytest.raises(seepage.MinimizerError, match="collinear \\(or constant\\)"):
-        seepage.Cox().fit(rows.assign(constant=3.0), outcomes())
-    with pytest.raises(seepage.MinimizerError, match="coefficients grow without end"):
-        seepage.Cox().fit(
+    with pytest.raises(seepage.errors.InputError, match="Nobody has an event"):
+        seepage.models.Cox().fit(rows, outcomes(event=np.zeros(N, bool)))
+    with pytest.raises(seepage.errors.InputError, match="array with two fields"):
+        seepage.models.Cox().fit(rows, TIME)
+    with pytest.raises(seepage.errors.InputError, match="a time must be a number"):
+        seepage.models.Cox().fit(rows, outcomes(time=np.where(TIME > 14, np.nan, TIME)))
+    with pytest.raises(seepage.errors.MinimizerError, match=r"features '(age|twice)', '(age|twice)' are"):
+        seepage.models.Cox().fit(rows.assign(twice=2 * rows["age"]), outcomes())
+    with pytest.raises(seepage.errors.MinimizerError, match="collinear \\(or constant\\)"):
+        seepage.models.Cox().fit(rows.assign(constant=3.0), outcomes())
+    with pytest.raises(seepage.errors.MinimizerError, match="coefficients grow without end"):
+        seepage.models.Cox().fit(
             pd.DataFrame({"order": -np.arange(N)}), outcomes(time=np.arange(N) + 1.0, event=np.ones(N, bool))
         )
-    with pytest.raises(seepage.InputError, match='"efron" or "breslow"'):
-        seepage.Cox(ties="exact").fit(rows, outcomes())
-    with pytest.raises(seepage.InputError, match="at least 0"):
-        seepage.Cox(penalty=-1.0).fit(rows, outcomes())
+    with pytest.raises(seepage.errors.InputError, match='"efron" or "breslow"'):
+        seepage.models.Cox(ties="exact").fit(rows, outcomes())
+    with pytest.raises(seepage.errors.InputError, match="at least 0"):
+        seepage.models.Cox(penalty=-1.0).fit(rows, outcomes())

@@ -129,7 +129,7 @@ def test_noise_of_any_covariance_and_public_columns(seed):
     size = labels.shape[1] * (COLUMNS + 1)
     mix = random.normal(size=(size, size))
     covariance = mix @ mix.T / size + 0.2 * np.eye(size)
-    noise = seepage.GaussianNoise(covariance=covariance)
+    noise = seepage.release.GaussianNoise(covariance=covariance)
     procedure = Procedure(X, labels, scaled=tuple(range(COLUMNS)), noise=covariance, **known)
     leak = seepage.measure(model, X, y, noise_scale=noise, public_label=True)
     _agree(leak, procedure, label=False)
@@ -226,7 +226,7 @@ def test_refits_go_through_the_scaler(name, encoded, covariance):
     size = labels.shape[1] * 5
     mix = random.normal(size=(size, size))
     scale = 0.3 * (mix @ mix.T / size + 0.5 * np.eye(size)) if covariance else 0.09
-    noise = seepage.GaussianNoise(covariance=scale) if covariance else 0.3
+    noise = seepage.release.GaussianNoise(covariance=scale) if covariance else 0.3
     leak = seepage.measure(model, frame, y, noise_scale=noise, sample_weight=weights)
     attribute, values = ("ward", ["north", "south", "west"]) if encoded else ("age", [-4.0, 9.0])
     found = leak.information.distances(attribute, values)
@@ -281,7 +281,7 @@ def test_files_and_memory_say_the_same(tmp_path):
     frame[:11].to_parquet(tmp_path / "a.parquet")
     frame[11:].to_parquet(tmp_path / "b.parquet")
     here = seepage.measure(model, X, frame["outcome"], noise_scale=0.2, sample_weight=weights)
-    job = seepage.Job(output=tmp_path / "out")
+    job = seepage.engines.Job(output=tmp_path / "out")
     roles = {"target": "outcome", "sample_weight": "weight", "job": job}
     there = seepage.measure(model, f"{tmp_path}/*.parquet", noise_scale=0.2, **roles)
     assert any("columntransformer.standardscaler is not published" in one for one in there.assumptions)
@@ -315,9 +315,9 @@ def test_constants_of_other_rows_and_steps_declared_so_are_public():
     for name in ("standardscaler", "StandardScaler".lower()):
         declared = seepage.measure(fitted, X, y, noise_scale=0.2, public_preprocessing=[name])
         assert not np.allclose(declared.examples["eta"], through.examples["eta"], rtol=1e-3)
-    with pytest.raises(seepage.InputError, match="'minmaxscaler', which is no step before the model"):
+    with pytest.raises(seepage.errors.InputError, match="'minmaxscaler', which is no step before the model"):
         seepage.measure(fitted, X, y, noise_scale=0.2, public_preprocessing=["minmaxscaler"])
-    with pytest.raises(seepage.InputError, match=r"public_preprocessing=\['standardscaler'\]"):
+    with pytest.raises(seepage.errors.InputError, match=r"public_preprocessing=\['standardscaler'\]"):
         seepage.measure(fitted, X, y, noise_scale=0.2, public_preprocessing="standardscaler")
 
 
@@ -348,13 +348,13 @@ def test_constants_of_nearly_these_rows_are_refused_until_they_are_declared():
     model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10)).fit(X, y)
     kept = X.index != ((X - X.mean()) ** 2).sum(axis=1).idxmin()
     # So few missing rows move the model by less than a solver would.
-    with pytest.raises(seepage.InputError, match=r"step standardscaler are nearly.*=\['standardscaler'\]"):
+    with pytest.raises(seepage.errors.InputError, match=r"step standardscaler are nearly.*=\['standardscaler'\]"):
         seepage.measure(model, X[kept], y[kept], noise_scale=0.1)
     seepage.measure(model, X[kept], y[kept], noise_scale=0.1, public_preprocessing=["standardscaler"])
     holed = X.mask(random.random(X.shape) < 0.2)
     filled = make_pipeline(SimpleImputer(), LogisticRegression(tol=1e-10)).fit(holed, y)
     seepage.measure(filled, holed, y, noise_scale=0.1)
-    with pytest.raises(seepage.InputError, match="step simpleimputer are nearly"):
+    with pytest.raises(seepage.errors.InputError, match="step simpleimputer are nearly"):
         seepage.measure(filled, holed[kept], y[kept], noise_scale=0.1)
 
 
@@ -381,7 +381,7 @@ def test_many_values_are_searched_as_few_are_decomposed():
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.2, tol=1e-10)).fit(X, y)
     size = 61
     mix = random.normal(size=(size, size))
-    for noise in (0.3, seepage.GaussianNoise(covariance=mix @ mix.T / size + 0.2 * np.eye(size))):
+    for noise in (0.3, seepage.release.GaussianNoise(covariance=mix @ mix.T / size + 0.2 * np.eye(size))):
         information = seepage.measure(model, X, y, noise_scale=noise).information
         batch = information.rows.read(slice(0, 80))
         moved = information.scorer.jacobian(batch)
@@ -410,5 +410,5 @@ def test_a_scaler_of_single_precision_rows_is_counted_and_one_of_fewer_rows_refu
     np.testing.assert_allclose(leak.examples["eta"], double.examples["eta"], rtol=1e-3)
     others = StandardScaler().fit(single[2:])
     model = make_pipeline(others, Ridge().fit(others.transform(single), y))
-    with pytest.raises(seepage.InputError, match="nearly, and not exactly"):
+    with pytest.raises(seepage.errors.InputError, match="nearly, and not exactly"):
         seepage.measure(model, single, y, noise_scale=1.0)

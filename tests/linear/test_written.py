@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from statsmodels.tools.sm_exceptions import DomainWarning
 
 import seepage
-from seepage import ModelTable
+from seepage.models import ModelTable
 
 RANDOM = np.random.default_rng(11)
 N = 120
@@ -201,7 +201,7 @@ def test_outcomes_in_words():
     found = seepage.measure(table(results, family="binomial", outcome="ill"), words, noise_scale=NOISE)
     same(found, seepage.measure(results, noise_scale=NOISE))
     other = PEOPLE.assign(ill=np.where(PEOPLE["ill"] == 1, "dead", "well"))
-    with pytest.raises(seepage.MinimizerError, match='success = "dead"'):
+    with pytest.raises(seepage.errors.MinimizerError, match='success = "dead"'):
         seepage.measure(table(results, family="binomial", outcome="ill"), other, noise_scale=NOISE)
     written = table(results, family="binomial", outcome="ill", success="dead")
     same(seepage.measure(written, other, noise_scale=NOISE), seepage.measure(results, noise_scale=NOISE))
@@ -270,10 +270,10 @@ def test_ties_that_were_counted_otherwise_are_named():
     people = load_rossi()
     people["week"] = np.ceil(people["week"] / 13)
     y = np.rec.fromarrays([people["arrest"] == 1, people["week"]], names="arrest,week")
-    fitted = seepage.Cox(ties="breslow").fit(people[["age", "prio"]], y)
+    fitted = seepage.models.Cox(ties="breslow").fit(people[["age", "prio"]], y)
     coefficients = dict(zip(["age", "prio"], fitted.coef_, strict=True))
     settings = {"family": "cox", "time": "week", "status": "arrest", "coefficients": coefficients}
-    with pytest.raises(seepage.MinimizerError, match='ties = "breslow"'):
+    with pytest.raises(seepage.errors.MinimizerError, match='ties = "breslow"'):
         seepage.measure(ModelTable(**settings), people, noise_scale=NOISE)
     same(
         seepage.measure(ModelTable(ties="breslow", **settings), people, noise_scale=NOISE),
@@ -357,7 +357,7 @@ def test_a_cox_ridge_of_glmnet():
 
 
 def test_a_plain_penalty():
-    fitted = seepage.GLM("poisson", penalty=30.0).fit(PEOPLE[["dose", "years"]], PEOPLE["visits"])
+    fitted = seepage.models.GLM("poisson", penalty=30.0).fit(PEOPLE[["dose", "years"]], PEOPLE["visits"])
     coefficients = {"(Intercept)": fitted.intercept_, "dose": fitted.coef_[0], "years": fitted.coef_[1]}
     written = ModelTable(family="poisson", outcome="visits", penalty=30, coefficients=coefficients)
     wanted = seepage.measure(fitted, PEOPLE[["dose", "years"]], PEOPLE["visits"], noise_scale=NOISE)
@@ -375,16 +375,16 @@ def test_few_digits_are_told_from_other_rows():
     )
     assert "standard errors from it" in leak.assumptions[-1]
     few = ModelTable(coefficients={name: round(value, 1) for name, value in results.params.items()}, **written)
-    with pytest.raises(seepage.MinimizerError, match=r"have been rounded.*17 digits.*%\.17g") as told:
+    with pytest.raises(seepage.errors.MinimizerError, match=r"have been rounded.*17 digits.*%\.17g") as told:
         seepage.measure(few, PEOPLE, noise_scale=NOISE)
     assert told.value.distance > 0.05
-    with pytest.raises(seepage.MinimizerError, match=r"17 digits"):
+    with pytest.raises(seepage.errors.MinimizerError, match=r"17 digits"):
         seepage.publish(few, PEOPLE, noise_scale=NOISE, accept=None)
-    with pytest.raises(seepage.MinimizerError, match="fitted with other rows") as told:
+    with pytest.raises(seepage.errors.MinimizerError, match="fitted with other rows") as told:
         seepage.measure(table(results, **written), PEOPLE.iloc[:60], noise_scale=NOISE)
     assert "rounded" not in str(told.value)
     without = {name: value for name, value in results.params.items() if name != "Intercept"}
-    with pytest.raises(seepage.MinimizerError, match="an intercept, which the table does not have"):
+    with pytest.raises(seepage.errors.MinimizerError, match="an intercept, which the table does not have"):
         seepage.measure(ModelTable(coefficients=without, **written), PEOPLE, noise_scale=NOISE)
 
 
@@ -392,12 +392,12 @@ def test_rows_in_files(tmp_path):
     results = smf.logit("ill ~ age + np.log(dose) + ward + C(clinic)", PEOPLE).fit(disp=0)
     PEOPLE.to_parquet(tmp_path / "people.parquet")
     written = table(results, family="binomial", outcome="ill")
-    job = seepage.Job(engine=seepage.engines.Local(workers=1), output=tmp_path / "out", progress=False)
+    job = seepage.engines.Job(engine=seepage.engines.Local(workers=1), output=tmp_path / "out", progress=False)
     found = seepage.measure(written, str(tmp_path / "people.parquet"), noise_scale=NOISE, job=job)
     wanted = seepage.measure(written, PEOPLE, noise_scale=NOISE)
     np.testing.assert_allclose(found.examples.to_table().column("eta"), wanted.examples["eta"], rtol=1e-8)
     exposed = table(FITS["exposure"][0], **FITS["exposure"][1])
-    with pytest.raises(seepage.UnsupportedError, match="An offset cannot be taken from files"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="An offset cannot be taken from files"):
         seepage.measure(exposed, str(tmp_path / "people.parquet"), noise_scale=NOISE)
 
 
@@ -426,7 +426,7 @@ def test_a_product_of_a_category_is_measured_and_not_published():
     coefficients["age:sexmale"] = results.params["age:sex[T.male]"]
     written = ModelTable(family="gaussian", outcome="cost", coefficients=coefficients)
     same(seepage.measure(written, PEOPLE, noise_scale=NOISE), seepage.measure(results, noise_scale=NOISE))
-    with pytest.raises(seepage.UnsupportedError, match="'age:sexmale' is of a product of a category"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="'age:sexmale' is of a product of a category"):
         seepage.publish(written, PEOPLE, noise_scale=NOISE, accept=None)
 
 
@@ -442,10 +442,10 @@ def test_levels_may_hold_what_separates_factors():
 
 def test_other_functions_say_how_they_take_a_table():
     written = ModelTable(family="gaussian", outcome="cost", coefficients={"age": 1.0})
-    with pytest.raises(seepage.UnsupportedError, match=r"found = table\.on\(people\)"):
-        seepage.EqualizedLeakage(written, noise_scale=1.0).fit(PEOPLE[["age"]], PEOPLE["cost"])
-    with pytest.raises(seepage.UnsupportedError, match=r"found = table\.on\(people\)"):
-        seepage.fit(written, PEOPLE[["age"]], PEOPLE["cost"])
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"found = table\.on\(people\)"):
+        seepage.release.EqualizedLeakage(written, noise_scale=1.0).fit(PEOPLE[["age"]], PEOPLE["cost"])
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"found = table\.on\(people\)"):
+        seepage.engines.fit(written, PEOPLE[["age"]], PEOPLE["cost"])
 
 
 PLAIN = {"family": "gaussian", "outcome": "cost"}
@@ -504,48 +504,48 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_is_refused_with_the_way_out(case):
     settings, coefficients, words = REFUSED[case]
-    with pytest.raises(seepage.SeepageError, match=words):
+    with pytest.raises(seepage.errors.SeepageError, match=words):
         seepage.measure(ModelTable(**{**PLAIN, **settings}, coefficients=coefficients), PEOPLE, noise_scale=NOISE)
 
 
 def test_the_table_names_its_outcome():
     written = ModelTable(**PLAIN, coefficients=ONE)
-    with pytest.raises(seepage.InputError, match="leave y, target, sample_weight and offset out"):
+    with pytest.raises(seepage.errors.InputError, match="leave y, target, sample_weight and offset out"):
         seepage.measure(written, PEOPLE, PEOPLE["cost"], noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="X is missing"):
+    with pytest.raises(seepage.errors.InputError, match="X is missing"):
         seepage.measure(written, noise_scale=NOISE)
-    with pytest.raises(seepage.InputError, match="as a data frame"):
+    with pytest.raises(seepage.errors.InputError, match="as a data frame"):
         seepage.measure(written, PEOPLE[["age", "dose"]].to_numpy(), noise_scale=NOISE)
     packed = pd.DataFrame({"age;dose;cost": ["1,5;2,5;3"]})
-    with pytest.raises(seepage.InputError, match=r"write\.csv, not write\.csv2"):
+    with pytest.raises(seepage.errors.InputError, match=r"write\.csv, not write\.csv2"):
         seepage.measure(written, packed, noise_scale=NOISE)
     missing = PEOPLE.assign(ward=PEOPLE["ward"].where(PEOPLE["age"] < 70, "NA"))
     levels = ModelTable(**PLAIN, coefficients={**ONE, "wardnorth": 0.1, "wardsouth": 0.1})
-    with pytest.raises(seepage.InputError, match="'NA' seems to stand for a missing value"):
+    with pytest.raises(seepage.errors.InputError, match="'NA' seems to stand for a missing value"):
         seepage.measure(levels, missing, noise_scale=NOISE)
 
 
 def test_a_name_that_may_be_two_things_is_asked_about():
     people = PEOPLE.assign(a=np.where(PEOPLE["age"] > 50, "bc", "x"), ab=np.where(PEOPLE["dose"] > 2, "c", "y"))
     written = ModelTable(**PLAIN, coefficients={**ONE, "abc": 0.1})
-    with pytest.raises(seepage.InputError, match="may be of a = 'bc' or ab = 'c'"):
+    with pytest.raises(seepage.errors.InputError, match="may be of a = 'bc' or ab = 'c'"):
         seepage.measure(written, people, noise_scale=NOISE)
 
 
 def test_names_with_spaces_are_suggested_as_toml_and_r_take_them():
     people = PEOPLE.assign(**{"blood pressure": np.where(PEOPLE["age"] > 50, "very high", "as usual")})
     of_a_word = ModelTable(**PLAIN, coefficients={**ONE, "blood pressure": 0.1})
-    with pytest.raises(seepage.InputError, match="takes the column") as told:
+    with pytest.raises(seepage.errors.InputError, match="takes the column") as told:
         seepage.measure(of_a_word, people, noise_scale=NOISE)
     line, _, by_r = str(told.value).partition("but one: ")[2].partition(" below [coefficients], or R's names, such as ")
     suggested = tomllib.loads(line.replace("...", "0.1"))
     assert suggested == {"blood pressure": {"very high": 0.1}}
     assert tomllib.loads(f"{by_r.removesuffix('.')} = 0.1") == {"blood pressurevery high": 0.1}
     for names in (suggested, {"blood pressurevery high": 0.1}):
-        with pytest.raises(seepage.MinimizerError, match="not those of these rows"):
+        with pytest.raises(seepage.errors.MinimizerError, match="not those of these rows"):
             seepage.measure(ModelTable(**PLAIN, coefficients={**ONE, **names}), people, noise_scale=NOISE)
     twice = people.assign(**{"blood": np.where(PEOPLE["dose"] > 2, " pressurevery high", "y")})
-    with pytest.raises(seepage.InputError, match="may be of") as told:
+    with pytest.raises(seepage.errors.InputError, match="may be of") as told:
         seepage.measure(
             ModelTable(**PLAIN, coefficients={**ONE, "blood pressurevery high": 0.1}), twice, noise_scale=1.0
         )
@@ -553,7 +553,7 @@ def test_names_with_spaces_are_suggested_as_toml_and_r_take_them():
     assert len(tomllib.loads(line.replace("...", "0.1"))) == 1
     strange = people.assign(**{"blood count": PEOPLE["age"]})
     for name, words in (("poly(`blood count`, 2)1", "I(`blood count`^2)"), ("blood pressure.L", "(`blood pressure`, ")):
-        with pytest.raises(seepage.UnsupportedError) as told:
+        with pytest.raises(seepage.errors.UnsupportedError) as told:
             seepage.measure(ModelTable(**PLAIN, coefficients={**ONE, name: 0.1}), strange, noise_scale=NOISE)
         assert words in str(told.value)
 
@@ -580,7 +580,7 @@ def test_files_that_are_no_models(case, tmp_path):
     text, words = FILES[case]
     path = tmp_path / "model.toml"
     path.write_text(text)
-    with pytest.raises(seepage.SeepageError, match=words) as told:
+    with pytest.raises(seepage.errors.SeepageError, match=words) as told:
         ModelTable.read(path)
     assert str(path) in str(told.value)
 
@@ -594,5 +594,5 @@ def test_a_file_is_the_model_that_it_says(tmp_path):
     # A dot that is not quoted is still the column that has one.
     model = found.on(PEOPLE.rename(columns={"dose": "blood.dose"})).model
     assert model.feature_names_in_.tolist() == ["blood.dose"]
-    with pytest.raises(seepage.InputError, match="There is no file"):
+    with pytest.raises(seepage.errors.InputError, match="There is no file"):
         ModelTable.read(tmp_path / "nothing.toml")

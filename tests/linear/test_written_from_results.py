@@ -62,8 +62,8 @@ FITS = {
 @pytest.mark.parametrize("name", list(FITS))
 def test_results_and_their_table_are_measured_alike(people, tmp_path, name):
     results, columns = FITS[name](people)
-    seepage.ModelTable.of(results, **columns).write(tmp_path / "model.toml")
-    table = seepage.ModelTable.read(tmp_path / "model.toml")
+    seepage.models.ModelTable.of(results, **columns).write(tmp_path / "model.toml")
+    table = seepage.models.ModelTable.read(tmp_path / "model.toml")
     found = seepage.measure(table, people, noise_scale=0.1).attributes
     wanted = seepage.measure(results, noise_scale=0.1).attributes
     for column in set(wanted) - {"ward"}:
@@ -74,8 +74,8 @@ def test_results_and_their_table_are_measured_alike(people, tmp_path, name):
 def test_a_cox_model_of_lifelines_and_its_table_are_measured_alike(people, tmp_path, strata):
     columns = ["time", "died", "age", "dose", *(strata or [])]
     fitted = CoxPHFitter().fit(people[columns], "time", "died", strata=strata, fit_options={"precision": 1e-12})
-    seepage.ModelTable.of(fitted).write(tmp_path / "cox.toml")
-    table = seepage.ModelTable.read(tmp_path / "cox.toml")
+    seepage.models.ModelTable.of(fitted).write(tmp_path / "cox.toml")
+    table = seepage.models.ModelTable.read(tmp_path / "cox.toml")
     found = seepage.measure(table, people[columns], noise_scale=0.1).attributes
     wanted = seepage.measure(fitted, people[columns], noise_scale=0.1).attributes
     for column in ("age", "dose"):
@@ -84,29 +84,29 @@ def test_a_cox_model_of_lifelines_and_its_table_are_measured_alike(people, tmp_p
 
 def test_a_column_that_results_know_by_its_numbers_alone_is_asked_for(people):
     results, _ = FITS["poisson with exposure"](people)
-    with pytest.raises(seepage.InputError, match='exposure="'):
-        seepage.ModelTable.of(results)
+    with pytest.raises(seepage.errors.InputError, match='exposure="'):
+        seepage.models.ModelTable.of(results)
     results, _ = FITS["weighted"](people)
-    with pytest.raises(seepage.InputError, match='weights="'):
-        seepage.ModelTable.of(results)
+    with pytest.raises(seepage.errors.InputError, match='weights="'):
+        seepage.models.ModelTable.of(results)
     results, _ = FITS["ols"](people)
-    with pytest.raises(seepage.InputError, match="fitted without"):
-        seepage.ModelTable.of(results, weights="twice")
+    with pytest.raises(seepage.errors.InputError, match="fitted without"):
+        seepage.models.ModelTable.of(results, weights="twice")
 
 
 def test_others_are_told_how_they_are_written():
     from sklearn.linear_model import Ridge
 
-    with pytest.raises(seepage.UnsupportedError, match=r"skops\.io\.dump"):
-        seepage.ModelTable.of(Ridge())
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"skops\.io\.dump"):
+        seepage.models.ModelTable.of(Ridge())
     people = pd.DataFrame({"time": [1.0, 2, 3, 4], "x": [1.0, 3, 2, 5]})
     penalized = CoxPHFitter(penalizer=0.1).fit(people, "time")
-    with pytest.raises(seepage.UnsupportedError, match="has no place in a table"):
-        seepage.ModelTable.of(penalized)
+    with pytest.raises(seepage.errors.UnsupportedError, match="has no place in a table"):
+        seepage.models.ModelTable.of(penalized)
 
 
 def test_a_table_that_was_written_is_read_as_the_same(tmp_path):
-    table = seepage.ModelTable(
+    table = seepage.models.ModelTable(
         family="cox",
         time='a "time"',
         status="née",
@@ -115,7 +115,7 @@ def test_a_table_that_was_written_is_read_as_the_same(tmp_path):
         glmnet={"lambda": 0.05, "alpha": 0, "standardize": False},
     )
     table.write(tmp_path / "t.toml")
-    again = seepage.ModelTable.read(tmp_path / "t.toml")
+    again = seepage.models.ModelTable.read(tmp_path / "t.toml")
     assert again.coefficients == table.coefficients
     assert (again.time, again.status, tuple(again.strata)) == (table.time, table.status, table.strata)
     assert again.glmnet == table.glmnet

@@ -133,11 +133,11 @@ def test_a_floor_beyond_the_range_says_nothing(leak):
     assert np.isinf(wide["x0"]).all()
     assert np.isfinite(wide["x1"]).all()
     assert (leak.error_floor(interval={"x0": (-1e6, 1e6)})["x0"] == leak.error_floor()["x0"]).all()
-    with pytest.raises(seepage.InputError, match="'height'"):
+    with pytest.raises(seepage.errors.InputError, match="'height'"):
         leak.error_floor(interval={"height": (0, 1)})
-    with pytest.raises(seepage.InputError, match='"data"'):
+    with pytest.raises(seepage.errors.InputError, match='"data"'):
         leak.error_floor(prior="flat")
-    with pytest.raises(seepage.InputError, match="must be positive"):
+    with pytest.raises(seepage.errors.InputError, match="must be positive"):
         leak.error_floor(prior={"x0": 0.0})
 
 

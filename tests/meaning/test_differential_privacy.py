@@ -82,15 +82,15 @@ def test_where_differential_privacy_promises_nothing_the_reason_is_given():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(30, 2)), random.normal(size=30)
     squared = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
-    with pytest.raises(seepage.UnansweredError, match="Squared loss"):
+    with pytest.raises(seepage.errors.UnansweredError, match="Squared loss"):
         squared.information.guarantee(1e-5, None)
     with_intercept = seepage.measure(LogisticRegression().fit(X, y > 0), X, y > 0, noise_scale=1.0)
-    with pytest.raises(seepage.UnansweredError, match="intercept"):
+    with pytest.raises(seepage.errors.UnansweredError, match="intercept"):
         with_intercept.information.guarantee(1e-5, None)
     assert "no guarantee" in set(squared.translation()["meaning"])
     model = LogisticRegression(fit_intercept=False).fit(X, y > 0)
     leak = seepage.measure(model, X, y > 0, noise_scale=1.0)
-    with pytest.raises(seepage.InputError, match="has norm"):
+    with pytest.raises(seepage.errors.InputError, match="has norm"):
         leak.translation(input_norm=0.1)
 
 
@@ -100,9 +100,9 @@ def test_a_delta_that_is_no_probability_is_refused(delta):
     X, y = random.normal(size=(30, 2)), random.normal(size=30)
     bounded = seepage.measure(LogisticRegression(fit_intercept=False).fit(X, y > 0), X, y > 0, noise_scale=1.0)
     for leak in (bounded, seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0), seepage.compose([bounded])):
-        with pytest.raises(seepage.InputError, match="above 0 and below 1"):
+        with pytest.raises(seepage.errors.InputError, match="above 0 and below 1"):
             leak.translation(delta=delta)
-    with pytest.raises(seepage.InputError, match="above 0 and below 1"):
+    with pytest.raises(seepage.errors.InputError, match="above 0 and below 1"):
         meaning.gaussian_epsilon(0.0, delta)
 
 

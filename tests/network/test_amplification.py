@@ -120,12 +120,12 @@ def test_nothing_moves_without_a_gradient():
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, np.nan])
 def test_a_rate_that_is_no_probability_is_refused(rate):
-    with pytest.raises(seepage.InputError, match="sample_rate"):
+    with pytest.raises(seepage.errors.InputError, match="sample_rate"):
         poisson_factors(rate, 1.0)
 
 
 def test_delta_must_be_a_probability():
-    with pytest.raises(seepage.InputError, match="delta"):
+    with pytest.raises(seepage.errors.InputError, match="delta"):
         guo_factor(0.1, 1.0, 0.0)
 
 
@@ -161,5 +161,5 @@ def test_replacing_is_more_than_adding_and_four_times_it_without_sampling():
     assert 1000 * adding(0.01) == pytest.approx(0.172, abs=5e-4)
     assert 1000 * replacement_divergence(0.01, 1.0) == pytest.approx(0.458, abs=5e-4)
     assert replacement_divergence(1.0, 1.0) == pytest.approx(4 * adding(1.0))
-    with pytest.raises(seepage.InputError, match="noise_multiplier"):
+    with pytest.raises(seepage.errors.InputError, match="noise_multiplier"):
         replacement_divergence(0.1, 0.0)

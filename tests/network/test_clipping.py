@@ -39,10 +39,10 @@ def test_smooth_clipping_is_not_the_identity_below_the_bound():
 
 @pytest.mark.parametrize("bound", [0.0, -1.0, np.inf, [1.0, 2.0], "1"])
 def test_a_bound_that_is_none_is_refused(bound):
-    with pytest.raises(seepage.InputError, match="max_grad_norm"):
+    with pytest.raises(seepage.errors.InputError, match="max_grad_norm"):
         clipping_of("hard", bound)
 
 
 def test_an_unknown_clipping_is_refused():
-    with pytest.raises(seepage.InputError, match="'soft'"):
+    with pytest.raises(seepage.errors.InputError, match="'soft'"):
         clipping_of("soft", 1.0)

@@ -76,7 +76,7 @@ def test_losses(name):
     "loss", [nn.CrossEntropyLoss(weight=WEIGHT), nn.CrossEntropyLoss(ignore_index=2)], ids=["weights", "ignored"]
 )
 def test_a_mean_over_the_batch_that_is_nobody_s_is_refused(loss):
-    with pytest.raises(seepage.InputError, match="weighted mean over the batch"):
+    with pytest.raises(seepage.errors.InputError, match="weighted mean over the batch"):
         Watched(Perceptron, DATA, loss).train()
 
 
@@ -93,7 +93,7 @@ def stepping(loss):
 @pytest.mark.parametrize("scale", [0.05, 3.0])
 def test_a_loss_that_is_not_that_of_training_is_refused(mode, scale):
     run = Watched(Perceptron, DATA, LOSS, mode=mode)
-    with pytest.raises(seepage.InputError, match="not those of the loss"):
+    with pytest.raises(seepage.errors.InputError, match="not those of the loss"):
         run.train(stepping(lambda run, batch: scale * run.loss(run.module(batch[0]), batch[1])))
 
 
@@ -117,7 +117,7 @@ MIXING = {
 
 @pytest.mark.parametrize("name", MIXING)
 def test_people_mixed_by_the_training_loop_are_refused(name):
-    with pytest.raises((seepage.InputError, ValueError), match=r"not those of the loss|accumul|Poisson"):
+    with pytest.raises((seepage.errors.InputError, ValueError), match=r"not those of the loss|accumul|Poisson"):
         Watched(Perceptron, DATA, LOSS).train(stepping(MIXING[name]))
 
 
@@ -135,7 +135,7 @@ class Centered(nn.Module):
 def test_statistics_over_the_batch_are_refused(pair):
     settings = {"forward": lambda model, batch: (model(batch[0])[0], batch[1])} if pair else {}
     run = Watched(lambda: Centered(pair), DATA, LOSS, accountant=settings)
-    with pytest.raises(seepage.UnsupportedError, match="other examples in the batch"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="other examples in the batch"):
         run.train(stepping(lambda run, b: LOSS(run.module(b[0])[0] if pair else run.module(b[0]), b[1])))
 
 
@@ -167,7 +167,7 @@ def test_a_frozen_backbone_is_seen_through(how, mode):
 
 
 def test_what_hides_the_input_from_derivatives_is_refused():
-    with pytest.raises((seepage.UnsupportedError, RuntimeError), match=r"derivatives|[Ii]nference"):
+    with pytest.raises((seepage.errors.UnsupportedError, RuntimeError), match=r"derivatives|[Ii]nference"):
         Watched(lambda: Frozen("inference"), DATA, LOSS).train()
 
 
@@ -206,7 +206,7 @@ ROUNDED = {
 @pytest.mark.filterwarnings("ignore:The model has kinks")
 @pytest.mark.parametrize("name", ROUNDED)
 def test_an_input_that_is_rounded_is_refused(name):
-    with pytest.raises(seepage.UnsupportedError, match="does not move with the input at all"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="does not move with the input at all"):
         Watched(lambda: Before(ROUNDED[name]), DATA, LOSS).train()
 
 
@@ -233,7 +233,7 @@ def test_an_optimizer_of_a_part_is_refused():
     from torch.utils.data import DataLoader
 
     accountant = seepage.network.FisherAccountant(model, LOSS, ids=range(COUNT), label="public")
-    with pytest.raises(seepage.UnsupportedError, match=r"does not hold '0\.weight'"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"does not hold '0\.weight'"):
         accountant.attach(
             PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model[2].parameters(), lr=0.1),
             data_loader=DataLoader(DATA, batch_size=6), epochs=1, noise_multiplier=1.0, max_grad_norm=1.0,
@@ -247,7 +247,7 @@ def test_an_accountant_of_a_part_is_refused(part):
     from torch.utils.data import DataLoader
 
     accountant = seepage.network.FisherAccountant(model[part], LOSS, ids=range(COUNT), label="public")
-    with pytest.raises(seepage.InputError, match="a part of model="):
+    with pytest.raises(seepage.errors.InputError, match="a part of model="):
         accountant.attach(
             PrivacyEngine(), model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
             data_loader=DataLoader(DATA, batch_size=6), epochs=1, noise_multiplier=1.0, max_grad_norm=1.0,
@@ -369,7 +369,7 @@ def test_parts_of_a_batch_that_enter_the_step_of_the_next_are_refused(drawn, mod
         Watched._ordinary(run, next(parts))
         if drawn:
             next(parts)
-    with pytest.raises(seepage.UnsupportedError, match="leave its loader only where a batch ends"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="leave its loader only where a batch ends"):
         in_parts(run, epochs=2)
 
 
@@ -565,7 +565,7 @@ class Bytes(nn.Module):
 
 def test_integers_that_no_embedding_looks_up_are_refused():
     data = TensorDataset(torch.randint(0, 255, (COUNT, 6), dtype=torch.uint8), Y)
-    with pytest.raises(seepage.UnsupportedError, match="divide images by 255 in the data set"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="divide images by 255 in the data set"):
         Watched(Bytes, data, LOSS).train()
 
 
@@ -601,7 +601,7 @@ def test_dropout_is_said_and_a_wrong_loss_is_seen_all_the_same():
     run = Watched(dropped, DATA, LOSS).train()
     assert any("dropout" in sentence for sentence in run.accountant.leakage().assumptions)
     assert (run.accountant.leakage().examples["dfil"] > 0).all()
-    with pytest.raises(seepage.InputError, match="not those of the loss"):
+    with pytest.raises(seepage.errors.InputError, match="not those of the loss"):
         Watched(dropped, DATA, LOSS).train(stepping(lambda run, b: 0.05 * LOSS(run.module(b[0]), b[1])))
 
 
@@ -654,7 +654,7 @@ def test_sequences_count_as_long_as_they_are():
 
 
 def test_padding_that_is_not_masked_is_refused():
-    with pytest.raises(seepage.InputError, match="padding that is not masked"):
+    with pytest.raises(seepage.errors.InputError, match="padding that is not masked"):
         Watched(lambda: Pooled(False), Lengths(), LOSS, sampling={"collate_fn": padded}, epochs=5).train()
 
 
@@ -706,7 +706,7 @@ def test_batches_used_again_are_refused_where_it_matters_who_is_in_them():
     for _ in range(3):
         for batch in batches:
             Watched._ordinary(run, batch)
-    with pytest.raises(seepage.UnansweredError, match="used more than once"):
+    with pytest.raises(seepage.errors.UnansweredError, match="used more than once"):
         run.accountant.leakage()
 
 

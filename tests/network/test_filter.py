@@ -67,5 +67,5 @@ def test_what_cannot_be_a_limit_is_refused():
         ({"privacy_loss": 0.0}, "privacy_loss"),
         ({"susceptibility": float("nan")}, "susceptibility"),
     ):
-        with pytest.raises(seepage.InputError, match=match):
+        with pytest.raises(seepage.errors.InputError, match=match):
             PrivacyLossFilter(model, nn.MSELoss(), x, y, **{"noise_scale": 1.0, "max_grad_norm": 1.0, **options})

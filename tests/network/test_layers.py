@@ -167,7 +167,7 @@ def test_the_network_is_left_as_it_was():
 )
 def test_wrong_choices_are_refused(options, message):
     model, x, y = build("linear")
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         layer_sensitivity(model, nn.CrossEntropyLoss(), x, y, **options)
 
 

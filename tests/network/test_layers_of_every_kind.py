@@ -199,7 +199,7 @@ def test_a_visit_finds_what_finite_differences_find(name, mode):
 
 
 def test_padding_that_opacus_takes_for_zeros_is_refused():
-    with pytest.raises(seepage.UnsupportedError, match="reflect"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="reflect"):
         Watched(Convolutional, TensorDataset(IMAGES, CLASSES), nn.CrossEntropyLoss())
 
 
@@ -244,7 +244,7 @@ def test_networks_that_opacus_does_not_train(make, x):
     accountant = FisherAccountant(model, nn.CrossEntropyLoss(), ids=range(COUNT), label="public", seed=0)
     try:
         accountant.watch(TensorDataset(x, CLASSES), steps=1)
-    except seepage.UnsupportedError as error:
+    except seepage.errors.UnsupportedError as error:
         assert any(reason in str(error) for reason in ("in place", "first axis must be"))  # noqa: PT017
         return
     w = torch.randint(0, 2, x.shape).double() * 2 - 1

@@ -142,7 +142,9 @@ def test_our_sampler_keeps_its_rate_and_its_empty_batches(mode):
 def test_the_rate_that_opacus_books_is_compared_with_the_sampler_s():
     run = Run("hooks")
     run.accountant._attachment._before = run.engine.accountant.get_optimizer_hook_fn(sample_rate=0.1)
-    with pytest.raises(seepage.InputError, match=r"books a sampling rate of 0.1, but batches are drawn with 0.25"):
+    with pytest.raises(
+        seepage.errors.InputError, match=r"books a sampling rate of 0.1, but batches are drawn with 0.25"
+    ):
         run.train()
 
 

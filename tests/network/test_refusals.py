@@ -60,7 +60,7 @@ class Pair(nn.Module):
     ],
 )
 def test_networks(model, reason):
-    with pytest.raises(seepage.UnsupportedError, match=reason):
+    with pytest.raises(seepage.errors.UnsupportedError, match=reason):
         FisherAccountant(model, LOSS, **THREE)
 
 
@@ -70,7 +70,7 @@ def test_networks(model, reason):
 )
 def test_networks_that_only_running_them_shows(model, reason):
     accountant = FisherAccountant(model, LOSS, **THREE)
-    with pytest.raises((seepage.UnsupportedError, seepage.InputError), match=reason):
+    with pytest.raises((seepage.errors.UnsupportedError, seepage.errors.InputError), match=reason):
         observe(accountant)
 
 
@@ -84,7 +84,9 @@ def test_kinks_are_warned_of_once():
 
 
 def test_a_network_is_not_measured_once_it_is_trained():
-    with pytest.raises(seepage.UnsupportedError, match=r"Linear is a network.*seepage\.network\.FisherAccountant"):
+    with pytest.raises(
+        seepage.errors.UnsupportedError, match=r"Linear is a network.*seepage\.network\.FisherAccountant"
+    ):
         seepage.measure(nn.Linear(3, 1), torch.ones(4, 3), torch.ones(4), noise_scale=1.0)
 
 
@@ -128,7 +130,7 @@ def test_kinks_in_a_forward_method_are_warned_of_once():
     ],
 )
 def test_settings(settings, reason):
-    with pytest.raises(seepage.InputError, match=reason):
+    with pytest.raises(seepage.errors.InputError, match=reason):
         FisherAccountant(nn.Linear(4, 2), LOSS, **{**THREE, **settings})
 
 
@@ -143,7 +145,7 @@ def test_settings(settings, reason):
 )
 def test_groups(groups, reason):
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE, groups=groups)
-    with pytest.raises(seepage.InputError, match=reason):
+    with pytest.raises(seepage.errors.InputError, match=reason):
         observe(accountant)
 
 
@@ -159,20 +161,20 @@ def test_groups(groups, reason):
 )
 def test_observations(ids, changed, reason):
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
-    with pytest.raises(seepage.InputError, match=reason):
+    with pytest.raises(seepage.errors.InputError, match=reason):
         observe(accountant, ids, **changed)
 
 
 def test_steps_without_watching_and_steps_of_two_kinds():
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
-    with pytest.raises(seepage.InputError, match="watch"):
+    with pytest.raises(seepage.errors.InputError, match="watch"):
         accountant.step(**OBSERVED)
     observe(accountant)
-    with pytest.raises(seepage.InputError, match="or none"):
+    with pytest.raises(seepage.errors.InputError, match="or none"):
         accountant.step(**{**OBSERVED, "sample_rate": 0.5})
-    with pytest.raises(seepage.InputError, match="attached already"):
+    with pytest.raises(seepage.errors.InputError, match="attached already"):
         accountant.watch(TensorDataset(X, Y), steps=2)
-    with pytest.raises(seepage.InputError, match="2 examples, but ids names 3"):
+    with pytest.raises(seepage.errors.InputError, match="2 examples, but ids names 3"):
         FisherAccountant(nn.Linear(4, 2), LOSS, **THREE).watch(TensorDataset(X[:2], Y[:2]), steps=2)
 
 
@@ -183,25 +185,25 @@ def test_the_label_has_no_default():
 
 def test_batches_that_do_not_say_what_the_target_is():
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
-    with pytest.raises(seepage.InputError, match="forward="):
+    with pytest.raises(seepage.errors.InputError, match="forward="):
         accountant.watch([{"a": x, "b": y} for x, y in zip(X, Y, strict=True)], steps=2)
 
 
 def test_the_same_person_twice_in_a_step():
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, **THREE)
-    with pytest.raises(seepage.UnsupportedError, match="twice"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="twice"):
         observe(accountant, [1, 1])
 
 
 def test_a_loss_that_gives_no_value_for_each_example():
     accountant = FisherAccountant(nn.Linear(4, 2), lambda out, y: out.mean(0), **THREE)
-    with pytest.raises(seepage.InputError, match="one value for each example"):
+    with pytest.raises(seepage.errors.InputError, match="one value for each example"):
         observe(accountant)
 
 
 def test_private_labels_that_cannot_move():
     accountant = FisherAccountant(nn.Linear(4, 2), LOSS, ids=range(3), label="private")
-    with pytest.raises(seepage.UnsupportedError, match="one-hot"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="one-hot"):
         observe(accountant)
 
 
@@ -219,7 +221,7 @@ def test_private_labels_that_cannot_move():
 def test_ways_of_training(options, reason):
     model = network()
     accountant = FisherAccountant(model, LOSS, ids=range(PEOPLE), label="public")
-    with pytest.raises((seepage.InputError, seepage.UnsupportedError), match=reason):
+    with pytest.raises((seepage.errors.InputError, seepage.errors.UnsupportedError), match=reason):
         accountant.attach(
             PrivacyEngine(),
             model=model,
@@ -235,7 +237,7 @@ def test_another_network_or_another_data_set():
     accountant = FisherAccountant(model, LOSS, ids=range(5), label="public")
     loader = DataLoader(TensorDataset(IMAGES, LABELS), batch_size=10)
     for given, reason in ((model, "40 examples, but ids names 5"), (network(), "another network")):
-        with pytest.raises(seepage.InputError, match=reason):
+        with pytest.raises(seepage.errors.InputError, match=reason):
             accountant.attach(
                 PrivacyEngine(),
                 model=given,
@@ -249,7 +251,7 @@ def test_another_network_or_another_data_set():
 
 def test_attaching_twice():
     run = Run("hooks")
-    with pytest.raises(seepage.InputError, match="attached already"):
+    with pytest.raises(seepage.errors.InputError, match="attached already"):
         run.accountant.attach(run.engine, model=run.model, optimizer=run.optimizer, data_loader=run.loader, epochs=1)
 
 
@@ -262,18 +264,18 @@ def test_training_that_is_private_already():
     )
     plain = torch.optim.SGD(model.parameters(), lr=0.1)
     for given, steps in ((wrapped, optimizer), (model, optimizer), (wrapped, plain)):
-        with pytest.raises(seepage.InputError, match="attach calls make_private itself"):
+        with pytest.raises(seepage.errors.InputError, match="attach calls make_private itself"):
             accountant.attach(engine, model=given, optimizer=steps, data_loader=loader, epochs=1, **privacy)
 
 
 def test_nothing_is_reported_before_training_nor_about_sets_of_people():
     run = Run("hooks")
-    with pytest.raises(seepage.UnansweredError, match="No step"):
+    with pytest.raises(seepage.errors.UnansweredError, match="No step"):
         run.accountant.leakage()
     leakage = run.train(epochs=1).accountant.leakage()
-    with pytest.raises(seepage.UnansweredError, match="joint"):
+    with pytest.raises(seepage.errors.UnansweredError, match="joint"):
         leakage.joint()
-    with pytest.raises(seepage.UnansweredError, match="derivatives"):
+    with pytest.raises(seepage.errors.UnansweredError, match="derivatives"):
         leakage.information.distances("all values", None)
     assert "estimated" in leakage.summary()
     assert isinstance(leakage.information, seepage.leakage.Information)
@@ -285,26 +287,26 @@ def test_how_values_that_came_in_batches_are_spread_is_not_known():
     leak = accountant.leakage()
     (name,) = leak.attributes
     for ask in (lambda: leak.error_floor(prior="data"), leak.variance_left):
-        with pytest.raises(seepage.UnansweredError, match=rf"{name!r}.*State a variance.*prior="):
+        with pytest.raises(seepage.errors.UnansweredError, match=rf"{name!r}.*State a variance.*prior="):
             ask()
     floors, eta = leak.error_floor(prior={name: 4.0})[name], leak.attributes[name]
     assert floors.to_numpy() == pytest.approx((eta**2 + 0.25).to_numpy() ** -0.5)
 
 
 def test_synchronizing_without_a_process_group():
-    with pytest.raises(seepage.InputError, match="process group"):
+    with pytest.raises(seepage.errors.InputError, match="process group"):
         Run("hooks").accountant.synchronize()
 
 
 def test_patches_of_no_size():
-    with pytest.raises(seepage.InputError, match="size"):
+    with pytest.raises(seepage.errors.InputError, match="size"):
         patches((4, 4), 0)
 
 
 def test_susceptibility_of_what_cannot_move():
-    with pytest.raises(seepage.UnsupportedError, match="floating-point"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="floating-point"):
         susceptibility(nn.Linear(4, 2), LOSS, torch.ones(2, 4).long(), LABELS[:2], noise_scale=None, max_grad_norm=None)
-    with pytest.raises(seepage.InputError, match="noise_scale"):
+    with pytest.raises(seepage.errors.InputError, match="noise_scale"):
         susceptibility(nn.Linear(4, 2), LOSS, torch.ones(2, 4), LABELS[:2], noise_scale=0.0, max_grad_norm=None)
 
 
@@ -318,7 +320,7 @@ def test_a_missing_extra_is_named():
         "import sys; sys.modules['opacus'] = None\n"
         "import seepage\n"
         "try:\n    seepage.network\n"
-        "except seepage.MissingExtraError as error:\n    assert 'seepage[torch]' in str(error), error\n"
+        "except seepage.errors.MissingExtraError as error:\n    assert 'seepage[torch]' in str(error), error\n"
         "else:\n    raise AssertionError\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -346,7 +348,7 @@ def test_a_layer_frozen_or_unfrozen_during_training_is_refused(mode, trained):
     run = Run(mode, build=build).train(epochs=1)
     run.model[0].requires_grad_(trained)
     before = run.weights
-    with pytest.raises(seepage.UnsupportedError, match=r"'0\.weight', '0\.bias' has changed.*a run of its own"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"'0\.weight', '0\.bias' has changed.*a run of its own"):
         run.train(epochs=1)
     # Nothing was published, and what came before is still answered for.
     assert torch.equal(run.weights, before)
@@ -359,7 +361,7 @@ def test_a_layer_frozen_after_its_batch_was_drawn_is_refused():
     x, y = next(iter(run.loader))
     run.loss(run.module(x), y).backward()
     run.model[5].requires_grad_(False)
-    with pytest.raises(seepage.UnsupportedError, match=r"'5\.weight', '5\.bias' has changed"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"'5\.weight', '5\.bias' has changed"):
         run.optimizer.step()
 
 
@@ -368,19 +370,19 @@ def test_a_layer_frozen_in_a_loop_of_one_s_own_or_between_runs_is_refused():
     accountant = FisherAccountant(model, LOSS, **THREE)
     observe(accountant)
     model[0].requires_grad_(False)
-    with pytest.raises(seepage.UnsupportedError, match=r"'0\.weight', '0\.bias' has changed"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"'0\.weight', '0\.bias' has changed"):
         accountant.step(batch=[0, 1, 2], **OBSERVED)
     later = FisherAccountant(model, LOSS, **THREE)
-    with pytest.raises(seepage.InputError, match="another trained parameters"):
+    with pytest.raises(seepage.errors.InputError, match="another trained parameters"):
         later.load_state_dict(accountant.state_dict())
 
 
 def test_noise_from_a_generator_that_was_handed_in_is_refused():
-    with pytest.raises(seepage.InputError, match=r"its seed is 5\).*secure_mode=True"):
+    with pytest.raises(seepage.errors.InputError, match=r"its seed is 5\).*secure_mode=True"):
         Run("hooks", noise_generator=torch.Generator().manual_seed(5))
     run = Run("hooks")
     run.optimizer.generator = torch.Generator().manual_seed(6)
-    with pytest.raises(seepage.InputError, match=r"its seed is 6\)"):
+    with pytest.raises(seepage.errors.InputError, match=r"its seed is 6\)"):
         run.train()
     said = " ".join(Run("hooks").train().accountant.leakage().assumptions)
     assert "whoever knows its seed (torch.manual_seed) or state takes the noise away" in said

@@ -55,7 +55,7 @@ def test_a_resumed_opacus_run_is_checked_against_opacus():
     resumed = Run("hooks")
     resumed.engine.accountant.history = list(history)
     resumed.train(epochs=1)
-    with pytest.raises(seepage.UnansweredError, match="8 steps of training and this accountant 4"):
+    with pytest.raises(seepage.errors.UnansweredError, match="8 steps of training and this accountant 4"):
         resumed.accountant.leakage()
     again = Run("hooks")
     again.engine.accountant.history = list(history)
@@ -76,7 +76,7 @@ def test_a_resumed_opacus_run_is_checked_against_opacus():
     ],
 )
 def test_the_state_of_another_accountant_is_refused(settings):
-    with pytest.raises(seepage.InputError, match="belongs to an accountant"):
+    with pytest.raises(seepage.errors.InputError, match="belongs to an accountant"):
         made().load_state_dict(made(**settings).state_dict())
 
 
@@ -120,7 +120,7 @@ def _rank(rank, port, queue):
                 optimizer.zero_grad()
                 nn.CrossEntropyLoss()(module(x), y).backward()
                 optimizer.step()
-        with pytest.raises(seepage.UnansweredError, match="synchronize"):
+        with pytest.raises(seepage.errors.UnansweredError, match="synchronize"):
             accountant.leakage()
         own = np.bincount(accountant._visits.arrays()["person"], minlength=PEOPLE)
         tables = torch.stack(accountant._sketch.tables).numpy()

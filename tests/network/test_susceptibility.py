@@ -48,11 +48,11 @@ def test_parts_and_rankings():
     np.testing.assert_allclose(found.norm([True, False, False]), [3.0, 0.0])
     np.testing.assert_allclose(found.norm([0, 1]), [5.0, 4.0])
     assert found.ranking(["a", "b", "c"])["attribute"].tolist() == ["b", "a", "c"]
-    with pytest.raises(seepage.InputError, match="2 names"):
+    with pytest.raises(seepage.errors.InputError, match="2 names"):
         found.ranking(["a", "b"])
-    with pytest.raises(seepage.InputError, match="shape"):
+    with pytest.raises(seepage.errors.InputError, match="shape"):
         found.norm([True, False])
-    with pytest.raises(seepage.InputError, match="rows of a table"):
+    with pytest.raises(seepage.errors.InputError, match="rows of a table"):
         Susceptibility(np.ones((2, 3, 3)), np.ones(2), None, None).ranking()
 
 
@@ -82,7 +82,7 @@ def test_heat_maps():
     assert display.axes_[0, 0].get_title().startswith("norm")
     again = display.plot(display.ax_)
     assert again.figure_ is display.figure_
-    with pytest.raises(seepage.InputError, match="images"):
+    with pytest.raises(seepage.errors.InputError, match="images"):
         SusceptibilityDisplay.from_susceptibility(
             Susceptibility(np.ones((2, 3)), np.ones(2), None, None), np.ones((2, 3)), rows=[0]
         )
@@ -90,5 +90,5 @@ def test_heat_maps():
 
 def test_layers_used_twice_are_refused():
     model, x, y = build("shared weights")
-    with pytest.raises(seepage.UnsupportedError, match="more than once"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="more than once"):
         susceptibility(model, F.cross_entropy, x, y, noise_scale=None, max_grad_norm=None)

@@ -196,13 +196,13 @@ def test_what_is_not_known_of_integers_is_refused(kind, private, message):
     model = kind().double()
     # Where the last layer is still zero the loss shows nothing; gradients do.
     model.last.weight.data.zero_()
-    with pytest.raises((seepage.UnsupportedError, seepage.InputError), match=message):
+    with pytest.raises((seepage.errors.UnsupportedError, seepage.errors.InputError), match=message):
         accounted(model, data, private, forward=forward)
 
 
 @pytest.mark.parametrize("setting", [{"groups": {"first": [0]}}, {"spectrum": True}])
 def test_groups_and_a_spectrum_are_not_of_tokens(setting):
-    with pytest.raises(seepage.UnsupportedError, match="Leave groups and spectrum out"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="Leave groups and spectrum out"):
         FisherAccountant(built(), LOSS, ids=range(5), label="public", private=TEXT, **setting)
 
 
@@ -218,6 +218,6 @@ def test_a_mask_beside_numbers_is_public_once_that_is_said():
     torch.manual_seed(0)
     model = Masked().double()
     data = torch.utils.data.TensorDataset(torch.randn(5, 4).double(), torch.ones(5, 4).bool(), torch.arange(5) % 3)
-    with pytest.raises(seepage.UnsupportedError, match=r"Integers enter the network \(input 1\)"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"Integers enter the network \(input 1\)"):
         accounted(model, data, None)
     assert accounted(model, data, {}).sizes[:, 0].tolist() == [4] * 5

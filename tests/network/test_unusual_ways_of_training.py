@@ -96,7 +96,7 @@ def test_opacus_refuses_two_backward_passes_through_one_forward_pass(mode):
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch"])
 def test_a_loss_of_half_the_batch_is_refused(mode):
-    with pytest.raises(seepage.InputError, match="not those of the loss"):
+    with pytest.raises(seepage.errors.InputError, match="not those of the loss"):
         Watched(Perceptron, DATA, LOSS, mode=mode).train(stepping(half))
 
 
@@ -106,7 +106,7 @@ def test_opacus_refuses_a_loss_of_half_the_batch_in_ghost_mode():
 
 
 def test_made_up_records_in_place_of_nobody_are_refused():
-    with pytest.raises(seepage.UnsupportedError, match="rand_on_empty"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="rand_on_empty"):
         Watched(Perceptron, DATA, LOSS, rand_on_empty=True)
 
 
@@ -124,7 +124,7 @@ def skipping(run):
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_secret_batches_added_up_behind_opacus_s_back_are_refused(mode):
-    with pytest.raises(seepage.UnsupportedError, match="adds up several batches"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="adds up several batches"):
         skipping(Watched(Perceptron, DATA, LOSS, mode=mode, batch_size=3))
 
 
@@ -178,9 +178,9 @@ class OneHot(nn.Module):
 
 
 def test_integers_made_one_hot_inside_the_network_are_refused():
-    with pytest.raises(seepage.UnsupportedError, match=r"Integers enter the network \(input 0\)"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"Integers enter the network \(input 0\)"):
         Watched(OneHot, TensorDataset(TOKENS, Y), LOSS).train()
-    with pytest.raises(seepage.UnsupportedError, match="no embedding looks that up"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="no embedding looks that up"):
         Watched(OneHot, TensorDataset(TOKENS, Y), LOSS, accountant={"private": {0: None}}).train()
 
 
@@ -201,7 +201,7 @@ def test_opacus_refuses_layers_that_are_run_again_in_the_backward_pass(mode):
 
 
 def test_layers_that_are_run_again_in_the_backward_pass_are_refused():
-    with pytest.raises(seepage.UnsupportedError, match="checkpoint"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="checkpoint"):
         visited(Checkpointed, DATA)
 
 
@@ -315,7 +315,7 @@ def test_several_probes_and_a_spectrum_with_dropout_are_answered():
 def test_another_loss_than_training_s_is_refused_whatever_is_asked_for(settings):
     target = F.one_hot(Y, 3).double() if settings.get("label") == "private" else Y
     run = Watched(Perceptron, TensorDataset(X, target), LOSS, accountant=settings)
-    with pytest.raises(seepage.InputError, match="not those of the loss"):
+    with pytest.raises(seepage.errors.InputError, match="not those of the loss"):
         run.train(stepping(lambda module, loss, b: F.cross_entropy(module(b[0]), b[1], label_smoothing=0.9).backward()))
 
 

@@ -91,16 +91,16 @@ def test_collected_gradients_are_those_of_autograd(tmp_path):
         for name in stored.names:
             expected = torch.cat([p.grad.flatten() for p in model.get_submodule(name).parameters()])
             np.testing.assert_allclose(np.concatenate(list(stored.rows(name)))[row], expected, rtol=1e-5, atol=1e-7)
-    with pytest.raises(seepage.InputError, match="not an empty folder"):
+    with pytest.raises(seepage.errors.InputError, match="not an empty folder"):
         collect_gradients(model, nn.CrossEntropyLoss(), batches, output=tmp_path / "gradients")
     assert repr(seepage._gradients.Gradients.of(str(tmp_path / "gradients"))) == repr(stored)
 
 
 def test_a_folder_that_was_not_finished_is_not_read(tmp_path):
     model, x, y = build("linear")
-    with pytest.raises(seepage.InputError, match="pair"):
+    with pytest.raises(seepage.errors.InputError, match="pair"):
         collect_gradients(model, nn.CrossEntropyLoss(), [(x, y), 3], output=tmp_path)
-    with pytest.raises(seepage.InputError, match="no collected gradients"):
+    with pytest.raises(seepage.errors.InputError, match="no collected gradients"):
         usable_information(tmp_path, [0, 1])
 
 
@@ -151,7 +151,7 @@ def test_clipped_and_noised_updates_are_what_private_training_sends():
     ],
 )
 def test_updates_that_make_no_sense_are_refused(options, message):
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         Update(**options)
 
 
@@ -167,7 +167,7 @@ def test_updates_that_make_no_sense_are_refused(options, message):
     ],
 )
 def test_wrong_inputs_are_quoted(gradients, values, options, message):
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         usable_information(gradients, values, **options)
 
 
@@ -185,9 +185,9 @@ def test_the_display_puts_layers_side_by_side():
     ]  # fmt: skip
     assert [label.get_text() for label in display.axes_[0, 0].get_yticklabels()] == [*sensitivity["name"], "all layers"]
     assert display.plot(display.ax_).figure_ is display.figure_
-    with pytest.raises(seepage.InputError, match="at least one"):
+    with pytest.raises(seepage.errors.InputError, match="at least one"):
         LayerDisplay.from_frames()
-    with pytest.raises(seepage.InputError, match="same layers"):
+    with pytest.raises(seepage.errors.InputError, match="same layers"):
         LayerDisplay.from_frames(sensitivity=sensitivity, attack=information.assign(name="x"))
 
 
@@ -234,7 +234,7 @@ def test_entries_are_drawn_and_never_mixed():
 
 
 def test_features_that_nobody_knows_are_refused():
-    with pytest.raises(seepage.InputError, match="features must be"):
+    with pytest.raises(seepage.errors.InputError, match="features must be"):
         usable_information({"layer": np.zeros((4, 2))}, [0, 1, 0, 1], features="mean", folds=2)
-    with pytest.raises(seepage.InputError, match="width must be"):
+    with pytest.raises(seepage.errors.InputError, match="width must be"):
         seepage.attacks.PropertyInference(width=0)

@@ -108,7 +108,7 @@ if __name__ == "__main__":
         from pyspark.sql import SparkSession
         engine = Spark(SparkSession.builder.master(address).config(map=eval(settings)).getOrCreate())
     seepage.measure(pickle.loads(bytes.fromhex(model)), pattern, target="class", noise_scale=0.1, ids="person",
-                    groups="region", job=seepage.Job(engine, output))
+                    groups="region", job=seepage.engines.Job(engine, output))
 """
 
 
@@ -160,7 +160,7 @@ def test_a_truncated_file_is_named(people: People, model: LogisticRegression, en
     shutil.copytree(people.folder, tmp_path / "data")
     broken = tmp_path / "data" / "part-003.parquet"
     broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
-    with pytest.raises(seepage.InputError, match=r"part-003\.parquet cannot be read"):
+    with pytest.raises(seepage.errors.InputError, match=r"part-003\.parquet cannot be read"):
         measured(people, model, engine, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
 
 
@@ -172,11 +172,11 @@ def test_a_file_damaged_inside_is_named_by_the_worker(
     content = bytearray(broken.read_bytes())
     content[4:50_000] = os.urandom(50_000 - 4)
     broken.write_bytes(content)
-    with pytest.raises(seepage.InputError, match=r"part-005\.parquet cannot be read"):
+    with pytest.raises(seepage.errors.InputError, match=r"part-005\.parquet cannot be read"):
         measured(people, model, engine, tmp_path / "out", X=f"{tmp_path}/data/*.parquet")
 
 
 def test_a_read_only_output_is_named(people: People, model: LogisticRegression, engine: Engine) -> None:
     # Nobody, not even root, makes folders here.
-    with pytest.raises(seepage.InputError, match="/proc/nobody' cannot be written to"):
+    with pytest.raises(seepage.errors.InputError, match="/proc/nobody' cannot be written to"):
         measured(people, model, engine, Path("/proc/nobody"))

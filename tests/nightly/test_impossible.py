@@ -17,7 +17,9 @@ from seepage.engines import Ray, Spark
 
 def fitted(folder: Path, engine: object) -> None:
     people(50).to_parquet(folder / "people.parquet")
-    seepage.fit(Ridge(), folder / "people.parquet", target="cost", features=FEATURES, job=seepage.Job(engine))
+    seepage.engines.fit(
+        Ridge(), folder / "people.parquet", target="cost", features=FEATURES, job=seepage.engines.Job(engine)
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
@@ -25,17 +27,17 @@ def test_memory_that_no_node_has(tmp_path: Path) -> None:
     with ray_instance(tmp_path):
         start = time.monotonic()
         with pytest.raises(
-            seepage.EngineError, match=r"asks for 10 TB for each unit, and no node of the cluster has more"
+            seepage.errors.EngineError, match=r"asks for 10 TB for each unit, and no node of the cluster has more"
         ):
             fitted(tmp_path, Ray(memory=10**13))
         assert time.monotonic() - start < 10
-        with pytest.raises(seepage.EngineError, match=r"^Ray gave up on a unit of work: \w+: The worker died"):
+        with pytest.raises(seepage.errors.EngineError, match=r"^Ray gave up on a unit of work: \w+: The worker died"):
             Ray(retries=0).total(os._exit, [9, 9])
         import ray
 
         frame = ray.data.from_pandas(people(5))
-        with pytest.raises(seepage.InputError, match="write_parquet"):
-            seepage.fit(Ridge(), frame, target="cost")
+        with pytest.raises(seepage.errors.InputError, match="write_parquet"):
+            seepage.engines.fit(Ridge(), frame, target="cost")
 
 
 @pytest.mark.java
@@ -43,11 +45,11 @@ def test_a_session_that_was_stopped_and_a_frame_of_spark(tmp_path: Path) -> None
     with spark_session(tmp_path / "cluster") as session:
         engine = Spark(session)
         fitted(tmp_path, engine)
-        with pytest.raises(seepage.InputError, match=r"DataFrame of pyspark: .* df\.write\.parquet"):
-            seepage.fit(Ridge(), session.range(3), target="cost")
+        with pytest.raises(seepage.errors.InputError, match=r"DataFrame of pyspark: .* df\.write\.parquet"):
+            seepage.engines.fit(Ridge(), session.range(3), target="cost")
         session.stop()
         start = time.monotonic()
-        with pytest.raises(seepage.EngineError, match="The Spark session is stopped"):
+        with pytest.raises(seepage.errors.EngineError, match="The Spark session is stopped"):
             fitted(tmp_path, engine)
         assert time.monotonic() - start < 10
 
@@ -61,7 +63,7 @@ session = SparkSession.builder.remote("local[1]").getOrCreate()
 assert session.range(3).count() == 3
 try:
     seepage.engines.Spark(session)
-except seepage.InputError as error:
+except seepage.errors.InputError as error:
     print(error)
 session.stop()
 """

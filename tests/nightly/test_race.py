@@ -38,7 +38,9 @@ def test_raced_publications_never_overspend(tmp_path, store):
     # Room for exactly so many releases.
     floor = float(found.error_floor()["age"].min()) / np.sqrt(room)
     place = tmp_path / "ledger"
-    ledger = seepage.Ledger.create(place, key=key, error_floor={"age": floor}, units=YEARS, store=store, buckets=2)
+    ledger = seepage.ledger.Ledger.create(
+        place, key=key, error_floor={"age": floor}, units=YEARS, store=store, buckets=2
+    )
     killed = raced(place, key, processes=4, tries=50, kills=5, seconds=3.0)
     assert killed > 0
     assert len(ledger.releases) == room

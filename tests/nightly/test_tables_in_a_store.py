@@ -32,7 +32,7 @@ def upload(address: str, folder: Path, prefix: str) -> None:
 
 def measured(source: Any, truth: pd.DataFrame, home: Any, engine: Any, output: str | None = None) -> Any:
     model = Ridge().fit(truth[FEATURES], truth["cost"])
-    job = seepage.Job(engine, output, filesystem=home)
+    job = seepage.engines.Job(engine, output, filesystem=home)
     return seepage.measure(model, source, target="cost", ids="person", noise_scale=0.5, job=job)
 
 
@@ -50,7 +50,7 @@ def test_a_delta_table_in_a_store(store: str, tmp_path: Path) -> None:
     upload(store, path, "delta")
     for version in (0, 1):
         truth = deltalake.DeltaTable(str(path), version=version).to_pandas()
-        source = seepage.Snapshot(f"s3://{BUCKET}/delta", version=version)
+        source = seepage.engines.Snapshot(f"s3://{BUCKET}/delta", version=version)
         check(measured(source, truth, filesystem(store), Local(workers=2)), truth)
     where = f"scheme=http&region=us-east-1&endpoint_override={store}"
     check(measured(f"s3://someone:secret@{BUCKET}/delta?{where}", truth, None, Here()), truth)
@@ -101,7 +101,7 @@ def test_an_object_that_is_replaced_by_another_of_equal_size_is_named(store: str
     assert (tmp_path / "other.parquet").stat().st_size == (tmp_path / "data" / "x.parquet").stat().st_size
     upload(store, tmp_path / "data", "replaced")
     swap = Between(lambda: client(store).upload_file(str(tmp_path / "other.parquet"), BUCKET, "replaced/x.parquet"))
-    with pytest.raises(seepage.InputError, match=r"replaced/x\.parquet has changed since the job began"):
+    with pytest.raises(seepage.errors.InputError, match=r"replaced/x\.parquet has changed since the job began"):
         measured(f"{BUCKET}/replaced", truth, filesystem(store), swap)
 
 
@@ -126,17 +126,19 @@ def test_a_store_that_misbehaves_gives_the_same_numbers(store: str, tmp_path: Pa
 def test_a_store_that_only_fails_ends_with_what_it_said(store: str) -> None:
     with (
         faulty(store, Faults(failing=1.0)) as address,
-        pytest.raises(seepage.StorageError, match=r"was asked 32 times in .* s; at last .*HTTP status 500"),
+        pytest.raises(seepage.errors.StorageError, match=r"was asked 32 times in .* s; at last .*HTTP status 500"),
     ):
-        seepage.fit(Ridge(), f"{BUCKET}/faults", target="cost", job=seepage.Job(Here(), filesystem=filesystem(address)))
+        seepage.engines.fit(
+            Ridge(), f"{BUCKET}/faults", target="cost", job=seepage.engines.Job(Here(), filesystem=filesystem(address))
+        )
 
 
 NO_PERMISSION = "gives no permission for"
 NO_CREDENTIALS = "does not accept the credentials, or the region, for"
 
 
-def job(address: str, output: str | None = None) -> seepage.Job:
-    return seepage.Job(Here(), output, filesystem=filesystem(address))
+def job(address: str, output: str | None = None) -> seepage.engines.Job:
+    return seepage.engines.Job(Here(), output, filesystem=filesystem(address))
 
 
 @pytest.fixture(scope="module")
@@ -167,10 +169,13 @@ def test_what_a_store_refuses_is_not_called_damaged(
 ) -> None:
     for word, told in (("one/x.parquet", opened), ("list-type=2", listed)):
         faults = Faults(refusal=refusal, refuses=lambda method, path, word=word: word in path)
-        with faulty(store, faults) as address, pytest.raises(seepage.InputError, match=f"The store {told}") as caught:
-            seepage.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
+        with (
+            faulty(store, faults) as address,
+            pytest.raises(seepage.errors.InputError, match=f"The store {told}") as caught,
+        ):
+            seepage.engines.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
         # Not one of a damaged file, which would let another take its place when the job is resumed.
-        assert type(caught.value) is seepage.InputError
+        assert type(caught.value) is seepage.errors.InputError
         assert one_file in str(caught.value)
         assert "Nothing is known to be wrong with the file" in str(caught.value)
         # Asking again would change nothing.
@@ -179,22 +184,22 @@ def test_what_a_store_refuses_is_not_called_damaged(
 
 def test_what_is_missing_in_a_store_is_called_missing(store: str, one_file: str) -> None:
     gone = Faults(refusal=(404, "NoSuchKey"), refuses=lambda method, path: path.endswith(".parquet"))
-    with faulty(store, gone) as address, pytest.raises(seepage.InputError, match=r"one/x\.parquet is missing"):
-        seepage.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
+    with faulty(store, gone) as address, pytest.raises(seepage.errors.InputError, match=r"one/x\.parquet is missing"):
+        seepage.engines.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
     for source in ("no-such-bucket/people/*.parquet", "no-such-bucket/people"):
         with pytest.raises(
-            seepage.InputError, match=r"no-such-bucket/people.* (is missing|does not exist)|No file matches"
+            seepage.errors.InputError, match=r"no-such-bucket/people.* (is missing|does not exist)|No file matches"
         ):
-            seepage.fit(Ridge(), source, target="cost", features=FEATURES, job=job(store))
+            seepage.engines.fit(Ridge(), source, target="cost", features=FEATURES, job=job(store))
 
 
 @pytest.mark.parametrize("refusal", [(503, "SlowDown"), (429, "TooManyRequests")])
 def test_a_store_that_is_asked_too_often_is_asked_later(store: str, one_file: str, refusal: tuple[int, str]) -> None:
     with (
         faulty(store, Faults(refusal=refusal)) as address,
-        pytest.raises(seepage.StorageError, match=rf"asked 32 times .*HTTP status {refusal[0]}"),
+        pytest.raises(seepage.errors.StorageError, match=rf"asked 32 times .*HTTP status {refusal[0]}"),
     ):
-        seepage.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
+        seepage.engines.fit(Ridge(), one_file, target="cost", features=FEATURES, job=job(address))
 
 
 def test_who_may_read_and_not_write_is_told(store: str, one_file: str) -> None:
@@ -203,6 +208,6 @@ def test_who_may_read_and_not_write_is_told(store: str, one_file: str) -> None:
     only_read = Faults(refusal=(403, "AccessDenied"), refuses=lambda method, path: method in ("POST", "PUT"))
     with (
         faulty(store, only_read) as address,
-        pytest.raises(seepage.InputError, match=f"{NO_PERMISSION} {BUCKET}/not_written"),
+        pytest.raises(seepage.errors.InputError, match=f"{NO_PERMISSION} {BUCKET}/not_written"),
     ):
         seepage.measure(model, one_file, target="cost", noise_scale=0.5, job=job(address, f"{BUCKET}/not_written"))

@@ -22,7 +22,7 @@ NAMES = ("bmi", "age", "pressure")
 
 def _leak(kind="ridge", X=ORDINARY, y=OUTCOME, noise_scale=0.5):
     labels = y if kind == "ridge" else (y > OUTCOME.median()).astype(int)
-    return seepage.measure(seepage.fit(MODELS[kind], X, labels), X, labels, noise_scale=noise_scale)
+    return seepage.measure(seepage.engines.fit(MODELS[kind], X, labels), X, labels, noise_scale=noise_scale)
 
 
 def _information(leak, names):
@@ -104,7 +104,7 @@ def test_an_attack_that_does_better_than_promised_stops_the_release():
     # A promise that is kept for small steps, and that one extreme value breaks; and one that nobody keeps.
     for times in (1, 3):
         broken = seepage.Policy(error_floor={"age": times / largest})
-        with pytest.raises(seepage.PolicyError, match="one more step of the grid"):
+        with pytest.raises(seepage.errors.PolicyError, match="one more step of the grid"):
             attacked(leak, broken, seed=0)
 
 
@@ -112,7 +112,7 @@ def test_a_verdict_about_everything_together_is_attacked_through_every_number():
     leak = _leak()
     largest = float(leak.examples["eta"].max())
     assert attacked(leak, seepage.Policy(eta=2 * largest), seed=0).reached < 1
-    with pytest.raises(seepage.PolicyError, match="one more step of the grid"):
+    with pytest.raises(seepage.errors.PolicyError, match="one more step of the grid"):
         attacked(leak, seepage.Policy(eta=largest), seed=0)
 
 

@@ -86,7 +86,7 @@ def test_knots_of_the_people_are_refused_unless_they_are_public():
     age, y = TABLE[["age"]], TABLE["bmi"]
     for knots in ("uniform", "quantile"):
         model = make_pipeline(SplineTransformer(knots=knots), Ridge()).fit(age, y)
-        with pytest.raises(seepage.UnsupportedError, match=r"took its knots from these people.*knots=\[\["):
+        with pytest.raises(seepage.errors.UnsupportedError, match=r"took its knots from these people.*knots=\[\["):
             seepage.publish(model, age, y, noise_scale=1.0, accept=None)
         publication = seepage.publish(
             model, age, y, noise_scale=1.0, accept=None, public_preprocessing=["splinetransformer"]
@@ -98,9 +98,9 @@ def test_a_fitted_scaler_in_front_is_refused():
     model = make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), Ridge())
     rows, y = TABLE[["age", "dose"]], TABLE["bmi"]
     model.fit(rows, y)
-    with pytest.raises(seepage.UnsupportedError, match="behind splines, powers and functions"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="behind splines, powers and functions"):
         seepage.publish(model, rows, y, noise_scale=1.0, accept=None)
-    with pytest.raises(seepage.UnsupportedError, match="put the other steps behind it"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="put the other steps behind it"):
         seepage.publish(model, rows, y, noise_scale=1.0, accept=None, public_preprocessing=["standardscaler"])
 
 
@@ -163,5 +163,5 @@ def test_products_of_levels_that_were_put_together_are_refused():
     )
     model = make_pipeline(factors, PolynomialFeatures(2, interaction_only=True, include_bias=False), Ridge())
     public = {"noise_scale": 1.0, "accept": None, "public_preprocessing": ["onehotencoder"]}
-    with pytest.raises(seepage.UnsupportedError, match="put together for being rare"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="put together for being rare"):
         seepage.publish(model.fit(rows, TABLE["bmi"]), rows, TABLE["bmi"], **public)

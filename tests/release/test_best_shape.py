@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage import GaussianNoise
 from seepage import release as shapes
+from seepage.release import GaussianNoise
 from seepage.release._mechanism import drawn
 from seepage.release._program import best_shape
 from seepage.release._raw import DIGITS, _on_grid
@@ -104,7 +104,7 @@ def test_where_the_shape_alone_tells_too_much_no_noise_is_enough():
     X = pd.DataFrame(rng.normal(size=(14, 4)), columns=list("abcd"))
     y = X.sum(axis=1) + rng.normal(size=14)
     leak = seepage.measure(Ridge(alpha=0.1).fit(X, y), X, y, noise_scale=1.0)
-    with pytest.raises(seepage.PolicyError, match="noise"):
+    with pytest.raises(seepage.errors.PolicyError, match="noise"):
         seepage.calibrate(leak, error_floor={"a": 50.0}, shape="hessian")
     # The same noise everywhere tells nothing by its shape, and is never beaten by less than itself.
     assert seepage.calibrate(leak, error_floor={"a": 50.0}, shape="best").scale is not None
@@ -152,7 +152,7 @@ def test_public_rows_serve_a_model_behind_its_own_scaler():
     floors = seepage.measure(model, X[200:], y[200:], noise_scale=noise).error_floor()
     assert floors["age"].min() >= 5.0
     assert floors["bmi"].min() >= 2.0
-    with pytest.raises(seepage.UnansweredError, match="standardscaler"):
+    with pytest.raises(seepage.errors.UnansweredError, match="standardscaler"):
         seepage.calibrate(leak, error_floor={"age": 5.0}, shape="hessian")
 
 
@@ -173,9 +173,9 @@ def test_a_certificate_says_the_rule_and_no_entry_of_the_covariance(diabetes):
     # Models that are published have the noise that was measured.
     moved = publication.estimator.coef_ - model.coef_
     assert np.abs(moved / np.sqrt(np.diag(noise.covariance))[:-1]).max() < 6
-    with pytest.raises(seepage.InputError, match="1, 2 or 5"):
+    with pytest.raises(seepage.errors.InputError, match="1, 2 or 5"):
         seepage.publish(model, X, y, noise_scale=noise.scaled(1.3), accept=accept)
-    with pytest.raises(seepage.PolicyError, match="noise scale of"):
+    with pytest.raises(seepage.errors.PolicyError, match="noise scale of"):
         seepage.publish(model, X, y, noise_scale=noise.scaled(0.1), accept=accept)
 
 
@@ -270,9 +270,9 @@ def test_success_rates_need_a_shape_that_does_not_follow_the_rows():
     X = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
     y = (X["a"] + rng.normal(size=80) > 0).astype(int)
     leak = seepage.measure(LogisticRegression().fit(X, y), X, y, noise_scale=1.0)
-    with pytest.raises(seepage.UnansweredError, match="X_public"):
+    with pytest.raises(seepage.errors.UnansweredError, match="X_public"):
         seepage.calibrate(leak, success_rate={"label": 0.6}, shape="best")
-    with pytest.raises(seepage.InputError, match="not 'round'"):
+    with pytest.raises(seepage.errors.InputError, match="not 'round'"):
         seepage.calibrate(leak, error_floor={"a": 1.0}, shape="round")
 
 
@@ -293,14 +293,14 @@ def test_a_page_that_cannot_be_attacked_does_not_leave():
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(60, 2)), columns=["a", "b"])
     y = X["a"] + random.normal(size=60)
-    noise = seepage.GaussianNoise(shape=seepage.release.InverseHessian(scale=10.0))
+    noise = seepage.release.GaussianNoise(shape=seepage.release.InverseHessian(scale=10.0))
     leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=noise)
-    with pytest.raises(seepage.UnansweredError, match="attack this page"):
+    with pytest.raises(seepage.errors.UnansweredError, match="attack this page"):
         seepage.Report.of(leak, "publishable", policy=seepage.Policy(error_floor={"a": 0.1}))
 
 
 @pytest.mark.parametrize("shapes", ["best", [], [({"a": [1.0]}, [2.0])]])
 def test_shapes_to_compare_are_listed_by_name(diabetes, shapes):
     model, X, y, _ = diabetes
-    with pytest.raises(seepage.InputError, match="lists names of shapes"):
-        seepage.frontier(model, X, y, X, y, noise_scales=[1.0], attribute="age", shapes=shapes)
+    with pytest.raises(seepage.errors.InputError, match="lists names of shapes"):
+        seepage.release.frontier(model, X, y, X, y, noise_scales=[1.0], attribute="age", shapes=shapes)

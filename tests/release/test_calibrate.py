@@ -44,7 +44,7 @@ def test_the_targets_are_met_exactly_and_by_no_smaller_noise(age, rate, eta, qua
     floors = {} if age is None else {"age": age}
     rates = {} if rate is None else {"diagnosis": rate}
     if not floors and not rates and eta is None:
-        with pytest.raises(seepage.InputError, match="needs a target"):
+        with pytest.raises(seepage.errors.InputError, match="needs a target"):
             seepage.calibrate(LEAK)
         return
     scale = seepage.calibrate(LEAK, error_floor=floors, success_rate=rates, eta=eta, quantile=quantile, exact=True)
@@ -89,9 +89,9 @@ def test_a_measurement_at_the_calibrated_scale_meets_the_policy():
 
 def test_a_covariance_is_scaled_as_a_whole():
     shape = np.diag([1.0, 2.0, 3.0, 4.0, 5.0])
-    leak = _leak(seepage.GaussianNoise(covariance=shape))
+    leak = _leak(seepage.release.GaussianNoise(covariance=shape))
     noise = seepage.calibrate(leak, eta=0.5, exact=True)
-    assert isinstance(noise, seepage.GaussianNoise)
+    assert isinstance(noise, seepage.release.GaussianNoise)
     assert _leak(noise).examples["eta"].max() == pytest.approx(0.5)
     rounded = seepage.calibrate(leak, eta=0.5)
     assert on_grid(np.sqrt(np.asarray(rounded.covariance)[0, 0]))
@@ -141,7 +141,7 @@ def test_what_a_scaler_tells_shrinks_with_no_noise_and_a_target_below_it_is_refu
     enough = seepage.calibrate(leak, error_floor={"x1": 0.99 / stays})
     assert _behind_a_scaler(enough).attributes["x1"].max() <= stays / 0.99
     for target in ({"error_floor": {"x1": 1.01 / stays}}, {"eta": stays / 2}):
-        with pytest.raises(seepage.PolicyError, match=r"(?s)No noise is enough: .*shape of the noise") as caught:
+        with pytest.raises(seepage.errors.PolicyError, match=r"(?s)No noise is enough: .*shape of the noise") as caught:
             seepage.calibrate(leak, **target)
         assert caught.value.factor == np.inf
         (factor,) = seepage.Policy(**target).shortfalls(leak).values()
@@ -161,5 +161,5 @@ def test_what_a_scaler_tells_shrinks_with_no_noise_and_a_target_below_it_is_refu
     ],
 )
 def test_an_impossible_target_is_refused(targets, message):
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         seepage.calibrate(LEAK, **targets)

@@ -52,7 +52,7 @@ def release(tmp_path_factory):
     for name in ("alice", "bob"):
         new_key(folder / f"{name}.key")
     publication = seepage.publish(
-        Ridge().fit(X, Y), X, Y, noise_scale=2.0, accept=TARGETS, decision=seepage.Decision(**DECISION)
+        Ridge().fit(X, Y), X, Y, noise_scale=2.0, accept=TARGETS, decision=seepage.release.Decision(**DECISION)
     )
     publication.write(folder / "model.skops", key=folder / "owner.key", sign=folder / "alice.key")
     return folder
@@ -74,7 +74,7 @@ def test_a_release_is_what_its_certificate_says(release):
 
 
 def test_the_hashes_are_those_of_the_bytes_and_of_the_numbers(release):
-    certificate = seepage.Certificate.read(release / "model.certificate.json")
+    certificate = seepage.release.Certificate.read(release / "model.certificate.json")
     assert certificate.seal["file"] == hashlib.sha256((release / "model.skops").read_bytes()).hexdigest()
     model = skops.io.load(release / "model.skops")
     content = struct.pack("<q5sqq10d", 5, b"coef_", 1, 10, *model.coef_)
@@ -109,7 +109,7 @@ def _edited(content, letters, draw):
 def _is_noticed(file, certificate, signer):
     try:
         return not seepage.certify(file, certificate, signer=signer).holds
-    except seepage.InputError:
+    except seepage.errors.InputError:
         return True
 
 
@@ -143,7 +143,7 @@ def test_every_edit_of_the_file_is_noticed(release, tmp_path):
 
 
 def test_a_target_and_a_scale_that_were_edited_and_signed_by_another_are_noticed(release, tmp_path):
-    honest = seepage.Certificate.read(release / "model.certificate.json")
+    honest = seepage.release.Certificate.read(release / "model.certificate.json")
     for forged in (
         replace(honest, noise={**honest.noise, "scale": 200.0}, signature=None),
         replace(honest, targets=(honest.targets[0].replace("5", "50"), *honest.targets[1:]), signature=None),
@@ -165,7 +165,7 @@ def test_a_target_and_a_scale_that_were_edited_and_signed_by_another_are_noticed
 
 def test_a_certificate_that_was_only_laid_out_anew_keeps_its_signature_and_is_told_apart(release, tmp_path):
     (tmp_path / "flat.json").write_text(json.dumps(json.loads((release / "model.certificate.json").read_text())))
-    assert seepage.Certificate.read(tmp_path / "flat.json").is_signed_by(release / "alice.pub")
+    assert seepage.release.Certificate.read(tmp_path / "flat.json").is_signed_by(release / "alice.pub")
     found = seepage.certify(release / "model.skops", tmp_path / "flat.json", signer=release / "alice.pub")
     assert found.signature is SignatureState.SIGNED
     assert not found.holds
@@ -175,8 +175,8 @@ def test_a_certificate_that_was_only_laid_out_anew_keeps_its_signature_and_is_to
 def test_an_entry_that_is_there_twice_is_refused(release, tmp_path):
     text = (release / "model.certificate.json").read_text()
     (tmp_path / "twice.json").write_text(text.replace('"people": 442', '"people": 9, "people": 442'))
-    with pytest.raises(seepage.InputError, match="two entries 'people'"):
-        seepage.Certificate.read(tmp_path / "twice.json")
+    with pytest.raises(seepage.errors.InputError, match="two entries 'people'"):
+        seepage.release.Certificate.read(tmp_path / "twice.json")
 
 
 # Which file it is.
@@ -230,7 +230,7 @@ def test_no_code_in_the_file_runs(tmp_path, monkeypatch):
     publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
     Path("model.pkl").write_bytes(pickle.dumps(_Trap()))
     publication.certificate.write("free.json")
-    with pytest.raises(seepage.InputError, match="could run code"):
+    with pytest.raises(seepage.errors.InputError, match="could run code"):
         seepage.certify("model.pkl", "free.json")
     publication.certificate.bound_to("model.pkl").write("bound.json")
     assert seepage.certify("model.pkl", "bound.json").file is FileState.CERTIFIED
@@ -267,10 +267,10 @@ def test_the_secret_key_is_for_its_owner_alone(release, tmp_path):
     assert b"BEGIN PUBLIC KEY" in (release / "alice.pub").read_bytes()
     open_key = tmp_path / "open.key"
     open_key.write_bytes((release / "alice.key").read_bytes())
-    certificate = seepage.Certificate.read(release / "model.certificate.json")
+    certificate = seepage.release.Certificate.read(release / "model.certificate.json")
     for mode in (0o640, 0o604, 0o620, 0o610):
         open_key.chmod(mode)
-        with pytest.raises(seepage.InputError, match=f"mode {mode:04o}.*chmod 600"):
+        with pytest.raises(seepage.errors.InputError, match=f"mode {mode:04o}.*chmod 600"):
             certificate.signed(open_key)
     open_key.chmod(0o400)
     assert certificate.signed(open_key) == certificate
@@ -278,9 +278,9 @@ def test_the_secret_key_is_for_its_owner_alone(release, tmp_path):
 
 def test_keys_are_never_replaced(release):
     for name in ("alice.key", "alice.other"):
-        with pytest.raises(seepage.InputError, match="never replaced"):
+        with pytest.raises(seepage.errors.InputError, match="never replaced"):
             new_key(release / name)
-    with pytest.raises(seepage.InputError, match="another ending"):
+    with pytest.raises(seepage.errors.InputError, match="another ending"):
         new_key(release / "carol.pub")
 
 
@@ -299,30 +299,30 @@ def test_what_is_no_secret_key_is_refused(release, what, tmp_path):
         path = tmp_path / "copy"
         path.write_bytes((release / name).read_bytes())
         path.chmod(0o600)
-    with pytest.raises(seepage.InputError, match=words):
-        seepage.Certificate.read(release / "model.certificate.json").signed(path)
+    with pytest.raises(seepage.errors.InputError, match=words):
+        seepage.release.Certificate.read(release / "model.certificate.json").signed(path)
 
 
 def test_what_is_no_public_key_is_refused(release):
-    with pytest.raises(seepage.InputError, match="secret key"):
+    with pytest.raises(seepage.errors.InputError, match="secret key"):
         _certified(release, signer="alice.key")
-    with pytest.raises(seepage.InputError, match="no public key"):
+    with pytest.raises(seepage.errors.InputError, match="no public key"):
         _certified(release, signer="model.skops")
-    with pytest.raises(seepage.InputError, match="no key"):
+    with pytest.raises(seepage.errors.InputError, match="no key"):
         _certified(release, signer="nobody.pub")
 
 
 def test_a_missing_library_names_its_extra(release, monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
+    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
         _certified(release, signer=None)
-    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
+    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[sign\]"'):
         new_key(release / "carol.key")
 
 
 def test_a_signed_certificate_cannot_be_bound_to_another_file(release):
-    with pytest.raises(seepage.InputError, match="Sign it afterward"):
-        seepage.Certificate.read(release / "model.certificate.json").bound_to(release / "model.skops")
+    with pytest.raises(seepage.errors.InputError, match="Sign it afterward"):
+        seepage.release.Certificate.read(release / "model.certificate.json").bound_to(release / "model.skops")
 
 
 # Who decided, and what is said.
@@ -340,12 +340,12 @@ def test_a_signed_certificate_cannot_be_bound_to_another_file(release):
     ],
 )
 def test_a_decision_that_says_nothing_is_refused(change, words):
-    with pytest.raises(seepage.InputError, match=words):
+    with pytest.raises(seepage.errors.InputError, match=words):
         seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None, decision={**DECISION, **change})
 
 
 def test_a_date_may_be_a_date():
-    assert seepage.Decision(**{**DECISION, "date": pd.Timestamp("2026-11-12").date()}).date == "2026-11-12"
+    assert seepage.release.Decision(**{**DECISION, "date": pd.Timestamp("2026-11-12").date()}).date == "2026-11-12"
 
 
 def test_no_target_stands_without_its_qualification():
@@ -408,8 +408,8 @@ def test_what_is_replaced_is_replaced_whole(tmp_path):
 def test_one_file_is_not_two(tmp_path):
     publication = seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=1.0, accept=None)
     (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(seepage.InputError, match="written twice"):
+    with pytest.raises(seepage.errors.InputError, match="written twice"):
         publication.write(tmp_path / "a.skops", certificate=tmp_path / "two", key=tmp_path / "link" / "a.skops")
-    with pytest.raises(seepage.InputError, match="is a folder"):
+    with pytest.raises(seepage.errors.InputError, match="is a folder"):
         publication.write(tmp_path / "b.skops", certificate=tmp_path / "link")
     assert os.listdir(tmp_path) == ["link"]

@@ -114,7 +114,7 @@ def test_a_composition_has_the_prior_of_its_people_and_no_noise_to_choose():
     both = compose([FIRST, SECOND])
     assert both.information.variances() == FIRST.information.variances()
     assert (both.error_floor(prior="data") <= FIRST.error_floor(prior="data")).all(axis=None)
-    with pytest.raises(seepage.UnansweredError):
+    with pytest.raises(seepage.errors.UnansweredError):
         seepage.calibrate(both, error_floor={"age": 1.0})
 
 
@@ -198,7 +198,7 @@ HARD = {
 @pytest.mark.parametrize("what", HARD)
 def test_releases_that_do_not_belong_together_are_refused(what):
     leaks, message = HARD[what]
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         compose(leaks)
 
 

@@ -25,8 +25,8 @@ X, Y = load_diabetes(return_X_y=True)
 
 @parametrize_with_checks(
     [
-        seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.5),
-        seepage.EqualizedLeakage(LogisticRegression(), noise_scale=1.0, tol=0.5),
+        seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.5),
+        seepage.release.EqualizedLeakage(LogisticRegression(), noise_scale=1.0, tol=0.5),
     ],
     expected_failed_checks=lambda estimator: {"check_estimators_pickle": "once fitted, it holds the rows"},
 )
@@ -44,7 +44,9 @@ def digits(data_home):
 
 def test_linear_regression_on_mnist_becomes_equal(digits):
     train, test, y, z = digits
-    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(train, 2.0 * y - 1)
+    model = seepage.release.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(
+        train, 2.0 * y - 1
+    )
     eta = model.leakage_.examples["eta"]
     assert eta.mean() == pytest.approx(0.0470, abs=1e-4)
     assert eta.std() < 1e-4
@@ -56,7 +58,7 @@ def test_linear_regression_on_mnist_becomes_equal(digits):
 def test_logistic_regression_on_mnist_becomes_equal(digits):
     train, _, y, _ = digits
     inner = LogisticRegression(C=1 / (8e-4 * len(y)), fit_intercept=False, tol=1e-6)
-    model = seepage.EqualizedLeakage(inner, noise_scale=1.0).fit(train, y)
+    model = seepage.release.EqualizedLeakage(inner, noise_scale=1.0).fit(train, y)
     assert model.leakage_.examples["eta"].mean() == pytest.approx(0.0238, abs=1e-4)
     assert model.n_iter_ <= 15
 
@@ -65,7 +67,9 @@ def test_logistic_regression_on_mnist_becomes_equal(digits):
 def test_linear_regression_on_cifar_becomes_equal():
     cars, others = load_cifar10(), load_cifar10(subset="test")
     (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
-    model = seepage.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(train, 2.0 * y - 1)
+    model = seepage.release.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(
+        train, 2.0 * y - 1
+    )
     eta = model.leakage_.examples["eta"]
     assert eta.mean() == pytest.approx(0.295, abs=1e-3)
     assert eta.std() < 5e-4
@@ -110,7 +114,9 @@ def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped
     before = _white_box(first, X)
 
     with pytest.warns(ConvergenceWarning):
-        exact = seepage.EqualizedLeakage(inner, noise_scale=1e-3, quantity="vkorc1", max_iter=11, tol=1e-6).fit(X, y)
+        exact = seepage.release.EqualizedLeakage(inner, noise_scale=1e-3, quantity="vkorc1", max_iter=11, tol=1e-6).fit(
+            X, y
+        )
     after = _white_box(exact.leakage_, X)
     assert _range_over_deciles(before, distance) == pytest.approx(0.5, abs=0.03)
     assert _range_over_deciles(after, distance) < 0.05
@@ -132,16 +138,16 @@ def test_equal_distances_flatten_the_white_box_attack_whichever_level_is_dropped
 
 def test_an_attribute_or_dfil_can_be_the_target():
     for target in ("dfil", "x2"):
-        model = seepage.EqualizedLeakage(Ridge(alpha=0.1), noise_scale=1.0, quantity=target).fit(X, Y)
+        model = seepage.release.EqualizedLeakage(Ridge(alpha=0.1), noise_scale=1.0, quantity=target).fit(X, Y)
         values = model.leakage_.information.attributes() if target == "x2" else model.leakage_.information.examples()
         assert values[target].std() / values[target].mean() <= 1e-3
-    with pytest.raises(seepage.InputError, match="quantity must be"):
-        seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, quantity="height").fit(X, Y)
+    with pytest.raises(seepage.errors.InputError, match="quantity must be"):
+        seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, quantity="height").fit(X, Y)
 
 
 def test_it_says_when_it_did_not_converge_and_keeps_the_best():
     with pytest.warns(ConvergenceWarning, match="not equal yet: after 2 fits"):
-        model = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=1.0, max_iter=2).fit(X, Y)
+        model = seepage.release.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=1.0, max_iter=2).fit(X, Y)
     assert not model.converged_
     eta = model.leakage_.information.examples()["eta"]
     assert eta.std() / eta.mean() == pytest.approx(min(model.history_))
@@ -149,17 +155,19 @@ def test_it_says_when_it_did_not_converge_and_keeps_the_best():
 
 
 def test_it_can_be_cloned_pickled_searched_and_piped():
-    model = seepage.EqualizedLeakage(make_pipeline(StandardScaler(), Ridge()), noise_scale=1.0, tol=1e-2)
+    model = seepage.release.EqualizedLeakage(make_pipeline(StandardScaler(), Ridge()), noise_scale=1.0, tol=1e-2)
     assert clone(model).get_params()["tol"] == 1e-2
     again = pickle.loads(pickle.dumps(model)).fit(X, Y)
     np.testing.assert_array_equal(again.predict(X), model.fit(X, Y).predict(X))
-    with pytest.raises(seepage.UnsupportedError, match="holds the rows"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="holds the rows"):
         pickle.dumps(model)
     search = GridSearchCV(
-        seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05), {"estimator__alpha": [0.1, 10.0]}, cv=2
+        seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05), {"estimator__alpha": [0.1, 10.0]}, cv=2
     ).fit(X, Y)
     assert search.best_params_["estimator__alpha"] in (0.1, 10.0)
-    piped = make_pipeline(StandardScaler(), seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05)).fit(X, Y)
+    piped = make_pipeline(StandardScaler(), seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05)).fit(
+        X, Y
+    )
     assert piped.score(X, Y) > 0.3
 
 
@@ -168,13 +176,13 @@ def filed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("equal")
     people = write_people(folder / "data", rows=2001, files=2)
     inner = Ridge(alpha=3.0)
-    memory = seepage.EqualizedLeakage(inner, noise_scale=0.1).fit(people.X, people.frame["outcome"])
-    files = seepage.EqualizedLeakage(inner, noise_scale=0.1).fit(
+    memory = seepage.release.EqualizedLeakage(inner, noise_scale=0.1).fit(people.X, people.frame["outcome"])
+    files = seepage.release.EqualizedLeakage(inner, noise_scale=0.1).fit(
         people.pattern,
         target="outcome",
         features=people.features,
         ids="person",
-        job=seepage.Job(Local(workers=2), folder / "equalized"),
+        job=seepage.engines.Job(Local(workers=2), folder / "equalized"),
     )
     return people, memory, files, folder
 
@@ -193,8 +201,8 @@ def test_rows_in_files_become_equal_just_as_rows_in_memory(filed):
 
 def test_stored_weights_are_a_sample_weight(filed):
     people, memory, files, _ = filed
-    options = {"target": "outcome", "sample_weight": files.weights_, "job": seepage.Job(Local(workers=2))}
-    model = seepage.fit(Ridge(alpha=3.0), people.pattern, features=people.features, **options)
+    options = {"target": "outcome", "sample_weight": files.weights_, "job": seepage.engines.Job(Local(workers=2))}
+    model = seepage.engines.fit(Ridge(alpha=3.0), people.pattern, features=people.features, **options)
     np.testing.assert_allclose(model.coef_, memory.estimator_.coef_, rtol=1e-9)
     leak = seepage.measure(model, people.pattern, noise_scale=0.1, **options)
     again = memory.leakage_.joint((people.frame["region"] == "north").to_numpy())
@@ -209,45 +217,47 @@ def test_only_the_best_round_is_kept_and_a_cut_off_job_goes_on_at_its_round(file
         "target": "outcome",
         "features": people.features,
         "ids": "person",
-        "job": seepage.Job(Local(workers=2), tmp_path / "equal"),
+        "job": seepage.engines.Job(Local(workers=2), tmp_path / "equal"),
     }
-    again = {**options, "job": seepage.Job(Local(workers=2), tmp_path / "equal", resume=True)}
+    again = {**options, "job": seepage.engines.Job(Local(workers=2), tmp_path / "equal", resume=True)}
     with pytest.warns(ConvergenceWarning):
-        seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=2).fit(people.pattern, **options)
-    with pytest.raises(seepage.InputError, match="resume=True"):
-        seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **options)
-    rest = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **again)
+        seepage.release.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=2).fit(people.pattern, **options)
+    with pytest.raises(seepage.errors.InputError, match="resume=True"):
+        seepage.release.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **options)
+    rest = seepage.release.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1).fit(people.pattern, **again)
     assert rest.history_ == files.history_
     np.testing.assert_array_equal(rest.estimator_.coef_, files.estimator_.coef_)
     with pytest.warns(ConvergenceWarning):
-        best = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=1).fit(people.pattern, **again)
+        best = seepage.release.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=0.1, max_iter=1).fit(
+            people.pattern, **again
+        )
     assert best.leakage_.information.count == len(people.frame)
 
 
 def test_a_job_with_other_noise_is_not_continued(filed):
     people, _, _, folder = filed
-    other = seepage.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=seepage.GaussianNoise(0.2))
-    with pytest.raises(seepage.InputError, match="differs from this one in its noise"):
+    other = seepage.release.EqualizedLeakage(Ridge(alpha=3.0), noise_scale=seepage.release.GaussianNoise(0.2))
+    with pytest.raises(seepage.errors.InputError, match="differs from this one in its noise"):
         other.fit(
             people.pattern,
             target="outcome",
             features=people.features,
             ids="person",
-            job=seepage.Job(output=folder / "equalized", resume=True),
+            job=seepage.engines.Job(output=folder / "equalized", resume=True),
         )
 
 
 def test_files_say_what_they_need(filed, tmp_path):
     people, *_ = filed
-    model = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0)
-    with pytest.raises(seepage.InputError, match="output="):
+    model = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0)
+    with pytest.raises(seepage.errors.InputError, match="output="):
         model.fit(people.pattern, target="outcome")
-    with pytest.raises(seepage.InputError, match="target="):
-        model.fit(people.pattern, job=seepage.Job(output=tmp_path / "o"))
-    with pytest.raises(seepage.InputError, match="give target= instead of y"):
-        model.fit(people.pattern, people.frame["outcome"], job=seepage.Job(output=tmp_path / "o"))
-    with pytest.raises(seepage.InputError, match="output= is for rows in Parquet files"):
-        model.fit(X, Y, job=seepage.Job(output=tmp_path / "o"))
+    with pytest.raises(seepage.errors.InputError, match="target="):
+        model.fit(people.pattern, job=seepage.engines.Job(output=tmp_path / "o"))
+    with pytest.raises(seepage.errors.InputError, match="give target= instead of y"):
+        model.fit(people.pattern, people.frame["outcome"], job=seepage.engines.Job(output=tmp_path / "o"))
+    with pytest.raises(seepage.errors.InputError, match="output= is for rows in Parquet files"):
+        model.fit(X, Y, job=seepage.engines.Job(output=tmp_path / "o"))
 
 
 # What the weights tell.
@@ -276,7 +286,7 @@ def _equal_ridge(rows, outcome):
 
 def test_an_attacker_who_knows_how_the_weights_are_made_comes_nearer_than_is_stated():
     found, stated = _equal_ridge(PEOPLE.to_numpy(), OUTCOME.to_numpy())
-    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, quantity="a", tol=1e-9, max_iter=400)
+    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, quantity="a", tol=1e-9, max_iter=400)
     equal.fit(PEOPLE, OUTCOME)
     np.testing.assert_allclose([*equal.estimator_.coef_, equal.estimator_.intercept_], found, atol=1e-7)
     np.testing.assert_allclose(equal.leakage_.attributes["a"], stated, rtol=1e-6)
@@ -314,11 +324,11 @@ def _ways_to_publish(equal):
 
 
 def test_equalized_weights_are_not_published_whatever_way_they_come():
-    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05).fit(PEOPLE, OUTCOME)
+    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.05).fit(PEOPLE, OUTCOME)
     for way, (model, weights) in _ways_to_publish(equal).items():
-        with pytest.raises(seepage.UnsupportedError, match=r"clone\(equal.estimator\).fit\(X, y\)"):
+        with pytest.raises(seepage.errors.UnsupportedError, match=r"clone\(equal.estimator\).fit\(X, y\)"):
             pytest.fail(f"{seepage.publish(model, PEOPLE, OUTCOME, sample_weight=weights, **RELEASE)} through {way}")
-    with pytest.raises(seepage.UnsupportedError, match='Ask for the "internal" edition'):
+    with pytest.raises(seepage.errors.UnsupportedError, match='Ask for the "internal" edition'):
         seepage.Report.of(equal.leakage_, "publishable")
     # The way out, and weights that were given.
     seepage.publish(clone(equal.estimator).fit(PEOPLE, OUTCOME), PEOPLE, OUTCOME, **RELEASE)

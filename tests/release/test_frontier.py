@@ -199,7 +199,7 @@ def test_a_frontier_says_what_it_compares():
 def test_a_missing_matplotlib_names_its_extra(monkeypatch):
     found = frontier(RIDGE, *DATA, noise_scales=SCALES, draws=2)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[report\]"'):
+    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[report\]"'):
         found.plot()
 
 
@@ -226,7 +226,7 @@ HARD = {
 def test_a_hard_frontier_is_refused_with_its_reason(what):
     arguments, message = HARD[what]
     data = {"model": RIDGE, "X": TRAIN, "y": TRAIN_Y, "X_test": TEST, "y_test": TEST_Y, "noise_scales": SCALES}
-    with pytest.raises(seepage.SeepageError, match=message):
+    with pytest.raises(seepage.errors.SeepageError, match=message):
         frontier(**{**data, **arguments})
 
 

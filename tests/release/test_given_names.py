@@ -36,7 +36,7 @@ def _over_candidates(release, values, candidates) -> list[object]:
         changed[0] = candidate
         try:
             found.append(_names(release(changed).certificate))
-        except (seepage.InputError, seepage.UnsupportedError):
+        except (seepage.errors.InputError, seepage.errors.UnsupportedError):
             found.append("refused")
     return found
 
@@ -116,7 +116,7 @@ def test_the_line_of_the_refusal_is_the_way_out():
         model = make_pipeline(steps, LinearRegression()).fit(people, OUTCOME)
         return seepage.publish(model, people, OUTCOME, noise_scale=1.0, accept=None)
 
-    with pytest.raises(seepage.UnsupportedError) as refused:
+    with pytest.raises(seepage.errors.UnsupportedError) as refused:
         release(OneHotEncoder(drop="first", sparse_output=False))
     line = str(refused.value).split("fit again: ")[1].split(". If")[0]
     assert line == "OneHotEncoder(drop='first', sparse_output=False, categories=[['A', 'B', 'C'], ['f', 'm']])"
@@ -127,14 +127,14 @@ def test_classes_that_nobody_found_in_the_rows_need_no_word():
     rows, ill = pd.DataFrame({"age": (AGE - 50) / 10}), OUTCOME > 1
     release = {"noise_scale": 1.0, "accept": None}
     seepage.publish(LogisticRegression(**TIGHT).fit(rows, ill), rows, ill, **release)
-    seepage.publish(seepage.GLM("binomial").fit(rows, ill.astype(int)), rows, ill.astype(int), **release)
+    seepage.publish(seepage.models.GLM("binomial").fit(rows, ill.astype(int)), rows, ill.astype(int), **release)
     words = ill.map({True: "ill", False: "well"})
     for model, labels in ((LogisticRegression(**TIGHT), ill.astype(int)), (LogisticRegression(**TIGHT), words)):
-        with pytest.raises(seepage.InputError, match="can tell who has it"):
+        with pytest.raises(seepage.errors.InputError, match="can tell who has it"):
             seepage.publish(model.fit(rows, labels), rows, labels, **release)
         found = seepage.publish(model, rows, labels, **release, classes=model.classes_.tolist()).certificate
         assert any("Which classes there are was given" in each for each in found.assumptions)
-        with pytest.raises(seepage.InputError, match="and the model tells apart"):
+        with pytest.raises(seepage.errors.InputError, match="and the model tells apart"):
             seepage.publish(model, rows, labels, **release, classes=[*model.classes_.tolist(), "other"])
 
 

@@ -23,12 +23,16 @@ ZERO = [name for name, each in zip(X, MODEL.coef_, strict=True) if each == 0]
 
 def test_a_support_never_leaves_without_noise():
     assert ZERO == ["age", "sex", "s4", "s5"]
-    with pytest.raises(seepage.UnsupportedError, match=r"Lasso with an L1 penalty is not published.*without noise"):
+    with pytest.raises(
+        seepage.errors.UnsupportedError, match=r"Lasso with an L1 penalty is not published.*without noise"
+    ):
         seepage.publish(MODEL, X, Y, noise_scale=NOISE, accept=None)
-    with pytest.raises(seepage.UnsupportedError, match="no publishable edition about a model with an L1 penalty"):
+    with pytest.raises(
+        seepage.errors.UnsupportedError, match="no publishable edition about a model with an L1 penalty"
+    ):
         seepage.Report.of(LEAK, "publishable", policy={"error_floor": {"bp": 0.1}})
     both = seepage.compose([LEAK, seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=1.0)])
-    with pytest.raises(seepage.UnsupportedError, match="no publishable edition"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="no publishable edition"):
         seepage.Report.of(both, "publishable", policy={"error_floor": {"bp": 0.1}})
 
 
@@ -42,18 +46,18 @@ def test_attributes_at_zero_are_unanswered_and_not_safe():
     assert LEAK.attributes[ZERO].isna().all().all()
     assert LEAK.error_floor()[["age", "s4", "s5"]].isna().all().all()
     assert "Unanswered, as the release jumps: age, s4, s5" in LEAK.summary()
-    with pytest.raises(seepage.UnansweredError, match="moves with 's4' by jumps"):
+    with pytest.raises(seepage.errors.UnansweredError, match="moves with 's4' by jumps"):
         seepage.calibrate(LEAK, error_floor={"s4": 1.0})
-    with pytest.raises(seepage.UnansweredError, match="All coefficients of 's4' are kept at zero"):
+    with pytest.raises(seepage.errors.UnansweredError, match="All coefficients of 's4' are kept at zero"):
         LEAK.joint(attribute="s4")
-    with pytest.raises(seepage.UnansweredError, match="moves with 's4' by jumps"):
-        seepage.EqualizedLeakage(Lasso(alpha=20.0), noise_scale=NOISE, quantity="s4").fit(X, Y)
+    with pytest.raises(seepage.errors.UnansweredError, match="moves with 's4' by jumps"):
+        seepage.release.EqualizedLeakage(Lasso(alpha=20.0), noise_scale=NOISE, quantity="s4").fit(X, Y)
     # Where nothing else is private there is no answer about the person either.
     alone = seepage.measure(MODEL, X, Y, noise_scale=NOISE, attributes=["s4", "age"], public_label=True)
     assert alone.examples.isna().all().all()
     assert "nobody" in alone.summary()
     for ask in (lambda: seepage.Report.of(alone, "internal"), lambda: seepage.calibrate(alone, eta=1.0)):
-        with pytest.raises(seepage.UnansweredError, match="Nobody has a private value"):
+        with pytest.raises(seepage.errors.UnansweredError, match="Nobody has a private value"):
             ask()
     assert not seepage.measure(MODEL, X, Y, noise_scale=NOISE, attributes=["s4", "bp"]).examples.isna().any().any()
     told = LEAK.translation().set_index("quantity")["meaning"]
@@ -69,10 +73,10 @@ def test_noise_is_calibrated_for_what_has_a_floor():
     assert again.error_floor()["bp"].min() == pytest.approx(5.0)
     units = seepage.calibrate(LEAK, error_floor={"bp": 5.0}, shape={name: 1 / X[name].std() for name in X})
     assert seepage.measure(MODEL, X, Y, noise_scale=units).error_floor()["bp"].min() >= 5
-    with pytest.raises(seepage.UnansweredError, match="not counted for models with an L1 penalty"):
+    with pytest.raises(seepage.errors.UnansweredError, match="not counted for models with an L1 penalty"):
         seepage.calibrate(LEAK, error_floor={"bp": 5.0}, shape="hessian")
-    with pytest.raises(seepage.UnsupportedError, match="would have none for the coefficients"):
-        seepage.measure(MODEL, X, Y, noise_scale=seepage.GaussianNoise(shape=InverseHessian(scale=1.0)))
+    with pytest.raises(seepage.errors.UnsupportedError, match="would have none for the coefficients"):
+        seepage.measure(MODEL, X, Y, noise_scale=seepage.release.GaussianNoise(shape=InverseHessian(scale=1.0)))
 
 
 def test_how_many_people_the_numbers_are_local_for_is_counted_and_shown():
@@ -85,7 +89,7 @@ def test_how_many_people_the_numbers_are_local_for_is_counted_and_shown():
         assert any(each.startswith(sentence) for each in leak.assumptions)
         assert sentence in seepage.Report.of(leak, "internal").markdown()
     assert local > 0
-    with pytest.raises(seepage.UnansweredError, match="moves smoothly"):
+    with pytest.raises(seepage.errors.UnansweredError, match="moves smoothly"):
         seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=1.0).breaking_distance()
 
 
@@ -108,14 +112,16 @@ def test_attacks_that_refit_do_no_better_than_the_measured_bound():
     leak = seepage.measure(MODEL, X, Y, noise_scale=5.0)
     for attack in (seepage.attacks.MembershipScore(), seepage.attacks.AttributeInversion("sex")):
         assert seepage.verify(leak, attack.fit(leak), trials=200, people=range(12)).holds
-    with pytest.raises(seepage.UnansweredError, match=r"have kinks.*candidates="):
+    with pytest.raises(seepage.errors.UnansweredError, match=r"have kinks.*candidates="):
         seepage.attacks.AttributeInversion("bp").fit(leak)
-    with pytest.raises(seepage.UnansweredError, match="AttributeInversion and MembershipScore attack such a model"):
+    with pytest.raises(
+        seepage.errors.UnansweredError, match="AttributeInversion and MembershipScore attack such a model"
+    ):
         seepage.attacks.Reconstruction([0]).fit(leak)
 
 
 def test_leakage_is_made_equal_where_the_active_set_settles():
-    equal = seepage.EqualizedLeakage(Lasso(alpha=5.0, tol=1e-8, max_iter=100_000), noise_scale=0.1).fit(X, Y)
+    equal = seepage.release.EqualizedLeakage(Lasso(alpha=5.0, tol=1e-8, max_iter=100_000), noise_scale=0.1).fit(X, Y)
     assert equal.converged_
     eta = equal.leakage_.examples["eta"]
     assert eta.std() / eta.mean() < 1e-3
@@ -141,11 +147,11 @@ def test_over_files_only_fitting_is_done(tmp_path):
     X.assign(progression=Y).to_parquet(path)
     for ask in (
         lambda: seepage.measure(MODEL, path, target="progression", noise_scale=1.0),
-        lambda: seepage.plan(MODEL, path, target="progression"),
+        lambda: seepage.engines.plan(MODEL, path, target="progression"),
     ):
-        with pytest.raises(seepage.UnsupportedError, match=r"not measured over files.*into memory"):
+        with pytest.raises(seepage.errors.UnsupportedError, match=r"not measured over files.*into memory"):
             ask()
-    fitted = seepage.fit(Lasso(alpha=20.0), path, target="progression")
+    fitted = seepage.engines.fit(Lasso(alpha=20.0), path, target="progression")
     np.testing.assert_allclose(fitted.coef_, LEAK.information.geometry.parameters[:-1, 0], rtol=1e-9)
 
 
@@ -153,7 +159,7 @@ def test_a_penalized_intercept_behind_a_fitted_scaler_is_refused_with_the_way_ou
     y = (Y > 140).astype(int)
     model = LogisticRegression(C=0.1, l1_ratio=1.0, solver="liblinear", tol=1e-6)
     piped = make_pipeline(StandardScaler(), model).fit(X, y)
-    with pytest.raises(seepage.UnsupportedError, match=r'L1 penalty on its intercept.*solver="saga"'):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r'L1 penalty on its intercept.*solver="saga"'):
         seepage.measure(piped, X, y, noise_scale=1.0)
     public = seepage.measure(piped, X, y, noise_scale=1.0, public_preprocessing=["standardscaler"])
     scaled = pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns)
@@ -180,7 +186,7 @@ def test_differential_privacy_of_an_elastic_net_is_that_of_its_l2_part():
 
 
 def test_the_frontier_of_an_elastic_net():
-    found = seepage.frontier(
+    found = seepage.release.frontier(
         ElasticNet(tol=1e-8, max_iter=100_000).fit(X, Y), X, Y, X, Y, attribute="bmi", noise_scales=[0.1, 1.0], draws=5
     )
     assert found.frame["penalty"].tolist() == [442.0, 442.0]

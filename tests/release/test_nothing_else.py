@@ -178,7 +178,7 @@ def test_the_grid_tells_less_than_the_digits_of_a_scale():
         found = [scale(X["age"], person, age) for age in candidates]
         others = np.abs(candidates - X.loc[person, "age"]) > 1e-9
         assert all(f"{one:.12g}" != f"{true:.12g}" for one in np.array(found)[others])
-        with pytest.raises(seepage.InputError, match="1, 2 or 5 times a power of ten"):
+        with pytest.raises(seepage.errors.InputError, match="1, 2 or 5 times a power of ten"):
             seepage.publish(Ridge().fit(X, Y), X, Y, noise_scale=true, accept=None)
         # What publish takes is the same whatever the age is.
         assert {up_to_grid(one) for one in found} == {up_to_grid(true)}
@@ -203,9 +203,9 @@ def test_no_entry_of_the_certificate_tells_hyperparameters_of_the_rows():
 def test_reports_and_equalized_models_cannot_be_pickled():
     leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
     for edition in ("internal", "publishable"):
-        with pytest.raises(seepage.UnsupportedError, match="write_html"):
+        with pytest.raises(seepage.errors.UnsupportedError, match="write_html"):
             pickle.dumps(seepage.Report.of(leak, edition))
-    equal = seepage.EqualizedLeakage(Ridge(), noise_scale=2.0)
+    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=2.0)
     assert pickle.loads(pickle.dumps(equal)).noise_scale == 2.0
-    with pytest.raises(seepage.UnsupportedError, match="estimator_"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="estimator_"):
         pickle.dumps(equal.fit(X, Y))

@@ -35,7 +35,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 from seepage._amounts import up_to_grid
-from seepage._errors import PolicyError
+from seepage.errors import PolicyError
 from seepage.release._certificate import SCHEMA_FILE, Certificate
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._policy import Policy
@@ -164,7 +164,7 @@ def _publications(model, features, labels, noise, count):
 def test_ten_thousand_publications_have_the_noise_that_is_stated():
     model = Ridge().fit(TINY, TINY_LABELS)
     exact, scale = _exact(model, TINY, TINY_LABELS), 0.3
-    drawn = _publications(model, TINY, TINY_LABELS, seepage.GaussianNoise(scale=scale), 10_000)
+    drawn = _publications(model, TINY, TINY_LABELS, seepage.release.GaussianNoise(scale=scale), 10_000)
     assert len(np.unique(drawn, axis=0)) == 10_000
     noise = (drawn - exact.ravel()) / scale
     for column in noise.T:
@@ -178,7 +178,7 @@ def test_publications_have_the_covariance_that_is_stated():
     model = Ridge().fit(TINY, TINY_LABELS)
     covariance = np.array([[0.5, -0.3], [-0.3, 0.4]])
     exact = _exact(model, TINY, TINY_LABELS)
-    drawn = _publications(model, TINY, TINY_LABELS, seepage.GaussianNoise(covariance=covariance), 3000)
+    drawn = _publications(model, TINY, TINY_LABELS, seepage.release.GaussianNoise(covariance=covariance), 3000)
     whitened = np.linalg.solve(np.linalg.cholesky(covariance), (drawn - exact.ravel()).T)
     for direction in ([1, 0], [0, 1], [0.6, 0.8], [0.6, -0.8]):
         assert stats.kstest(np.array(direction) @ whitened, "norm").pvalue > 1e-6
@@ -190,7 +190,7 @@ def test_every_class_carries_noise_of_its_own():
     exact = _exact(model, IRIS, SPECIES)
     assert exact.shape == (3, 5)
     np.testing.assert_allclose(exact.sum(axis=0), 0, atol=1e-9)
-    noise = _publications(model, IRIS, SPECIES, seepage.GaussianNoise(scale=2.0), 300) - exact.ravel()
+    noise = _publications(model, IRIS, SPECIES, seepage.release.GaussianNoise(scale=2.0), 300) - exact.ravel()
     np.testing.assert_allclose(np.cov(noise.T), 4 * np.eye(15), atol=1.7)
     # Also what all classes share, which changes no probability, is noisy: nothing tells the copy's noise apart.
     assert stats.kstest(noise.reshape(300, 3, 5).sum(axis=1).ravel() / np.sqrt(12), "norm").pvalue > 1e-6
@@ -266,7 +266,7 @@ SELECTORS = {
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_model_that_chose_the_columns_does_not_come_along(what):
     model = make_pipeline(SELECTORS[what], Ridge()).fit(X, Y)
-    with pytest.raises(seepage.UnsupportedError, match="public_preprocessing"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="public_preprocessing"):
         publish(model, X, Y, noise_scale=1e-3, accept=None)
     found = publish(model, X, Y, noise_scale=1e-3, accept=None, public_preprocessing=[model.steps[0][0]]).estimator
     stored = pickle.dumps(found)
@@ -343,7 +343,7 @@ def test_a_release_that_misses_a_target_is_refused_with_the_noise_that_meets_it(
 
 
 def test_a_missed_target_with_a_covariance_names_the_factor():
-    noise = seepage.GaussianNoise(covariance=4 * np.eye(11))
+    noise = seepage.release.GaussianNoise(covariance=4 * np.eye(11))
     floor = seepage.measure(RIDGE, X, Y, noise_scale=noise).error_floor()["age"].min()
     own = {"accept": {"error_floor": {"age": 3 * floor}}, "noise_chosen_without_data": True}
     with pytest.raises(PolicyError, match=r"covariance is multiplied by 25") as caught:
@@ -358,10 +358,13 @@ HARD = {
     "an unknown attribute": ({"accept": {"error_floor": {"height": 1.0}}}, "'height'"),
     "no noise": ({"noise_scale": 0.0}, "infinite information"),
     "a covariance of the wrong size": (
-        {"noise_scale": seepage.GaussianNoise(covariance=np.eye(3)), "noise_chosen_without_data": True},
+        {"noise_scale": seepage.release.GaussianNoise(covariance=np.eye(3)), "noise_chosen_without_data": True},
         "3 x 3",
     ),
-    "a covariance": ({"noise_scale": seepage.GaussianNoise(covariance=np.eye(11))}, "noise_chosen_without_data=True"),
+    "a covariance": (
+        {"noise_scale": seepage.release.GaussianNoise(covariance=np.eye(11))},
+        "noise_chosen_without_data=True",
+    ),
     "a scale off the grid": ({"noise_scale": 0.1 * 3}, "Round it up to 0.5"),
     "a step that is not there": ({"public_preprocessing": ["scaler"]}, "'scaler', which is no step"),
     "classes of numbers": ({"classes": ["a"]}, r"classes=\['a'\] was given, and the model tells apart \[\]"),
@@ -373,14 +376,14 @@ HARD = {
 @pytest.mark.parametrize("what", HARD)
 def test_a_hard_publication_is_refused_with_its_reason(what):
     arguments, message = HARD[what]
-    with pytest.raises(seepage.SeepageError, match=message):
+    with pytest.raises(seepage.errors.SeepageError, match=message):
         publish(RIDGE, **{"X": X, "y": Y, "noise_scale": 1.0, "accept": None, **arguments})
 
 
 def test_a_missing_opendp_names_its_extra(monkeypatch):
     mechanism.cache_clear()
     monkeypatch.setitem(sys.modules, "opendp.measurements", None)
-    with pytest.raises(seepage.MissingExtraError, match=r'pip install "seepage\[publish\]"'):
+    with pytest.raises(seepage.errors.MissingExtraError, match=r'pip install "seepage\[publish\]"'):
         publish(RIDGE, X, Y, noise_scale=1.0, accept=None)
 
 
@@ -449,7 +452,7 @@ def test_a_certificate_is_read_back_as_it_was_written(tmp_path):
 )
 def test_what_is_no_certificate_is_refused(tmp_path, text, message):
     (tmp_path / "other.json").write_text(text)
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         Certificate.read(tmp_path / "other.json")
 
 
@@ -457,7 +460,7 @@ def test_a_certificate_with_a_missing_entry_is_refused(tmp_path):
     found = json.loads(publish(RIDGE, X, Y, noise_scale=5.0, accept=None).certificate.json())
     del found["noise"]
     (tmp_path / "other.json").write_text(json.dumps(found))
-    with pytest.raises(seepage.InputError, match="'noise'"):
+    with pytest.raises(seepage.errors.InputError, match="'noise'"):
         Certificate.read(tmp_path / "other.json")
 
 
@@ -473,7 +476,7 @@ def test_the_fingerprints_know_the_model_and_the_data():
     assert not certificate.matches(RIDGE, X, Y, key=key, sample_weight=np.ones(442))
     assert not certificate.matches(publication.estimator, X, Y, key=key)
     assert not certificate.matches(Ridge(2.0).fit(X, Y), X, Y, key=key)
-    with pytest.raises(seepage.InputError, match="key must be the bytes"):
+    with pytest.raises(seepage.errors.InputError, match="key must be the bytes"):
         certificate.matches(RIDGE, X, Y, key="x")
 
 
@@ -504,7 +507,7 @@ def test_the_key_stays_with_the_owner():
         assert key.hex() not in shown
         assert repr(key) not in shown
     assert key not in pickle.dumps((publication.estimator, publication.certificate))
-    with pytest.raises(seepage.UnsupportedError, match="owner's key"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="owner's key"):
         pickle.dumps(publication)
 
 

@@ -146,7 +146,7 @@ def test_splines_with_given_knots_and_contrasts_leave_in_another_basis(
 def test_products_are_measured_as_the_results_are() -> None:
     results = smf.logit("ill ~ age * C(ward)", PEOPLE).fit(disp=0)
     worst = float(seepage.measure(results, noise_scale=0.1).error_floor()["age"].min())
-    with pytest.raises(seepage.PolicyError):
+    with pytest.raises(seepage.errors.PolicyError):
         seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.0001 * worst}}, categories=LEVELS)
     seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.9999 * worst}}, categories=LEVELS)
 
@@ -154,7 +154,7 @@ def test_products_are_measured_as_the_results_are() -> None:
 def test_a_level_that_is_only_in_a_product_is_held_to_the_same_rule() -> None:
     people = PEOPLE.assign(ward=np.where(np.arange(300) < 3, "attic", PEOPLE["ward"]))
     product = "dose ~ age:C(ward)"
-    with pytest.raises(seepage.UnsupportedError, match="attic"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="attic"):
         seepage.publish(smf.ols(product, people).fit(), noise_scale=0.1, accept=None)
     estimator = seepage.publish(
         smf.ols(product, PEOPLE).fit(), noise_scale=0.1, accept=None, categories=LEVELS
@@ -168,7 +168,7 @@ def test_it_is_measured_as_the_results_are() -> None:
     publication = seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.5}}, categories=LEVELS)
     assert publication.certificate.published["estimator"] == "GLM"
     worst = float(seepage.measure(results, noise_scale=0.1).error_floor()["age"].min())
-    with pytest.raises(seepage.PolicyError):
+    with pytest.raises(seepage.errors.PolicyError):
         seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 1.01 * worst}}, categories=LEVELS)
     seepage.publish(results, noise_scale=0.1, accept={"error_floor": {"age": 0.99 * worst}}, categories=LEVELS)
 
@@ -187,12 +187,14 @@ def test_levels_of_a_formula_are_named_if_they_were_given_whatever_rows_and_peop
     line = r"categories=\{'ward': \['attic', 'east', 'north', 'south'\]\} .*--categories ward=attic,east,north,south"
     # Thirty rows of three people.
     for ids in (None, np.where(np.arange(300) < 30, np.arange(300) % 3, np.arange(300))):
-        with pytest.raises(seepage.UnsupportedError, match=line):
+        with pytest.raises(seepage.errors.UnsupportedError, match=line):
             seepage.publish(results, noise_scale=0.1, accept=None, ids=ids)
         given = seepage.publish(results, noise_scale=0.1, accept=None, ids=ids, categories={"ward": wards}).certificate
         assert "ward = attic" in given.published["parameters"]
         assert any("Which categories there are was given" in each for each in given.assumptions)
-    with pytest.raises(seepage.InputError, match=r"\['east', 'north'\]\} was given, and the model has the levels"):
+    with pytest.raises(
+        seepage.errors.InputError, match=r"\['east', 'north'\]\} was given, and the model has the levels"
+    ):
         seepage.publish(results, noise_scale=0.1, accept=None, categories={"ward": ["east", "north"]})
 
 
@@ -211,14 +213,14 @@ def test_levels_of_a_formula_are_named_if_they_were_given_whatever_rows_and_peop
 )
 def test_terms_that_have_no_step_are_named(formula: str, said: str) -> None:
     results = smf.logit(formula, PEOPLE).fit(disp=0)
-    with pytest.raises(seepage.UnsupportedError, match=said):
+    with pytest.raises(seepage.errors.UnsupportedError, match=said):
         seepage.publish(results, noise_scale=0.1, accept=None)
 
 
 def test_splines_of_a_column_with_spaces_are_suggested_as_a_formula_takes_them() -> None:
     people = PEOPLE.rename(columns={"age": "age at entry"})
     results = smf.logit("ill ~ bs(Q('age at entry'), df=4)", people).fit(disp=0)
-    with pytest.raises(seepage.UnsupportedError, match="single people") as told:
+    with pytest.raises(seepage.errors.UnsupportedError, match="single people") as told:
         seepage.publish(results, noise_scale=0.1, accept=None)
     term = str(told.value).partition("of your own: ")[2].partition(", and fit again")[0]
     given = smf.logit(f"ill ~ {term}", people).fit(disp=0)
@@ -227,7 +229,7 @@ def test_splines_of_a_column_with_spaces_are_suggested_as_a_formula_takes_them()
 
 def test_labels_come_with_the_results() -> None:
     results = smf.ols("dose ~ age", PEOPLE).fit()
-    with pytest.raises(seepage.InputError, match="leave y, sample_weight and offset out"):
+    with pytest.raises(seepage.errors.InputError, match="leave y, sample_weight and offset out"):
         seepage.publish(results, None, PEOPLE["dose"], noise_scale=0.1, accept=None)
 
 

@@ -43,16 +43,16 @@ def test_noise_is_spread_by_units_and_shapes_that_follow_the_rows_are_refused(fi
     np.testing.assert_allclose(
         np.sqrt(np.diag(noise.covariance)) / noise.shape.scale, [1.0, 0.1, 1.0, 1.0, 1.0, 1.0, 0.2]
     )
-    same = seepage.measure(fitted, frame, noise_scale=seepage.GaussianNoise(covariance=noise.covariance))
+    same = seepage.measure(fitted, frame, noise_scale=seepage.release.GaussianNoise(covariance=noise.covariance))
     np.testing.assert_allclose(same.error_floor()["age"].min(), 20.0)
     assert seepage.calibrate(leak, **target, shape="isotropic").scale == seepage.calibrate(leak, **target)
-    with pytest.raises(seepage.UnansweredError, match="not counted for survival models"):
+    with pytest.raises(seepage.errors.UnansweredError, match="not counted for survival models"):
         seepage.calibrate(leak, **target, shape="hessian")
 
 
 def test_weights_cannot_make_everyone_equal(frame):
-    with pytest.raises(seepage.UnsupportedError, match="cannot be made equal by weights"):
-        seepage.EqualizedLeakage(CoxPHSurvivalAnalysis(), noise_scale=1.0).fit(frame, frame["week"])
+    with pytest.raises(seepage.errors.UnsupportedError, match="cannot be made equal by weights"):
+        seepage.release.EqualizedLeakage(CoxPHSurvivalAnalysis(), noise_scale=1.0).fit(frame, frame["week"])
 
 
 def test_coefficients_are_published_with_noise_and_nothing_else_of_the_fit(fitted, frame, tmp_path):
@@ -76,7 +76,7 @@ def test_coefficients_are_published_with_noise_and_nothing_else_of_the_fit(fitte
     seepage.release.new_key(tmp_path / "key")
     publication.write(tmp_path / "cox.skops", sign=tmp_path / "key")
     assert seepage.certify(tmp_path / "cox.skops", tmp_path / "cox.certificate.json").holds
-    with pytest.raises(seepage.PolicyError, match="arrest"):
+    with pytest.raises(seepage.errors.PolicyError, match="arrest"):
         seepage.publish(fitted, frame, noise_scale=0.01, accept={"success_rate": {"arrest": 0.6}})
 
 
@@ -98,13 +98,13 @@ def test_a_formula_is_not_published(frame):
     results = PHReg.from_formula("week ~ age + C(race)", frame, status="arrest").fit()
     assert seepage.measure(results, noise_scale=0.1).information.attribute_names == ("age", "race", "status", "week")
     for public in ([], ["formula"]):
-        with pytest.raises(seepage.UnsupportedError, match="formula is not published"):
+        with pytest.raises(seepage.errors.UnsupportedError, match="formula is not published"):
             seepage.publish(results, frame, noise_scale=0.1, accept=None, public_preprocessing=public)
 
 
 def test_the_frontier_of_a_survival_model_is_refused_by_name(fitted, frame):
-    with pytest.raises(seepage.UnsupportedError, match="survival model"):
-        seepage.frontier(fitted, frame, frame["week"], frame, frame["week"], noise_scales=[0.1])
+    with pytest.raises(seepage.errors.UnsupportedError, match="survival model"):
+        seepage.release.frontier(fitted, frame, frame["week"], frame, frame["week"], noise_scales=[0.1])
 
 
 def test_reports_and_compositions_know_survival_models(leak):
@@ -119,13 +119,13 @@ def test_reports_and_compositions_know_survival_models(leak):
 
 def test_a_ledger_counts_columns_and_refuses_promises_about_times(fitted, frame, leak, tmp_path):
     ids = [f"person {i}" for i in frame.index]
-    ledger = seepage.Ledger.create(
+    ledger = seepage.ledger.Ledger.create(
         tmp_path / "one", key=b"0" * 32, error_floor={"age": 5.0}, units={"age": "years"}, store="sqlite"
     )
     seepage.publish(fitted, frame, noise_scale=0.05, accept=None, ids=ids, ledger=ledger, units={"age": "years"})
     np.testing.assert_allclose(ledger.balance(ids)["age"], leak.error_floor()["age"])
-    other = seepage.Ledger.create(
+    other = seepage.ledger.Ledger.create(
         tmp_path / "two", key=b"0" * 32, error_floor={"week": 5.0}, units={"week": "weeks"}, store="sqlite"
     )
-    with pytest.raises(seepage.UnansweredError, match="by jumps"):
+    with pytest.raises(seepage.errors.UnansweredError, match="by jumps"):
         seepage.publish(fitted, frame, noise_scale=0.05, accept=None, ids=ids, ledger=other)

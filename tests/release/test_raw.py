@@ -238,7 +238,7 @@ def test_a_marker_of_missing_values_is_no_number():
 def test_missing_words_are_a_level_once_they_are_named():
     holed = PEOPLE.assign(ward=PEOPLE["ward"].where(PEOPLE["age"] < 60, None).astype(object))
     direct = make_pipeline(make_column_transformer((OneHotEncoder(), WORDS), ("passthrough", ["age"])), Ridge())
-    with pytest.raises(seepage.UnsupportedError, match=r"a level for missing values of 'ward'.*SimpleImputer"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"a level for missing values of 'ward'.*SimpleImputer"):
         _ready(direct.fit(holed, Y), holed, Y)
     naming = SimpleImputer(strategy="constant", fill_value="missing")
     levels = OneHotEncoder(categories=[["missing", *WARDS]])
@@ -263,7 +263,7 @@ def test_the_way_out_for_words_that_are_none_is_another_than_what_was_done(made)
         return make_pipeline(make_column_transformer((words, WORDS), ("passthrough", ["age"])), Ridge()).fit(holed, Y)
 
     for steps in ([], [SimpleImputer(strategy="constant", fill_value="missing")]):
-        with pytest.raises(seepage.UnsupportedError, match="a level for missing values") as told:
+        with pytest.raises(seepage.errors.UnsupportedError, match="a level for missing values") as told:
             _ready(model(*steps), holed, Y)
         way_out = eval(str(told.value).partition("with ")[2].partition(", and fit")[0])
         given = [["east", "missing", "north", "south", "west"]]
@@ -273,7 +273,7 @@ def test_the_way_out_for_words_that_are_none_is_another_than_what_was_done(made)
 
 def test_a_step_whose_name_has_a_space_is_named_so_that_a_shell_takes_it():
     model = Pipeline([("to the limits", MinMaxScaler()), ("ridge", Ridge())]).fit(X[NUMBERS], Y)
-    with pytest.raises(seepage.UnsupportedError, match="command line") as told:
+    with pytest.raises(seepage.errors.UnsupportedError, match="command line") as told:
         _ready(model, X[NUMBERS], Y)
     option, *name = shlex.split(str(told.value).partition("command line, ")[2].partition(").")[0])
     assert (option, name) == ("--public-preprocessing", ["to the limits"])
@@ -307,7 +307,7 @@ def test_values_of_single_people_are_refused_unless_they_are_public(what):
     step, columns, message = REFUSED[what]
     rows = HOLED if isinstance(step, SimpleImputer) else PEOPLE
     model = make_pipeline(make_column_transformer((clone(step), columns)), Ridge()).fit(rows, Y)
-    with pytest.raises(seepage.UnsupportedError, match=message):
+    with pytest.raises(seepage.errors.UnsupportedError, match=message):
         _ready(model, rows, Y)
     for name in (type(step).__name__.lower(), "columntransformer", f"columntransformer.{type(step).__name__.lower()}"):
         found = _ready(model, rows, Y, public_preprocessing=[name])
@@ -320,17 +320,17 @@ def test_values_of_single_people_are_refused_unless_they_are_public(what):
 
 def test_constants_of_other_rows_must_be_declared():
     model = Pipeline([("elsewhere", ELSEWHERE), ("ridge", Ridge().fit(ELSEWHERE.transform(X[NUMBERS]), Y))])
-    with pytest.raises(seepage.UnsupportedError, match=r"other constants.*public_preprocessing=\['elsewhere'"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"other constants.*public_preprocessing=\['elsewhere'"):
         _ready(model, X[NUMBERS], Y)
     found = _ready(model, X[NUMBERS], Y, public_preprocessing=["elsewhere"])
     assert found.draft.published["preprocessing"] == {"elsewhere (StandardScaler)": "public"}
     near = SimpleImputer().fit(HOLED[NUMBERS].iloc[:-1])
     model = Pipeline([("imputer", near), ("ridge", Ridge().fit(near.transform(HOLED[NUMBERS]), Y))])
-    with pytest.raises(seepage.InputError, match="are nearly, and not exactly, those of these rows"):
+    with pytest.raises(seepage.errors.InputError, match="are nearly, and not exactly, those of these rows"):
         _ready(model, HOLED[NUMBERS], Y)
     imputer = SimpleImputer().fit(1.1 * HOLED[NUMBERS])
     model = Pipeline([("imputer", imputer), ("ridge", Ridge().fit(imputer.transform(HOLED[NUMBERS]), Y))])
-    with pytest.raises(seepage.UnsupportedError, match=r"other constants than these"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"other constants than these"):
         _ready(model, HOLED[NUMBERS], Y)
     # A mean that was filled in for nobody has no part in the fit.
     _ready(Pipeline([("imputer", imputer), ("ridge", Ridge().fit(X[NUMBERS], Y))]), X[NUMBERS], Y)
@@ -365,7 +365,7 @@ def test_levels_that_were_given_ship_without_a_word():
 @pytest.mark.parametrize("step", [SimpleImputer(add_indicator=True), FeatureUnion([("missing", MissingIndicator())])])
 def test_indicators_of_missing_cells_are_refused_by_name(step):
     model = make_pipeline(step, Ridge()).fit(HOLED[NUMBERS], Y)
-    with pytest.raises(seepage.UnsupportedError, match=r"simpleimputer \(Simple|featureunion.missing \(Missing"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"simpleimputer \(Simple|featureunion.missing \(Missing"):
         _ready(model, HOLED[NUMBERS], Y)
 
 
@@ -389,7 +389,7 @@ def test_more_parameters_than_carry_noise_would_tell_the_constants(what):
     why = "standardscaler .* is not measured" if "pca" in model.named_steps else "would tell the constants of standard"
     if "levels" in what:
         terms = {"public_preprocessing": ["onehotencoder"]}
-    with pytest.raises(seepage.UnsupportedError, match=why):
+    with pytest.raises(seepage.errors.UnsupportedError, match=why):
         _ready(model, rows, Y, **terms)
     # Where they are public there is nothing to tell.
     _ready(model, rows, Y, public_preprocessing=[*terms.get("public_preprocessing", []), "standardscaler"])
@@ -413,7 +413,7 @@ def test_as_many_parameters_as_carry_noise_are_fine():
 def test_classes_are_named_if_they_were_given_or_the_label_is_public():
     labels = np.where(np.arange(len(X)) < 9, "rare", np.where(Y > 140, "high", "low"))
     model = make_pipeline(StandardScaler(), LogisticRegression(**TIGHT)).fit(X, labels)
-    with pytest.raises(seepage.InputError, match=r"classes=\['high', 'low', 'rare'\] .*--classes high,low,rare"):
+    with pytest.raises(seepage.errors.InputError, match=r"classes=\['high', 'low', 'rare'\] .*--classes high,low,rare"):
         _ready(model, X, labels)
     for terms in ({"classes": ["rare", "low", "high"]}, {"public_label": True}):
         assert list(_ready(model, X, labels, **terms).draw().estimator.classes_) == ["high", "low", "rare"]
@@ -448,7 +448,7 @@ def test_what_cannot_be_measured_through_is_not_published():
     """Directions mix the columns that were scaled: what the scaler tells through them is not counted."""
     rows = PEOPLE[NUMBERS]
     model = make_pipeline(StandardScaler(), PCA(), Ridge()).fit(rows, Y)
-    with pytest.raises(seepage.UnsupportedError, match=r"\(StandardScaler\) is not measured"):
+    with pytest.raises(seepage.errors.UnsupportedError, match=r"\(StandardScaler\) is not measured"):
         _ready(model, rows, Y, public_preprocessing=["pca"])
     _ready(model, rows, Y, public_preprocessing=["pca", "standardscaler"])
 

@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import seepage
-from seepage import GaussianNoise
 from seepage._shapes import Balanced, FromPublicRows, InverseHessian, PerUnit
+from seepage.release import GaussianNoise
 
 FLOORS = {"a": 0.5, "b": 5.0}
 
@@ -78,7 +78,7 @@ def test_public_rows_that_do_not_fit_are_refused_by_name(people, leak):
     X, y = people
 
     def refused(rows, labels, words):
-        with pytest.raises(seepage.InputError, match=words):
+        with pytest.raises(seepage.errors.InputError, match=words):
             seepage.calibrate(leak, error_floor=FLOORS, shape=(rows, labels))
 
     refused(X.rename(columns={"a": "z"}), y, "no column 'a'")
@@ -88,31 +88,31 @@ def test_public_rows_that_do_not_fit_are_refused_by_name(people, leak):
     refused(X.where(X > 0), y, "NaN")
     both = np.column_stack([y, y])
     several = seepage.measure(Ridge().fit(X, both), X, both, noise_scale=1.0)
-    with pytest.raises(seepage.UnsupportedError, match="one output"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="one output"):
         seepage.calibrate(several, error_floor={"a": 0.5}, shape=(X, both))
     classes = (y > y.median()).astype(int)
     binary = seepage.measure(LogisticRegression(tol=1e-8).fit(X, classes), X, classes, noise_scale=1.0)
-    with pytest.raises(seepage.InputError, match="classes"):
+    with pytest.raises(seepage.errors.InputError, match="classes"):
         seepage.calibrate(binary, error_floor={"a": 0.5}, shape=(X, classes * 0))
 
 
 def test_natural_mistakes_are_answered(people, leak):
     X, y = people
     for wrong in (X, X.to_numpy(), [X, y], GaussianNoise(scale=1.0), InverseHessian):
-        with pytest.raises(seepage.InputError, match="X_public, y_public"):
+        with pytest.raises(seepage.errors.InputError, match="X_public, y_public"):
             seepage.calibrate(leak, error_floor=FLOORS, shape=wrong)
-    with pytest.raises(seepage.InputError, match="'hessian'"):
+    with pytest.raises(seepage.errors.InputError, match="'hessian'"):
         GaussianNoise(shape="hessian")
-    with pytest.raises(seepage.InputError, match="matrix of numbers"):
+    with pytest.raises(seepage.errors.InputError, match="matrix of numbers"):
         GaussianNoise(shape=FromPublicRows(scale=1.0, base="x"))
-    with pytest.raises(seepage.InputError, match="unit of 'a'"):
+    with pytest.raises(seepage.errors.InputError, match="unit of 'a'"):
         seepage.calibrate(leak, error_floor=FLOORS, shape={"a": "years"})
-    with pytest.raises(seepage.InputError, match="by name"):
+    with pytest.raises(seepage.errors.InputError, match="by name"):
         Balanced(scale=1.0, floors=None, share=0.1, balance=0.0)
-    with pytest.raises(seepage.InputError, match="share"):
+    with pytest.raises(seepage.errors.InputError, match="share"):
         Balanced(scale=1.0, floors={"a": 1.0}, share="much", balance=0.0)
     # Nobody is told about a scaler where there is none.
-    with pytest.raises(seepage.PolicyError, match="does not follow the rows"):
+    with pytest.raises(seepage.errors.PolicyError, match="does not follow the rows"):
         seepage.calibrate(leak, error_floor={"a": 1e4}, shape="hessian")
 
 

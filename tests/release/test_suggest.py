@@ -26,7 +26,7 @@ def _noisy_losses(model, X, y, scale, loss, draws=4000):
 @pytest.mark.parametrize("share", [0.01, 0.2])
 def test_the_loss_grows_by_what_is_said(share):
     model = Ridge().fit(X, Y)
-    start = seepage.suggest(seepage.measure(model, X, Y, noise_scale=3.0), loss=share)
+    start = seepage.release.suggest(seepage.measure(model, X, Y, noise_scale=3.0), loss=share)
     assert on_grid(start.noise_scale)
     assert 0.16 * share < start.loss <= share
     without = mean_squared_error(Y, model.predict(X))
@@ -39,7 +39,7 @@ def test_the_loss_of_a_classifier_grows_by_about_what_is_said():
     frame, y = load_breast_cancer(return_X_y=True, as_frame=True)
     frame = pd.DataFrame(StandardScaler().fit_transform(frame[["mean radius", "mean texture"]]), columns=["a", "b"])
     model = LogisticRegression(tol=1e-10).fit(frame, y)
-    start = seepage.suggest(seepage.measure(model, frame, y, noise_scale=1.0))
+    start = seepage.release.suggest(seepage.measure(model, frame, y, noise_scale=1.0))
 
     def loss(labels, margins):
         return log_loss(labels, 1 / (1 + np.exp(-margins)))
@@ -51,7 +51,7 @@ def test_the_loss_of_a_classifier_grows_by_about_what_is_said():
 
 def test_what_it_gives_is_what_is_measured_at_that_noise():
     model = Ridge().fit(X, Y)
-    start = seepage.suggest(seepage.measure(model, X, Y, noise_scale=3.0))
+    start = seepage.release.suggest(seepage.measure(model, X, Y, noise_scale=3.0))
     again = seepage.measure(model, X, Y, noise_scale=start.noise_scale)
     floors = start.floors.set_index("attribute")
     for name in again.error_floor():
@@ -64,7 +64,7 @@ def test_what_it_gives_is_what_is_measured_at_that_noise():
 def test_noise_is_told_in_standard_errors():
     """Those of ordinary least squares, as textbooks have them."""
     model = Ridge(alpha=1e-9).fit(X, Y)
-    start = seepage.suggest(seepage.measure(model, X, Y, noise_scale=1.0))
+    start = seepage.release.suggest(seepage.measure(model, X, Y, noise_scale=1.0))
     design = np.column_stack([X, np.ones(len(X))])
     residual = Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
     variance = residual @ residual / (len(X) - design.shape[1])
@@ -75,13 +75,13 @@ def test_noise_is_told_in_standard_errors():
 
 
 def test_what_cannot_be_suggested_is_said():
-    leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=seepage.GaussianNoise(covariance=np.eye(11)))
-    with pytest.raises(seepage.UnansweredError, match=r"measure with noise_scale=1\.0 first"):
-        seepage.suggest(leak)
+    leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=seepage.release.GaussianNoise(covariance=np.eye(11)))
+    with pytest.raises(seepage.errors.UnansweredError, match=r"measure with noise_scale=1\.0 first"):
+        seepage.release.suggest(leak)
     leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=1.0)
     for share in (0, -1.0, "1%", True):
-        with pytest.raises(seepage.InputError, match="such as"):
-            seepage.suggest(leak, loss=share)
+        with pytest.raises(seepage.errors.InputError, match="such as"):
+            seepage.release.suggest(leak, loss=share)
 
 
 @pytest.mark.parametrize("value", [0.01, 0.0199, 1.0, 4.99, 5.0, 9.7e12, 3e-20])
@@ -97,7 +97,7 @@ def test_what_correlated_noise_costs_a_model_of_several_classes_is_what_draws_co
     model = LogisticRegression(tol=1e-12, max_iter=100_000).fit(X, y)
     generator = np.random.default_rng(0)
     root = 0.01 * (generator.normal(size=(15, 15)) / 4 + 0.2 * np.eye(15))
-    noise = seepage.GaussianNoise(covariance=root @ root.T)
+    noise = seepage.release.GaussianNoise(covariance=root @ root.T)
     cost = seepage.measure(model, X, y, noise_scale=noise).information.cost()
 
     def loss(moved: np.ndarray) -> float:

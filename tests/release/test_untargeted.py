@@ -94,7 +94,7 @@ def test_a_verdict_that_keeps_silent_about_the_rest_is_no_report(tmp_path):
     document = json.loads(seepage.Report.of(LEAK, "internal", policy=TARGETS).json())
     del document["verdict"]["untargeted"]
     (tmp_path / "report.json").write_text(json.dumps(document))
-    with pytest.raises(seepage.InputError, match="says what has no target"):
+    with pytest.raises(seepage.errors.InputError, match="says what has no target"):
         seepage.Report.read(tmp_path / "report.json")
 
 
@@ -153,7 +153,7 @@ def test_times_and_status_are_what_a_survival_model_predicts():
         list(zip(random.uniform(size=80) < 0.7, random.exponential(10, 80), strict=True)),
         dtype=[("died", bool), ("week", float)],
     )
-    leak = seepage.measure(seepage.Cox().fit(rows, outcome), rows, outcome, noise_scale=0.1)
+    leak = seepage.measure(seepage.models.Cox().fit(rows, outcome), rows, outcome, noise_scale=0.1)
     left = seepage.Policy(error_floor={"age": 1.0}).untargeted(leak)
     assert left == Untargeted(("dose", "died", "week"), ("died", "week"), False)
     assert left.sentence() == "No target for: dose, died and week (what the model predicts)."
@@ -174,5 +174,5 @@ def test_a_policy_declares_the_rest_public_or_nothing():
     policy = seepage.Policy(**TARGETS, unnamed="public")
     assert pickle.loads(pickle.dumps(policy)) == policy
     assert "What has no target is public." in policy._repr_html_()
-    with pytest.raises(seepage.InputError, match="'private'"):
+    with pytest.raises(seepage.errors.InputError, match="'private'"):
         seepage.Policy(**TARGETS, unnamed="private")

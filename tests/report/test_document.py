@@ -14,9 +14,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage import Report
+from seepage import Leakage, Report
 from seepage._facts import Assumption, given, personal, public
-from seepage.leakage import Leakage
 from seepage.report._report import SCHEMA_FILE
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -132,7 +131,7 @@ def test_what_the_schema_refuses_is_refused_and_the_rest_is_written(tmp_path, ed
 def _read(path):
     try:
         return Report.read(path), ""
-    except seepage.InputError as reason:
+    except seepage.errors.InputError as reason:
         return None, str(reason)
 
 
@@ -161,7 +160,7 @@ def test_a_report_made_by_hand_is_refused_by_the_place_that_is_wrong(tmp_path, p
     parent[place[-1]] = value
     path = tmp_path / "report.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         Report.read(path)
 
 
@@ -169,14 +168,14 @@ def test_single_people_are_in_no_publishable_report(tmp_path):
     internal, public_ = (json.loads(_report(edition).json()) for edition in EDITIONS)
     path = tmp_path / "report.json"
     path.write_text(json.dumps({**public_, "exposed": internal["exposed"]}))
-    with pytest.raises(seepage.InputError, match="holds nothing about single people"):
+    with pytest.raises(seepage.errors.InputError, match="holds nothing about single people"):
         Report.read(path)
 
 
 def test_a_bomb_of_brackets_is_refused(tmp_path):
     path = tmp_path / "report.json"
     path.write_text("[" * 200_000)
-    with pytest.raises(seepage.InputError, match="is not JSON"):
+    with pytest.raises(seepage.errors.InputError, match="is not JSON"):
         Report.read(path)
 
 

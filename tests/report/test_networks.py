@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import seepage
+from seepage import Leakage
 from seepage._facts import Assumption, given
-from seepage.leakage import Leakage
 from seepage.meaning import Untargeted
 
 pytest.importorskip("opacus")

@@ -9,8 +9,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import seepage
+from seepage import Report
 from seepage._facts import Assumption, Number, Origin, given, personal
-from seepage.report import Report
 from seepage.report._document import Floor, Histogram
 
 COUNT = 1200
@@ -45,7 +45,7 @@ def test_the_page_holds_the_verdict_and_no_number_about_the_rows():
     ("name", "value"), [("groups", np.arange(COUNT) % 2), ("prior", {"age": 144.0}), ("categories", ["sex"])]
 )
 def test_numbers_about_the_rows_are_for_the_internal_edition(name, value):
-    with pytest.raises(seepage.InputError, match=f"{name} asks for numbers about the rows"):
+    with pytest.raises(seepage.errors.InputError, match=f"{name} asks for numbers about the rows"):
         Report.of(_leak(), "publishable", **{name: value})
 
 
@@ -57,7 +57,7 @@ def test_a_target_may_be_about_a_category():
 
 
 def test_a_missed_policy_has_no_page():
-    with pytest.raises(seepage.PolicyError, match="misses its policy") as reason:
+    with pytest.raises(seepage.errors.PolicyError, match="misses its policy") as reason:
         Report.of(_leak(noise_scale=0.01), "publishable", policy={"error_floor": {"age": 50.0}})
     assert reason.value.factor > 1
     found = Report.of(_leak(noise_scale=0.01), "internal", policy={"error_floor": {"age": 50.0}})
@@ -117,7 +117,7 @@ def test_a_file_with_a_personal_number_is_refused(page, tmp_path):
     found = json.loads(page.json())
     found["people"]["origin"] = "personal"
     (tmp_path / "page.json").write_text(json.dumps(found))
-    with pytest.raises(seepage.InputError, match="people is: leave it to the internal edition"):
+    with pytest.raises(seepage.errors.InputError, match="people is: leave it to the internal edition"):
         Report.read(tmp_path / "page.json")
 
 
@@ -133,12 +133,12 @@ def test_a_noise_scale_off_the_grid_is_not_told():
 def test_a_report_does_not_travel_with_its_people(page):
     import pickle
 
-    with pytest.raises(seepage.UnsupportedError, match="must not travel"):
+    with pytest.raises(seepage.errors.UnsupportedError, match="must not travel"):
         pickle.dumps(page)
 
 
 def test_a_missed_page_tells_nobody_to_write_python():
-    with pytest.raises(seepage.PolicyError, match="The internal edition says by how much"):
+    with pytest.raises(seepage.errors.PolicyError, match="The internal edition says by how much"):
         Report.of(_leak(), "publishable", policy={"error_floor": {"age": 1e6}})
 
 

@@ -158,7 +158,9 @@ def test_a_report_can_be_read_from_its_json(tmp_path, edition):
     again = Report.read(tmp_path / "report.json")
     for form in ("html", "markdown", "json", "__repr__"):
         assert getattr(again, form)() == getattr(report, form)()
-    with pytest.raises(seepage.SeepageError, match="Make it anew" if edition == "internal" else "nothing about single"):
+    with pytest.raises(
+        seepage.errors.SeepageError, match="Make it anew" if edition == "internal" else "nothing about single"
+    ):
         again.write_people(tmp_path / "people.parquet")
     assert not (tmp_path / "people.parquet").exists()
 
@@ -166,15 +168,15 @@ def test_a_report_can_be_read_from_its_json(tmp_path, edition):
 def test_what_is_no_report_is_refused(tmp_path):
     path = tmp_path / "report.json"
     path.write_text("<html>")
-    with pytest.raises(seepage.InputError, match="is not JSON"):
+    with pytest.raises(seepage.errors.InputError, match="is not JSON"):
         Report.read(path)
     path.write_text('{"schema": "urn:seepage:report:99"}')
-    with pytest.raises(seepage.InputError, match=r"'urn:seepage:report:99'; this version of seepage reads"):
+    with pytest.raises(seepage.errors.InputError, match=r"'urn:seepage:report:99'; this version of seepage reads"):
         Report.read(path)
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(seepage.InputError, match=r"no folder '.*reports' to write 'page.html' into"):
+    with pytest.raises(seepage.errors.InputError, match=r"no folder '.*reports' to write 'page.html' into"):
         Report.of(LEAK, "internal").write_html(tmp_path / "reports" / "page.html")
 
 
@@ -225,7 +227,7 @@ def test_people_in_files(tmp_path):
     assert page.document.verdict.status == "met"
     internal = Report.of(leak, "internal")
     assert len(internal.document.exposed) == 10
-    with pytest.raises(seepage.UnansweredError, match="output="):
+    with pytest.raises(seepage.errors.UnansweredError, match="output="):
         internal.write_people(tmp_path / "people.parquet")
     assert _checked(Report.of(leak, "internal", groups="kind")).document.groupings[0].name == "kind"
 
@@ -261,9 +263,9 @@ def test_a_model_card_gets_a_section():
     assert "# Privacy of the training data" in text
     assert "Meets the policy" in text
     assert "most exposed people\n" not in text
-    with pytest.raises(seepage.InputError, match=r"needs a skops\.card\.Card, not dict"):
+    with pytest.raises(seepage.errors.InputError, match=r"needs a skops\.card\.Card, not dict"):
         report.to_model_card({})
-    with pytest.raises(seepage.InputError, match=r'make the report with Report.of\(leak, "publishable"\)'):
+    with pytest.raises(seepage.errors.InputError, match=r'make the report with Report.of\(leak, "publishable"\)'):
         Report.of(LEAK, "internal").to_model_card(card)
 
 
@@ -285,12 +287,12 @@ def test_a_model_card_gets_a_section():
     ],
 )
 def test_wrong_arguments_are_answered(options, message):
-    with pytest.raises(seepage.InputError, match=message):
+    with pytest.raises(seepage.errors.InputError, match=message):
         Report.of(LEAK, "internal", **options)
 
 
 def test_an_edition_that_there_is_not_is_refused():
-    with pytest.raises(seepage.InputError, match='must be "internal" or "publishable", not \'public\''):
+    with pytest.raises(seepage.errors.InputError, match='must be "internal" or "publishable", not \'public\''):
         Report.of(LEAK, "public")
 
 
@@ -344,7 +346,7 @@ def test_what_cannot_be_found_is_said():
     (entry,) = report.document.categories
     reason = silence_sentence(entry.silence, report.document)
     assert "could not be refitted" in reason
-    with pytest.raises(seepage.UnansweredError, match="counts as missed"):
+    with pytest.raises(seepage.errors.UnansweredError, match="counts as missed"):
         Report.of(leak, "publishable", policy=seepage.Policy(success_rate={"kind": 0.6}))
     assert report.document.verdict.status == "withheld"
     assert reason in unescape(report.html())
@@ -366,5 +368,5 @@ def test_who_decided_is_told_as_they_said_it(edition, tmp_path):
     report.write_json(tmp_path / "report.json")
     assert Report.read(tmp_path / "report.json").document == report.document
     assert "decision" not in json.loads(Report.of(LEAK, edition).json())
-    with pytest.raises(seepage.InputError, match="YEAR-MONTH-DAY"):
+    with pytest.raises(seepage.errors.InputError, match="YEAR-MONTH-DAY"):
         Report.of(LEAK, edition, decision={**said, "date": "soon"})

@@ -35,7 +35,7 @@ def both(request, people, tmp_path_factory):
                 target="outcome",
                 noise_scale=0.1,
                 ids="person",
-                job=seepage.Job(engine=Local(2), output=output),
+                job=seepage.engines.Job(engine=Local(2), output=output),
             )
         )
     return [each[0] if len(each) == 1 else seepage.compose(each) for each in found]
@@ -73,7 +73,7 @@ def test_pseudonyms_and_people_are_the_same(both):
 
 def test_a_column_that_is_not_there_is_refused_alike(both):
     for leak in both:
-        with pytest.raises(seepage.InputError, match=r"'height'.*no column|no column 'height'"):
+        with pytest.raises(seepage.errors.InputError, match=r"'height'.*no column|no column 'height'"):
             Report.of(leak, "internal", groups="height")
 
 
@@ -84,10 +84,10 @@ def test_success_rates_of_people_in_files_are_said_to_be_unanswered(people, tmp_
         people.pattern,
         target="class",
         noise_scale=0.1,
-        job=seepage.Job(engine=Local(2), output=tmp_path / "leakage"),
+        job=seepage.engines.Job(engine=Local(2), output=tmp_path / "leakage"),
     )
     report = Report.of(files, "internal", policy={"success_rate": {"class": 0.9}})
-    with pytest.raises(seepage.UnansweredError) as reason:
+    with pytest.raises(seepage.errors.UnansweredError) as reason:
         files.success_rate("class")
     assert report.document.categories[0].silence.reason == str(reason.value)
     assert report.document.verdict.status == "withheld"

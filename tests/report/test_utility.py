@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import seepage
-from seepage.report import Report
+from seepage import Report
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal([0.0, 50.0, 2.0], [1.0, 3.0, 0.5], (300, 3))
@@ -41,7 +41,7 @@ def test_standard_errors_of_least_squares_are_those_of_the_textbook():
 
 def test_a_logistic_model_is_told_to_second_order():
     labels = (np.median(Y) < Y).astype(int)
-    model = seepage.fit(LogisticRegression(C=10.0), X, labels)
+    model = seepage.engines.fit(LogisticRegression(C=10.0), X, labels)
     found = _utility(model, labels, 0.01)
     rows = np.column_stack([X, np.ones(len(X))])
     theta = np.append(model.coef_[0], model.intercept_)

@@ -17,8 +17,8 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 
-from seepage._errors import UnansweredError
 from seepage._tables import Array, Column
+from seepage.errors import UnansweredError
 from seepage.linear.information import LinearInformation, Scales
 
 

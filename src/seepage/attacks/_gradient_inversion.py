@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array, Frame, default_library, frame
 from seepage.attacks._similarity import (
     haar_similarity,
@@ -14,7 +13,8 @@ from seepage.attacks._similarity import (
     peak_signal_to_noise,
     structural_similarity,
 )
-from seepage.engines.storage import Progress
+from seepage.errors import InputError, UnsupportedError
+from seepage.execution.storage import Progress
 
 if TYPE_CHECKING:
     import torch

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array, Column, Frame, comparable
 from seepage.attacks._release import attackable, check_fitted, chunks, drawn_noise, from_noise_units, observed
-from seepage.engines.storage import Progress
+from seepage.errors import InputError, UnansweredError
+from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.objective import Logistic, Squared
 from seepage.linear.rows import Batch

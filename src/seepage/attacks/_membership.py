@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtr
 
-from seepage._errors import UnansweredError
 from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, check_still, observed
+from seepage.errors import UnansweredError
 from seepage.leakage import Leakage
 
 

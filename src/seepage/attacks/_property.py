@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from seepage._errors import InputError
 from seepage._families import Classifier, Family, checked_property, family_of, fit, held_out, probabilities
 from seepage._gradients import Features, Gradients, check_features
 from seepage._tables import Array, Column, Frame, Listed, default_library, frame
+from seepage.errors import InputError
 
 ALL = "all layers"
 

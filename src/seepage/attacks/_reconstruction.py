@@ -13,10 +13,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage._errors import UnansweredError
 from seepage._tables import Array, Frame
 from seepage.attacks._release import attackable, check_fitted, check_still, checked_people, noise_scale, observed
-from seepage.engines.storage import Progress
+from seepage.errors import UnansweredError
+from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.linear.objective import Logistic, Squared

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, chdtr, ndtri
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array, Column, Frame
 from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
 from seepage.attacks._reconstruction import Reconstruction
 from seepage.attacks._release import attackable, checked_people, noise_scale
-from seepage.engines.storage import Progress
+from seepage.errors import InputError, UnansweredError
+from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.meaning import success_rate

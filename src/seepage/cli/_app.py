@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperGroup
 
-from seepage._errors import LedgerError, PolicyError, SeepageError, UnansweredError
 from seepage._version import __version__
 from seepage.cli.commands._calibrate import calibrate
 from seepage.cli.commands._certify import certify
@@ -25,6 +24,7 @@ from seepage.cli.commands._plan import plan
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
 from seepage.cli.terminal import note, refuse
+from seepage.errors import LedgerError, PolicyError, SeepageError, UnansweredError
 
 
 class _Commands(TyperGroup):

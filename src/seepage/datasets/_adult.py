@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage._errors import InputError
 from seepage._tables import default_library, frame
 from seepage.datasets._fetch import Folder, Source, contents
+from seepage.errors import InputError
 
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 COLUMNS = (

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from seepage._errors import DatasetError
 from seepage.datasets import _adult, _cifar, _iwpc, _lfw, _mnist, _pneumonia
 from seepage.datasets._fetch import Folder, Source, fetch, is_here
+from seepage.errors import DatasetError
 
 FILES: tuple[Source, ...] = (
     *_mnist.SOURCES.values(),

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage._errors import DatasetError, InputError
 from seepage.datasets._fetch import Folder, Source, fetch
 from seepage.datasets._images import images
+from seepage.errors import DatasetError, InputError
 
 _DESCRIPTION = "CIFAR-10, classes airplane (0) and automobile (1): 10,000 training and 2,000 test images, 32 x 32 x 3."
 _TERMS = "For research; cite Krizhevsky (2009), Learning multiple layers of features from tiny images."

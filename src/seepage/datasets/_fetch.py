@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from seepage._errors import DatasetError
+from seepage.errors import DatasetError
 
 VARIABLE = "SEEPAGE_DATA"
 _CHUNK = 2**20

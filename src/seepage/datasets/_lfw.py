@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage._errors import DatasetError
 from seepage.datasets._fetch import Folder, Source, fetch
 from seepage.datasets._images import images
+from seepage.errors import DatasetError
 
 SOURCE = Source(
     "lfw_funneled_62x47_gray.npz",

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from seepage._errors import InputError
 from seepage.datasets._fetch import Folder, Source, contents
 from seepage.datasets._images import images
+from seepage.errors import InputError
 
 _MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist", "https://storage.googleapis.com/cvdf-datasets/mnist")
 _CONTENTS = {

@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage._errors import DatasetError, InputError
 from seepage.datasets._fetch import Folder, Source, fetch
 from seepage.datasets._images import images
+from seepage.errors import DatasetError, InputError
 
 SOURCE = Source(
     "pneumoniamnist_28.npz",

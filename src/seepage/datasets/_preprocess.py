@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from seepage._errors import InputError
 from seepage._tables import Array, Column, Frame
 from seepage.datasets._adult import NUMBERS
 from seepage.datasets._iwpc import NOMINAL
+from seepage.errors import InputError
 
 Dropped = Literal["first", "last"]
 

@@ -6,10 +6,10 @@ from typing import Protocol
 import narwhals as nw
 import numpy as np
 
-from seepage._errors import InputError
 from seepage._tables import Array, Frame
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import InputError
 
 
 class Verified(Protocol):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seepage._errors import UnansweredError
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import UnansweredError
 from seepage.leakage import Leakage, before, deviations
 from seepage.leakage.types import Prior
 

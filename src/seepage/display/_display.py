@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage.display import _drawing
+from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure

@@ -4,7 +4,7 @@ from math import log10
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from seepage._errors import MissingExtraError
+from seepage.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

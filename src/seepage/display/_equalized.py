@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import InputError
 from seepage.leakage import Distribution, Leakage
 from seepage.leakage.types import Kind
 
@@ -23,7 +23,7 @@ class EqualizedDisplay(Display):
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True)
     >>> before = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
-    >>> equal = seepage.EqualizedLeakage(Ridge(), noise_scale=1.0).fit(X, y)
+    >>> equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0).fit(X, y)
     >>> EqualizedDisplay.from_leakages(before, equal.leakage_).plot().ax_.get_ylabel()
     'eta'
     """

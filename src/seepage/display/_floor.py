@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import InputError
 from seepage.leakage import Before, Distribution, Leakage, before, deviations
 from seepage.leakage.types import Prior
 from seepage.meaning import unbiased_floor

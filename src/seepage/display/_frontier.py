@@ -25,7 +25,7 @@ class FrontierDisplay(Display):
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X[:300], y[:300])
-    >>> curve = seepage.frontier(model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], draws=10)
+    >>> curve = seepage.release.frontier(model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], draws=10)
     >>> curve.plot().ax_.get_ylabel()
     'R² on test data'
     """
@@ -40,7 +40,7 @@ class FrontierDisplay(Display):
     def from_frame(
         cls, frame: Frame, *, attribute: str | None, metric: str, quantile: float = 1.0, confidence: float = 0.95
     ) -> "FrontierDisplay":
-        """Take the frame of what `seepage.frontier` returned.
+        """Take the frame of what `seepage.release.frontier` returned.
 
         Parameters
         ----------

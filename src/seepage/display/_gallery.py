@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._errors import InputError
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import InputError
 from seepage.leakage import Leakage
 
 

@@ -7,10 +7,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import InputError
 from seepage.leakage import GroupLeakage, Leakage
 from seepage.leakage.types import By
 

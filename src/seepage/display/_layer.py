@@ -6,10 +6,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array, Frame
 from seepage.display import _drawing
 from seepage.display._display import PanelDisplay
+from seepage.errors import InputError
 
 _COLORS = (_drawing.BLUE, _drawing.GREEN, _drawing.RED)
 

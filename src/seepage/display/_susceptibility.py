@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array
 from seepage.display._display import PanelDisplay
+from seepage.errors import InputError
 
 
 class Mapped(Protocol):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage._tables import Array
 from seepage.display import _drawing
 from seepage.display._display import Display
+from seepage.errors import InputError
 from seepage.leakage import Leakage
 
 

@@ -1,6 +1,6 @@
 """Measuring, inside a Flower client, what its update gives away, before the update leaves."""
 
-from seepage._errors import MissingExtraError as _MissingExtraError
+from seepage.errors import MissingExtraError as _MissingExtraError
 
 try:
     import flwr as _flwr  # noqa: F401

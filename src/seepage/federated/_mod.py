@@ -18,8 +18,8 @@ from flwr.common.constant import ErrorCode
 from numpy.typing import NDArray
 from torch import nn
 
-from seepage._errors import InputError
 from seepage._tables import Array, column_values
+from seepage.errors import InputError
 from seepage.federated._exposure import Exposure
 from seepage.federated._policy import LayerPolicy
 from seepage.federated._report import SUPPORT, to_metrics

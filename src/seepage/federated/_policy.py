@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 QUANTITIES = ("dfil", "susceptibility", "sensitivity")
 WHOLE = ("update_dfil", "total_dfil")

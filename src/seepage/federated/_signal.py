@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.autograd import forward_ad
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
+from seepage.errors import InputError, UnsupportedError
 from seepage.federated._confidence import DOUBT, factors, looks
 from seepage.federated._training import LocalTraining
 from seepage.network import _layers

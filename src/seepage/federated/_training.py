@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from flwr.app import ArrayRecord, Message
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.federated._training import LocalTraining
 
 State = dict[str, NDArray[np.generic]]

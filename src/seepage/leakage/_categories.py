@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from seepage._errors import MinimizerError, UnansweredError
 from seepage._tables import Array
+from seepage.errors import MinimizerError, UnansweredError
 from seepage.leakage._information import Information
 
 
@@ -39,7 +39,7 @@ def told_categories(information: Information, names: Iterable[str]) -> dict[str,
         Categorical attributes.
     """
     # Whoever has something to refit has its rows in memory already.
-    from seepage.engines.storage import together
+    from seepage.execution.storage import together
 
     known = {}
     with together():

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array, Column, Frame, frame
+from seepage.errors import InputError
 from seepage.leakage._distribution import Distribution, Values
 
 _STATISTICS = ("mean", "median", "max")

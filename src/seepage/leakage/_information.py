@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
 from seepage._tables import Array, Column
+from seepage.errors import InputError
 from seepage.leakage._cost import Cost
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
@@ -111,7 +111,8 @@ class Exposed:
 class Information(ABC):
     """The Fisher information that a release carries about each person's private values.
 
-    A question that a measurement cannot answer raises `seepage.UnansweredError`, which says why and names the way out.
+    A question that a measurement cannot answer raises `seepage.errors.UnansweredError`, which says why and names the
+    way out.
 
     Attributes
     ----------

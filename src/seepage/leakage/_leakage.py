@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array, Frame, Listed, frame
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage._groups import GroupLeakage, refuse_numbers
 from seepage.leakage._information import Distances, Information
 from seepage.leakage._people import People

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, Frame, Listed, Table, column_name, column_values, default_library, frame, is_missing
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage.types import By, Who
 
 if TYPE_CHECKING:

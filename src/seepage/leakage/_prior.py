@@ -7,8 +7,8 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage._information import Information
 from seepage.leakage.types import Prior, Variance
 from seepage.meaning import EmpiricalPrior, GaussianPrior

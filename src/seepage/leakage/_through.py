@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import UnansweredError
 from seepage._tables import Array
+from seepage.errors import UnansweredError
 from seepage.leakage._information import Information
 from seepage.leakage._prior import deviations
 from seepage.meaning import success_rate

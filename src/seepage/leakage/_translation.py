@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from seepage._errors import UnansweredError
+from seepage.errors import UnansweredError
 from seepage.leakage._information import Information
 from seepage.leakage._prior import before
 from seepage.meaning import reconstruction_floor, says_nothing

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 
-from seepage._errors import LedgerError
+from seepage.errors import LedgerError
 from seepage.ledger._buckets import Folder, Stored, Sums
 from seepage.ledger._certificates import read, signature_fault
 from seepage.ledger._entry import FIRST, Entry

@@ -18,8 +18,8 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import LedgerError, StorageError
 from seepage._tables import Array
+from seepage.errors import LedgerError, StorageError
 from seepage.ledger._names import BYTES
 
 

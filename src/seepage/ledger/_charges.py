@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array, Column
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Information, Leakage
 from seepage.ledger._names import Names
 

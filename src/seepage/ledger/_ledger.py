@@ -19,11 +19,11 @@ import pyarrow.fs
 from numpy.typing import NDArray
 
 from seepage._amounts import up_to_grid
-from seepage._errors import InputError, LedgerError, PolicyError
 from seepage._records import Json
 from seepage._signing import public_key_of
 from seepage._tables import Array
-from seepage.engines.storage import resolve
+from seepage.errors import InputError, LedgerError, PolicyError
+from seepage.execution.storage import resolve
 from seepage.leakage import GatheredInformation, Leakage
 from seepage.ledger._audit import Fault, audited, of_chain
 from seepage.ledger._buckets import Folder, Spool, Stored, Sums, bucket_of
@@ -115,7 +115,7 @@ class Ledger:
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0, ids=people)
     >>> key, place = secrets.token_bytes(32), tempfile.mkdtemp() + "/ledger"
     >>> units = {"age": "years"}
-    >>> ledger = seepage.Ledger.create(place, key=key, error_floor={"age": 5.0}, units=units, store="sqlite")
+    >>> ledger = seepage.ledger.Ledger.create(place, key=key, error_floor={"age": 5.0}, units=units, store="sqlite")
     >>> ledger.preview(leak, units=units).fits
     True
     >>> ledger.post(leak, title="Risk score 2026", units=units).kind

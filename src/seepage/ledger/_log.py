@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from seepage._errors import InputError, LedgerError, MissingExtraError, StorageError
-from seepage.engines.storage import at_once
+from seepage.errors import InputError, LedgerError, MissingExtraError, StorageError
+from seepage.execution.storage import at_once
 from seepage.ledger._entry import Entry
 
 if TYPE_CHECKING:
@@ -298,6 +298,6 @@ def log_at(place: str, options: Mapping[str, str], filesystem: pa.fs.FileSystem,
         if filesystem.get_file_info(f"{root}/{file}").type != pa.fs.FileType.NotFound:
             return kind(place, options, filesystem, root)
     raise InputError(
-        f"There is no ledger at {place!r}. Make one with seepage.Ledger.create({place!r}, key=..., error_floor=..., "
-        "units=...)."
+        f"There is no ledger at {place!r}. Make one with seepage.ledger.Ledger.create({place!r}, key=..., "
+        "error_floor=..., units=...)."
     )

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, MissingExtraError
+from seepage.errors import InputError, MissingExtraError
 
 BYTES = 16
 """Of a name: two of 10^9 people share one with a probability of 10^-21."""

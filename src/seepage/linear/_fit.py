@@ -11,9 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
-from seepage._errors import InputError
 from seepage._tables import Data, Listed, Model
-from seepage.engines import Job
+from seepage.errors import InputError
+from seepage.execution import Job
 from seepage.linear.columns import features_of, fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memory
 from seepage.linear.information import Fit, OnEngine, Source, SourceInMemory
@@ -66,7 +66,7 @@ def fit(
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> model = seepage.fit(Ridge(alpha=1.0), X, y)
+    >>> model = seepage.engines.fit(Ridge(alpha=1.0), X, y)
     >>> np.allclose(model.coef_, Ridge(alpha=1.0).fit(X, y).coef_)
     True
     """

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage._facts import Assumption
 from seepage._tables import Data, Listed, Model, column_name
+from seepage.errors import InputError
 from seepage.leakage import Leakage
 from seepage.leakage.types import By
 from seepage.linear.information import Fit, Fitted

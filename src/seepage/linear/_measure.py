@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from seepage._equalized import EQUALIZED, is_equalized
-from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
-from seepage.engines import Job
+from seepage.errors import InputError, UnsupportedError
+from seepage.execution import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear._given import Given, given, refuse_beside_table

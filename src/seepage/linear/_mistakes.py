@@ -2,7 +2,7 @@
 
 import os
 
-from seepage._errors import InputError, UnsupportedError
+from seepage.errors import InputError, UnsupportedError
 
 
 def refuse_mistakes(model: object) -> None:
@@ -25,8 +25,8 @@ def refuse_mistakes(model: object) -> None:
     if isinstance(model, str | os.PathLike):
         raise InputError(
             f"{os.fspath(model)!r} is a path, and the model itself is wanted: load it first, with skops.io.load(path), "
-            "or seepage.ModelTable.read(path) if it is a table in TOML. On the command line, `seepage measure MODEL "
-            "DATA` reads model files."
+            "or seepage.models.ModelTable.read(path) if it is a table in TOML. On the command line, `seepage measure "
+            "MODEL DATA` reads model files."
         )
     if hasattr(model, "__array__") or hasattr(model, "__dataframe__"):
         raise InputError(

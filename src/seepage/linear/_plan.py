@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seepage._amounts import size
-from seepage._errors import InputError
 from seepage._tables import Data, Listed, Model
-from seepage.engines import Job
-from seepage.engines.storage import Unit
+from seepage.errors import InputError
+from seepage.execution import Job
+from seepage.execution.storage import Unit
 from seepage.leakage import Sketch
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import FileReader, Hashing, Roles, SourceInFiles, are_paths, check_smooth
@@ -106,7 +106,7 @@ def plan(
     >>> model = Ridge(alpha=1.0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     X.assign(progression=y).to_parquet(f"{folder}/people.parquet")
-    ...     plan = seepage.plan(model, f"{folder}/*.parquet", target="progression")
+    ...     plan = seepage.engines.plan(model, f"{folder}/*.parquet", target="progression")
     >>> print(plan)  # doctest: +ELLIPSIS
     442 rows x 10 features in 1 units of work
     passes over the rows     2

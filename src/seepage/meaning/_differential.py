@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from seepage._errors import InputError
 from seepage._facts import Assumption
+from seepage.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Accounting along private training of networks with PyTorch and Opacus."""
 
-from seepage._errors import MissingExtraError as _MissingExtraError
+from seepage.errors import MissingExtraError as _MissingExtraError
 
 try:
     import opacus as _opacus  # noqa: F401

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from opacus import PrivacyEngine
 from torch import nn
 
-from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._tables import column_values
+from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.meaning import reconstruction_floor
 from seepage.network import _checks, _layers

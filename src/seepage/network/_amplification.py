@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit
 from scipy.stats import binom
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.meaning import gaussian_epsilon
 
 Array = NDArray[np.float64]

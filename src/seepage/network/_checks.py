@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from seepage._errors import InputError, UnsupportedError
+from seepage.errors import InputError, UnsupportedError
 from seepage.network._probe import Probe
 from seepage.network._records import Batch
 from seepage.network._tokens import exchanged

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import torch
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Tensor = torch.Tensor
 ClippingName = Literal["hard", "smooth"]

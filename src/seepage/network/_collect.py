@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from seepage._errors import InputError
 from seepage._gradients import Gradients, GradientWriter
+from seepage.errors import InputError
 from seepage.network import _layers
 from seepage.network._layer_moves import layers_of
 from seepage.network._losses import Loss

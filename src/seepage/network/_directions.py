@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.network._probe import LABEL, Direct
 
 Tensor = torch.Tensor

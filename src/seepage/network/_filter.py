@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.network._losses import Loss
 from seepage.network._susceptibility import Susceptibility, susceptibility
 

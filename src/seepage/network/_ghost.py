@@ -21,7 +21,7 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.nn import functional as F  # noqa: N812
 from torch.utils import _pytree as pytree
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.network._composites import Composites, Normalize
 from seepage.network._layers import is_convolution, is_embedding, is_linear, is_norm
 

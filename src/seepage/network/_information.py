@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from opacus.accountants import RDPAccountant
 
-from seepage._errors import UnansweredError
 from seepage._facts import Assumption
+from seepage.errors import UnansweredError
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
 from seepage.leakage.types import Assurance, Kind, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta

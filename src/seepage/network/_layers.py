@@ -7,7 +7,7 @@ import torch
 from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
 from torch import nn
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 
 _MIXES_EXAMPLES = (nn.modules.batchnorm._BatchNorm,)
 _FUSED_RECURRENT = (nn.RNNBase,)

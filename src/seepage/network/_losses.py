@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import torch
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Tensor = torch.Tensor
 Loss = Callable[[Any, Any], Tensor]

@@ -13,7 +13,7 @@ from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processe
 from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
 from torch import nn
 
-from seepage._errors import InputError, UnansweredError, UnsupportedError
+from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import _checks
 from seepage.network._account import Stretches
 from seepage.network._assumptions import Circumstances

@@ -15,7 +15,7 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import CheckpointError
 
-from seepage._errors import InputError, UnsupportedError
+from seepage.errors import InputError, UnsupportedError
 from seepage.network._composites import Composites
 from seepage.network._losses import Loss, per_example
 from seepage.network._records import Batch

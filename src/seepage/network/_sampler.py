@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from torch.utils.data import Sampler
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 
 class PoissonSampler(Sampler[list[int]]):

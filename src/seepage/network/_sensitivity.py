@@ -20,8 +20,8 @@ from torch import nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, default_library, frame
+from seepage.errors import InputError, UnsupportedError
 from seepage.network import _layers
 from seepage.network._ghost import Call, Moving
 from seepage.network._layer_moves import Layer, LayerMoves, layers_of

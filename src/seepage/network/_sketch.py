@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch.autograd.function import FunctionCtx
 from torch.func import jvp, vjp, vmap
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.network._account import visit_weights
 from seepage.network._amplification import tabulated
 from seepage.network._composites import Composites

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.network._amplification import tabulated
 from seepage.network._clipping import Clipping, clipping_of
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Frame, frame
+from seepage.errors import InputError, UnsupportedError
 from seepage.network import _ghost, _layers
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import FunctionCtx
 from torch.utils import _pytree as pytree
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.network import _ghost
 from seepage.network._composites import Composites
 from seepage.network._ghost import Call, Moving

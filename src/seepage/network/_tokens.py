@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.network._records import Batch
 
 Tensor = torch.Tensor

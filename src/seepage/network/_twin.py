@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 
 def twin(model: nn.Module) -> nn.Module:

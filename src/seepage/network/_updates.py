@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.network._clipping import clipping_of
 from seepage.network._composites import Composites
 from seepage.network._losses import Loss, per_example

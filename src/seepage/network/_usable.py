@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage._families import checked_property, held_out
 from seepage._gradients import Features, Gradients, check_features
 from seepage._tables import Frame, default_library, frame
+from seepage.errors import InputError
 
 
 def usable_information(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import PolicyError, UnansweredError
+from seepage.errors import PolicyError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.release._anew import Anew, Change, Changed

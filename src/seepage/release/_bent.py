@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.compose import ColumnTransformer
 
-from seepage._errors import UnsupportedError
 from seepage._tables import Model
+from seepage.errors import UnsupportedError
 from seepage.linear.columns import Bend
 from seepage.release._block import Block, in_a_row
 from seepage.release._preprocessing import Preprocessing

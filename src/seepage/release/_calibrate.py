@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from math import inf
 
 from seepage._amounts import up_to_grid
-from seepage._errors import InputError, PolicyError, UnansweredError
 from seepage._noise import GaussianNoise
+from seepage.errors import InputError, PolicyError, UnansweredError
 from seepage.leakage import Leakage, checked_leakage
 from seepage.release._policy import Policy
 from seepage.release._shaping import Wanted, shaped_noise
@@ -28,7 +28,8 @@ def calibrate(
     of up to 2.5 times the smallest scale.
 
     Information falls with the square of the noise, except for what a scaler or an imputer that was fitted on these rows
-    does to the noise's shape. Where that alone misses a target no noise is enough, and `seepage.PolicyError` says so.
+    does to the noise's shape. Where that alone misses a target no noise is enough, and `seepage.errors.PolicyError`
+    says so.
 
     Parameters
     ----------

@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from seepage._decision import Decision
-from seepage._errors import InputError
 from seepage._records import Json, from_json
 from seepage._schema import read_document
 from seepage._signing import is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
+from seepage.errors import InputError
 from seepage.linear import Given
 from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from seepage._errors import InputError
 from seepage._signing import called, is_signed, public_key_of
+from seepage.errors import InputError
 from seepage.release._certificate import Certificate
 from seepage.release._seal import PARAMETERS, hash_of_file, hash_of_parameters
 from seepage.release._skops import SkopsFile

@@ -12,8 +12,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._facts import Assumption, public
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, GatheredInformation, Information, Leakage
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta, gaussian_epsilon

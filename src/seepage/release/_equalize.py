@@ -13,10 +13,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from seepage._errors import InputError, SeepageError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, column_values
-from seepage.engines import Job
+from seepage.errors import InputError, SeepageError, UnsupportedError
+from seepage.execution import Job
 from seepage.leakage import Leakage
 from seepage.linear.columns import split
 from seepage.linear.files import are_paths, refuse_in_memory
@@ -90,7 +90,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> equal = seepage.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=1.0).fit(X, y)
+    >>> equal = seepage.release.EqualizedLeakage(Ridge(alpha=1.0), noise_scale=1.0).fit(X, y)
     >>> equal.history_[0] > 0.4, equal.history_[-1] < 1e-3
     (True, True)
     """

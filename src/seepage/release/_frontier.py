@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGD
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
+from seepage.errors import InputError, PolicyError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import split
@@ -166,7 +166,7 @@ def frontier(
     >>> import seepage
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X[:300], y[:300])
-    >>> found = seepage.frontier(
+    >>> found = seepage.release.frontier(
     ...     model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], penalties=[1, 100], attribute="age"
     ... )
     >>> found

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
-from seepage._errors import MissingExtraError
 from seepage._noise import GaussianNoise
+from seepage.errors import MissingExtraError
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from seepage._errors import InputError, UnansweredError
 from seepage._facts import given
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distribution, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
 from seepage.meaning import Target, Untargeted, distance_for

@@ -27,8 +27,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Affine, Recoded, is_called, positions, through
 from seepage.release._names import same_names, written
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from seepage._amounts import on_grid, up_to_grid
 from seepage._decision import Decision
 from seepage._equalized import is_equalized
-from seepage._errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json, to_json
 from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
+from seepage.errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.ledger import Entry, Ledger
 from seepage.linear import given, measure
@@ -487,8 +487,8 @@ def _in_raw_units(fit: Fitted, measured: frozenset[str], terms: Terms) -> tuple[
     if any(isinstance(step, Formula) for step in single_steps(split(fit.model)[0]).values()):
         raise UnsupportedError(
             "A model with a formula is not published yet: what its terms learned would have to go along. Write them as "
-            "steps of a Pipeline (OneHotEncoder, FunctionTransformer(np.log), SplineTransformer) before seepage.Cox or "
-            "CoxPHSurvivalAnalysis, and publish that."
+            "steps of a Pipeline (OneHotEncoder, FunctionTransformer(np.log), SplineTransformer) before "
+            "seepage.models.Cox or CoxPHSurvivalAnalysis, and publish that."
         )
     private = frozenset(fit.private_columns(terms.attributes))
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.categories, measured)

@@ -23,9 +23,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from seepage._errors import UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Data, Model, Table, default_library, frame
+from seepage.errors import UnsupportedError
 from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split
 from seepage.linear.survival import Horizons
 from seepage.release._bent import BentBlock, joined_examples

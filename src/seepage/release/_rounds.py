@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from seepage._equalized import mark_equalized, remember_weights
-from seepage._errors import InputError, UnansweredError
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Array, Column, Data, Listed, Model
-from seepage.engines import Job, Local
-from seepage.engines.storage import Files, Output, Paths, Progress, resolve
+from seepage.errors import InputError, UnansweredError
+from seepage.execution import Job, Local
+from seepage.execution.storage import Files, Output, Paths, Progress, resolve
 from seepage.leakage import Distribution, Information, Leakage, Values
 from seepage.leakage.types import Kind
 from seepage.linear import fit, measure

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from seepage._amounts import up_to_grid
-from seepage._errors import InputError, PolicyError, SeepageError, UnansweredError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._shapes import Balanced, FromPublicRows, InverseHessian, PerUnit, Shape
 from seepage._tables import Data, Listed, Table, column_values
+from seepage.errors import InputError, PolicyError, SeepageError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import learns, single_steps, split

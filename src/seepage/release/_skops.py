@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 Node = Mapping[str, Any]
 """An object in the description of a file, as JSON: what is in it is not believed."""

@@ -7,8 +7,8 @@ from math import isfinite
 import numpy as np
 
 from seepage._amounts import down_to_grid
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Frame, frame
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Cost, Leakage, checked_leakage, deviations
 
 
@@ -88,7 +88,7 @@ def suggest(leak: Leakage, *, loss: float = 0.01) -> Suggestion:
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
-    >>> start = seepage.suggest(leak)
+    >>> start = seepage.release.suggest(leak)
     >>> start
     Suggestion(noise_scale=0.01, 0.26% more loss than without noise)
     >>> start.floors.set_index("attribute")["everyone"]["age"] < 1  # years: that is next to no protection
@@ -100,7 +100,7 @@ def suggest(leak: Leakage, *, loss: float = 0.01) -> Suggestion:
     if information.held is None or information.noise is None:
         raise UnansweredError(
             "What noise costs is known of linear models whose rows are in memory. For others, try a few scales: "
-            "seepage.frontier(model, X, y, X_test, y_test, noise_scales=[...])."
+            "seepage.release.frontier(model, X, y, X_test, y_test, noise_scales=[...])."
         )
     if information.noise.scale is None:
         raise UnansweredError(

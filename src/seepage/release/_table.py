@@ -12,8 +12,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Model
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.written import ModelTable, text_of
 from seepage.release._certificate import Certificate
 from seepage.release._copy import last_step

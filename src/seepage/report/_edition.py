@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 from seepage._amounts import rounded
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.leakage import Distribution
 from seepage.report._document import EditionName
 

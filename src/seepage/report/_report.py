@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from seepage._decision import Decision
-from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._writing import write_file
+from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage, checked_leakage
 from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
@@ -103,7 +103,7 @@ class Report:
             The heading.
         key : bytes, optional
             Pseudonyms of the same key are the same in every report; by default each report has its own.
-        decision : seepage.Decision or mapping, optional
+        decision : seepage.release.Decision or mapping, optional
             Who decided, by which rule and when, as it stands in the certificate too.
 
         Raises

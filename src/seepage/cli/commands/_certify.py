@@ -29,9 +29,9 @@ def certify(
     """
     from rich.text import Text
 
-    from seepage._errors import InputError
     from seepage.cli.commands._endings import Ending
     from seepage.cli.terminal import amount_of, is_certificate, item, printable, screen, show_promises
+    from seepage.errors import InputError
     from seepage.release import certify as compared
 
     if is_certificate(file) and not is_certificate(certificate):

@@ -11,7 +11,7 @@ from enum import IntEnum
 from types import FrameType
 from typing import NoReturn
 
-from seepage._errors import PolicyError
+from seepage.errors import PolicyError
 
 # Seconds until an interrupt that got lost is raised again.
 _SOON = 0.05

@@ -28,8 +28,8 @@ def explain(
     from rich.padding import Padding
     from rich.text import Text
 
-    from seepage._errors import InputError
     from seepage.cli.terminal import did_you_mean, listing, screen, shortened
+    from seepage.errors import InputError
     from seepage.meaning import glossary, name_of
 
     console, terms = screen(), glossary()

@@ -83,9 +83,9 @@ def create(
 
     from rich.text import Text
 
-    from seepage._errors import InputError
     from seepage._writing import write_file
     from seepage.cli.terminal import screen
+    from seepage.errors import InputError
     from seepage.ledger import Ledger
 
     if not floor and eta is None:
@@ -183,8 +183,8 @@ def balance(place: Place, key: Key, ids: Ids) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from seepage._errors import InputError
     from seepage.cli.terminal import listing, screen, shortened
+    from seepage.errors import InputError
 
     books, console = _opened(place, key), screen()
     known = books.knows(ids)

@@ -137,11 +137,11 @@ def publish(asked: _Publish) -> None:
     """
     from dataclasses import replace
 
-    from seepage._errors import PolicyError
     from seepage._writing import NewFile, write_together
     from seepage.cli.commands._endings import LedgerRefusedError
     from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note
+    from seepage.errors import PolicyError
     from seepage.ledger import Ledger
     from seepage.release.sealing import check_name, files_of, ready, secret_key
     from seepage.report import Report

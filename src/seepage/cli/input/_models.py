@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from seepage._errors import InputError, MissingExtraError, UnsupportedError
 from seepage._tables import Model
 from seepage.cli.terminal import listing, note, shortened
+from seepage.errors import InputError, MissingExtraError, UnsupportedError
 from seepage.release.sealing import SkopsFile
 
 # What supported models hold besides the types that skops trusts by itself: losses, selectors, splines and plain
@@ -29,7 +29,7 @@ _HARMLESS = frozenset(
     }
 )
 _HOW_TO_WRITE = 'import skops.io; skops.io.dump(model, "model.skops")'
-_HOW_TO_WRITE_RESULTS = 'seepage.ModelTable.of(results).write("model.toml")'
+_HOW_TO_WRITE_RESULTS = 'seepage.models.ModelTable.of(results).write("model.toml")'
 _TABLE = """\
 family = "binomial"
 outcome = "ill"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seepage._amounts import up_to_grid
-from seepage._errors import InputError
 from seepage._toml import from_toml
 from seepage.cli.terminal import Judged, Verdict, did_you_mean
+from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from seepage.leakage import Leakage

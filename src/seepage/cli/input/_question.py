@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from seepage._errors import InputError, MinimizerError, SeepageError
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
 from seepage.cli.input._models import check_model, is_table, read_model
 from seepage.cli.input._sources import Source
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
+from seepage.errors import InputError, MinimizerError, SeepageError
 from seepage.leakage import Leakage
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Question:
 
     def measured(self, noise_scale: float, *, output: Path | None = None) -> Leakage:
         """Measure the release with some noise."""
-        from seepage.engines import Job
+        from seepage.execution import Job
         from seepage.linear import measure
 
         asked = partial(

@@ -12,10 +12,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.ipc
 
-from seepage._errors import InputError, UnreadableError
 from seepage.cli.input._decoded import decoded_bytes, take_more_than
 from seepage.cli.terminal import shortened
-from seepage.engines.storage import Files, resolve
+from seepage.errors import InputError, UnreadableError
+from seepage.execution.storage import Files, resolve
 
 Kind = Literal["parquet", "csv", "arrow"]
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from seepage._decision import Decision
-from seepage._errors import InputError
 from seepage.cli.terminal._console import printable, screen
 from seepage.cli.terminal._screen import item
+from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from seepage.release import Certificate

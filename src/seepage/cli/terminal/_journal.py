@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 AGAIN = (
     "An earlier run for the same file did not finish, and may have drawn noise as well: two draws together tell more."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 _WILD = "*?["
 

@@ -53,7 +53,7 @@ class Waiting:
     def shown(self) -> Iterator["Waiting"]:
         """Show every pass of the library until left."""
         # Imported here: the engines bring pyarrow, for which help and explanations need not wait.
-        from seepage.engines.storage import shown_on
+        from seepage.execution.storage import shown_on
 
         with shown_on(self.passing):
             if self._quiet:

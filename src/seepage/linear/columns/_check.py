@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Table, missing_in
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns._affine import Affine, Bend, Coordinate
 from seepage.linear.columns._curves import Forward
 from seepage.linear.columns._steps import through

@@ -23,7 +23,7 @@ from sklearn.linear_model import (
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, UnsupportedError
+from seepage.errors import InputError, UnsupportedError
 
 _CARRIED = ("coef_", "intercept_", "classes_", "_label_binarizer", "n_features_in_", "feature_names_in_")
 

@@ -17,7 +17,7 @@ from scipy.interpolate import BSpline
 from sklearn.base import TransformerMixin
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from seepage._errors import UnsupportedError
 from seepage._tables import Data
+from seepage.errors import UnsupportedError
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._basis import basis_of
 from seepage.linear.columns._claims import Claim

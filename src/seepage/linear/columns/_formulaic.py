@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.linear.columns._design import Design, Factor, Product
 
 Array = NDArray[np.float64]

@@ -17,8 +17,8 @@ from scipy import sparse, special
 from sklearn.base import TransformerMixin
 from sklearn.preprocessing import FunctionTransformer
 
-from seepage._errors import UnsupportedError
 from seepage._tables import default_library, frame
+from seepage.errors import UnsupportedError
 from seepage.linear.columns._curve import Curve, Trouble
 
 Array = NDArray[np.float64]
@@ -267,7 +267,8 @@ def of_formula() -> UnsupportedError:
     """Return the refusal of a term that no step of scikit-learn stands for."""
     return UnsupportedError(
         "Terms of a formula that are not affine cannot be published yet. Write them as steps of a Pipeline "
-        "(FunctionTransformer(np.log), PolynomialFeatures, SplineTransformer) before seepage.GLM, and publish that."
+        "(FunctionTransformer(np.log), PolynomialFeatures, SplineTransformer) before seepage.models.GLM, and publish "
+        "that."
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.linear.columns._formula import Formula
 
 

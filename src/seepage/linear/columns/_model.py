@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError
 from seepage._tables import Model
+from seepage.errors import InputError
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._chosen import chosen
 from seepage.linear.columns._steps import through

@@ -38,8 +38,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from seepage._errors import UnsupportedError
 from seepage._tables import is_missing
+from seepage.errors import UnsupportedError
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Powers, Splines

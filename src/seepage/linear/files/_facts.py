@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Array
-from seepage.engines.storage import Unit
+from seepage.execution.storage import Unit
 from seepage.linear.files._rows import FileReader, labels_in, values_in
 from seepage.linear.information import WARM
 from seepage.linear.rows import Batch

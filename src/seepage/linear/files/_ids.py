@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
-from seepage.engines.storage import Progress, Store, Unit
+from seepage.errors import InputError
+from seepage.execution.storage import Progress, Store, Unit
 from seepage.linear.files._source import SourceInFiles
 from seepage.linear.information import WARM, in_runs
 

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
 from seepage.linear.files._facts import Facts, Finding, Gathering

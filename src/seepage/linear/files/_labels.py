@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage._tables import Array, Column
-from seepage.engines.storage import Store, Unit
+from seepage.errors import InputError
+from seepage.execution.storage import Store, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.files._weights import read_weighted

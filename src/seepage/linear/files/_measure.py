@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from seepage._errors import InputError, UnreadableError, UnsupportedError
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise
 from seepage._tables import Model
 from seepage._version import __version__
-from seepage.engines.storage import Files, Output, resolve
+from seepage.errors import InputError, UnreadableError, UnsupportedError
+from seepage.execution.storage import Files, Output, resolve
 from seepage.leakage import Leakage
 from seepage.linear.files._ids import check_ids
 from seepage.linear.files._information import FileInformation

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.dataset
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Array, Column, Frame, Listed, column_values
-from seepage.engines.storage import Files, Output
+from seepage.errors import InputError, UnansweredError
+from seepage.execution.storage import Files, Output
 from seepage.leakage import People, PeopleInMemory
 from seepage.leakage.types import By, Kind, Who
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, comparable
-from seepage.engines.storage import Unit
+from seepage.execution.storage import Unit
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, Geometry, Refit
 

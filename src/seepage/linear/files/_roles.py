@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from seepage._errors import InputError
 from seepage._tables import Data, Listed
-from seepage.engines import Job, Snapshot
-from seepage.engines.storage import Paths
+from seepage.errors import InputError
+from seepage.execution import Job, Snapshot
+from seepage.execution.storage import Paths
 from seepage.leakage.types import By
 from seepage.linear.files._weights import StoredWeights
 
@@ -24,13 +24,13 @@ def are_paths(X: Data) -> TypeGuard[Paths]:
 # What to pass instead of rows that another system holds, or has only promised, by the package and kind of them.
 _INSTEAD = {
     ("pyspark", "DataFrame"): 'Write it, df.write.parquet("folder"), or name the table it came from; pass that path, '
-    "with job=seepage.Job(engine=seepage.engines.Spark(session)).",
+    "with job=seepage.engines.Job(engine=seepage.engines.Spark(session)).",
     ("ray", "Dataset"): 'Write it, dataset.write_parquet("folder"), and pass that path, with '
-    "job=seepage.Job(engine=seepage.engines.Ray()).",
+    "job=seepage.engines.Job(engine=seepage.engines.Ray()).",
     ("dask", "DataFrame"): 'Write it, df.to_parquet("folder"), and pass that path; or pass df.compute() if it fits in '
     "memory.",
-    ("deltalake", "DeltaTable"): "Pass seepage.Snapshot(table.table_uri, version=table.version()).",
-    ("pyiceberg", "Table"): "Pass seepage.Snapshot(table.metadata_location).",
+    ("deltalake", "DeltaTable"): "Pass seepage.engines.Snapshot(table.table_uri, version=table.version()).",
+    ("pyiceberg", "Table"): "Pass seepage.engines.Snapshot(table.metadata_location).",
     ("pyarrow", "Dataset"): "Pass its paths, dataset.files; or dataset.to_table() if it fits in memory.",
     ("polars", "LazyFrame"): "Pass X.collect(), or the paths of its files.",
 }

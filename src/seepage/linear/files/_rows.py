@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seepage._errors import InputError, MissingExtraError
 from seepage._tables import Array, Column, Table, plain
-from seepage.engines import Engine
-from seepage.engines.storage import Files, Output, Progress, Store, Unit
+from seepage.errors import InputError, MissingExtraError
+from seepage.execution import Engine
+from seepage.execution.storage import Files, Output, Progress, Store, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._weights import read_weighted

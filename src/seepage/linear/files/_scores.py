@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seepage._errors import InputError
 from seepage._tables import Array
-from seepage.engines.storage import Output, Unit
+from seepage.errors import InputError
+from seepage.execution.storage import Output, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._roles import Roles

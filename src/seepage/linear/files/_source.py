@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from seepage._errors import InputError
 from seepage._tables import Column, Table
-from seepage.engines import Engine, Job, Local
-from seepage.engines.storage import Files, Paths, Progress
+from seepage.errors import InputError
+from seepage.execution import Engine, Job, Local
+from seepage.execution.storage import Files, Paths, Progress
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader, FileRows

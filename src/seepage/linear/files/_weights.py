@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from seepage._tables import Array
-from seepage.engines.storage import Output, Store, Unit
+from seepage.execution.storage import Output, Store, Unit
 from seepage.linear.information import WARM
 
 _PIECE = 2**17

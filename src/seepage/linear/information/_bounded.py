@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import UnansweredError
+from seepage.errors import UnansweredError
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
 from seepage.linear.information._shape import MovingShape

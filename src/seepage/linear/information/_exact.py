@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._facts import Assumption, given, personal, public
 from seepage._noise import GaussianNoise
+from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Information
 from seepage.leakage.types import Assurance
 from seepage.linear.information._geometry import Geometry, published_of

@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, MinimizerError, UnsupportedError
 from seepage._facts import Assumption, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
+from seepage.errors import InputError, MinimizerError, UnsupportedError
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
 from seepage.linear.information._endless import refuse_endless
 from seepage.linear.information._geometry import Geometry

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
 
-from seepage._errors import UnsupportedError
 from seepage._noise import GaussianNoise
+from seepage.errors import UnsupportedError
 from seepage.linear.columns import Affine, Curves
 from seepage.linear.information._scales import Scales
 from seepage.linear.information._shape import MovingShape

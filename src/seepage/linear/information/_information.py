@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._tables import Column, comparable
-from seepage.engines.storage import followed
+from seepage.errors import InputError, UnansweredError
+from seepage.execution.storage import followed
 from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._cost import cost_of

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage._tables import Column, Table
-from seepage.engines import Engine
-from seepage.engines.storage import Output
+from seepage.execution import Engine
+from seepage.execution.storage import Output
 from seepage.linear.objective import Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_raw
 

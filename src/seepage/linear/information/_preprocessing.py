@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Model
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Affine, Claim, is_called, learns, single_steps
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import ActiveSet, Additive, VectorLoss, derivatives

@@ -27,8 +27,8 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh
 from scipy.special import expit
 
-from seepage._errors import UnansweredError
-from seepage.engines.storage import Watch, unwatched
+from seepage.errors import UnansweredError
+from seepage.execution.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._geometry import Geometry

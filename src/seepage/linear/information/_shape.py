@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh
 
-from seepage._errors import InputError, UnansweredError, UnsupportedError
 from seepage._facts import Assumption, given
 from seepage._noise import GaussianNoise
 from seepage._shapes import Balanced, InverseHessian, PerUnit, Shape
+from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.linear.columns import Affine, Curves, feature_names
 from seepage.linear.information._preprocessing import columns_of, lacking
 from seepage.linear.information._scales import Scales

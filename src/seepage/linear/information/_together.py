@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from seepage._errors import UnansweredError
-from seepage.engines.storage import Watch
+from seepage.errors import UnansweredError
+from seepage.execution.storage import Watch
 from seepage.linear.information._changed_scales import ChangedScales
 from seepage.linear.information._refit import Exchange, Penalties, Refit, Side, inverse
 from seepage.linear.rows import Batch

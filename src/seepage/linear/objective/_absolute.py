@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import MinimizerError
 from seepage._tables import Array
+from seepage.errors import MinimizerError
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
 from seepage.linear.objective._minimizer import ActiveSet, Evaluate, Minimizer, check_sums, minimize, not_unique
 from seepage.linear.objective._problem import Problem

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seepage._errors import MinimizerError
 from seepage._tables import Array
+from seepage.errors import MinimizerError
 from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from seepage._errors import UnansweredError
+from seepage.errors import UnansweredError
 from seepage.linear.objective._losses import Derivatives, VectorLoss
 
 Array = NDArray[np.float64]

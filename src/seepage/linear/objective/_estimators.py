@@ -30,8 +30,8 @@ from sklearn.linear_model import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Array
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._generalized import VARIANCE_POWERS
 from seepage.linear.objective._glm import GLM
@@ -161,8 +161,8 @@ def _nearest(model: object) -> str:
         return f" {model.__name__} is a class: make a model of it, and fit that."
     if isinstance(model, str | bytes | PathLike):
         return (
-            " Read the model first: skops.io.load(path), or seepage.ModelTable.read(path) for a table in TOML. Pickles "
-            "run code when they are opened."
+            " Read the model first: skops.io.load(path), or seepage.models.ModelTable.read(path) for a table in TOML. "
+            "Pickles run code when they are opened."
         )
     if any(kind.__module__.startswith("torch.") for kind in type(model).__mro__):
         name = "Module"
@@ -171,7 +171,7 @@ def _nearest(model: object) -> str:
             return f" This {name} is not fitted: pass what its fit() returns."
         return (
             " Results of statsmodels are measured by seepage.measure(results, noise_scale=...) alone; for anything "
-            "else fit seepage.GLM with the same family and link."
+            "else fit seepage.models.GLM with the same family and link."
         )
     return next((f" {told}" for parts, told in _NEAREST.items() if any(part in name for part in parts)), "")
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtr
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.linear.objective._losses import Loss
 
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from seepage._errors import InputError, MinimizerError
 from seepage._tables import Column, Data, Table
+from seepage.errors import InputError, MinimizerError
 from seepage.linear.objective._absolute import minimum_absolute
 from seepage.linear.objective._dispersed import Dispersed
 from seepage.linear.objective._generalized import CANONICAL, Generalized
@@ -75,7 +75,7 @@ class GLM(BaseEstimator):
     >>> import seepage
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> model = seepage.GLM("gamma", "log").fit(X, y)
+    >>> model = seepage.models.GLM("gamma", "log").fit(X, y)
     >>> seepage.measure(model, X, y, noise_scale=0.01)
     Leakage(442 people, 11 private attributes, exact)
     """

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh, lapack
 
-from seepage._errors import MinimizerError
 from seepage._tables import Array
+from seepage.errors import MinimizerError
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
 from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from seepage._errors import MinimizerError
 from seepage._tables import Array
+from seepage.errors import MinimizerError
 from seepage.linear.objective._losses import VectorLoss
 from seepage.linear.objective._sums import Additive, Nothing
 from seepage.linear.rows import Batch, Frame

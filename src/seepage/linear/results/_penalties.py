@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.linear.objective import GLM, Loss
 
 Array = NDArray[np.float64]
@@ -24,8 +24,8 @@ _NOTHING = 1e-9
 # Families whose scale is estimated: their ridge is weighed by it.
 _SCALED = ("Gaussian", "Gamma", "InverseGaussian", "Tweedie")
 _WAY_OUT = (
-    "Or fit seepage.GLM with penalty=, absolute= and penalize_intercept=, or a model of scikit-learn, which know their "
-    "penalty, and measure that."
+    "Or fit seepage.models.GLM with penalty=, absolute= and penalize_intercept=, or a model of scikit-learn, which "
+    "know their penalty, and measure that."
 )
 
 

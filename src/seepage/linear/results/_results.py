@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import UnsupportedError
 from seepage._facts import Assumption
 from seepage._tables import Column, Data, Model
+from seepage.errors import UnsupportedError
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import CANONICAL, GLM
 from seepage.linear.results._penalties import Slopes, is_regularized, penalty_of

@@ -1,6 +1,6 @@
 """Splines of a formula that may leave: those whose knots somebody gave."""
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.linear.columns import Basis, Factor, basis_of
 
 

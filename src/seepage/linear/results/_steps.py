@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
 
-from seepage._errors import UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.linear.columns import SLOPES, Factor, Formula, Product, Recoded, named
 from seepage.linear.results._results import Parts
 from seepage.linear.results._splines import given_splines
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 _WAY_OUT = (
     "Make that column before, and name it in the formula; or build the same model of steps of scikit-learn "
-    "(PolynomialFeatures, SplineTransformer with given knots) before seepage.GLM, and publish that."
+    "(PolynomialFeatures, SplineTransformer with given knots) before seepage.models.GLM, and publish that."
 )
 
 
@@ -49,7 +49,7 @@ def with_steps(parts: Parts) -> Parts:
         raise UnsupportedError(
             "Results of fit_regularized are measured, and not published: which coefficients are zero is a choice that "
             "the rows made, and the digits of a penalty that was read back from them tell about them too. Fit "
-            "seepage.GLM with that penalty on squares (penalty= and penalize_intercept=True), and publish that."
+            "seepage.models.GLM with that penalty on squares (penalty= and penalize_intercept=True), and publish that."
         )
     if not isinstance(parts.model, Pipeline):
         return parts

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Array, Column
+from seepage.errors import InputError
 
 IN_TICKS = (
     "dates or times, which are counted in ticks: an error of so many microseconds says nothing to anyone. Make it a "

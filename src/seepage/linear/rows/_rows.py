@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 
-from seepage._errors import InputError
 from seepage._tables import Column, Data, Table
+from seepage.errors import InputError
 from seepage.linear.columns import Affine, Missing, bent_values, check_map, missing_cells
 from seepage.linear.rows._balance import Balance, Rebalanced
 from seepage.linear.rows._labels import Labels

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numba
 from threadpoolctl import ThreadpoolController
 
-from seepage.engines.storage import followed
+from seepage.execution.storage import followed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

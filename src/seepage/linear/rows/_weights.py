@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from seepage._errors import InputError
 from seepage._tables import Array, Listed, column_values
+from seepage.errors import InputError
 from seepage.linear.rows._rows import check_values
 
 

@@ -1,6 +1,6 @@
 """How wide data may be: matrices of features by features must fit a worker."""
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 # The Hessian, its inverse, the response to the data and its rotation, in the pass that holds most of them.
 _MATRICES = 4

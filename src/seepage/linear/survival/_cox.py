@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from seepage._errors import InputError
 from seepage._tables import Data, Listed, Table
+from seepage.errors import InputError
 from seepage.linear.rows import checked_weights
 from seepage.linear.survival._monotone import minimum_of
 from seepage.linear.survival._outcomes import Outcomes
@@ -50,7 +50,7 @@ class Cox(BaseEstimator):
     >>> X = pd.DataFrame({"age": random.uniform(20, 80, 300), "dose": random.gamma(3.0, 1.0, 300)})
     >>> time = random.exponential(np.exp(-0.03 * X["age"]))
     >>> y = np.rec.fromarrays([time < 0.5, np.minimum(time, 0.5)], names="event,time")
-    >>> model = seepage.Cox().fit(X, y)
+    >>> model = seepage.models.Cox().fit(X, y)
     >>> seepage.measure(model, X, y, noise_scale=0.01)
     Leakage(300 people, 4 private attributes, exact)
     """
@@ -119,7 +119,9 @@ class Cox(BaseEstimator):
         if horizon is None:
             return margins if len(known) else margins + self.intercept_
         if horizon not in known:
-            way_out = "" if len(known) else " Survival is published by seepage.SurvivalAt(model, horizons=[...])."
+            way_out = (
+                "" if len(known) else " Survival is published by seepage.models.SurvivalAt(model, horizons=[...])."
+            )
             raise InputError(f"The horizon {horizon!r} is not among those of this model: {known.tolist()}.{way_out}")
         return np.asarray(np.exp(-np.exp(margins + np.ravel(self.intercept_)[np.flatnonzero(known == horizon)[0]])))
 

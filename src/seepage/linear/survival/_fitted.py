@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import (
     Affine,
     affine_of,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Data, Listed, Model
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Formula, columns_of, frame_of, search_of, split
 from seepage.linear.survival._cox import Cox
 from seepage.linear.survival._horizons import SurvivalAt
@@ -147,8 +147,8 @@ def _of_statsmodels(results: Any, X: Data) -> Followed:
     fitted = results.model
     if "Regularized" in type(results).__name__:
         raise UnsupportedError(
-            "This PHReg was fitted with fit_regularized, and its results do not keep the penalty. Fit seepage.Cox("
-            "penalty=...) with the same penalty, and measure that."
+            "This PHReg was fitted with fit_regularized, and its results do not keep the penalty. Fit "
+            "seepage.models.Cox(penalty=...) with the same penalty, and measure that."
         )
     for name, what in (("entry", "entry times (left truncation)"), ("offset", "an offset")):
         if getattr(fitted, name, None) is not None:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._tables import Model
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.survival._outcomes import Outcomes
 from seepage.linear.survival._risk import Cohort
 
@@ -49,7 +49,9 @@ class SurvivalAt:
     >>> X = pd.DataFrame({"age": random.uniform(20, 80, 300), "dose": random.gamma(3.0, 1.0, 300)})
     >>> time = random.exponential(np.exp(-0.03 * (X["age"] - 50)))
     >>> y = np.rec.fromarrays([time < 2.0, np.minimum(time, 2.0)], names="event,time")
-    >>> model = seepage.SurvivalAt(seepage.Cox().fit(X, y), horizons=[1.0, 2.0], reference={"age": 50, "dose": 3})
+    >>> model = seepage.models.SurvivalAt(
+    ...     seepage.models.Cox().fit(X, y), horizons=[1.0, 2.0], reference={"age": 50, "dose": 3}
+    ... )
     >>> seepage.measure(model, X, y, noise_scale=0.01)
     Leakage(300 people, 4 private attributes, exact)
     """

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnansweredError
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, comparable
-from seepage.engines.storage import followed
+from seepage.errors import InputError, UnansweredError
+from seepage.execution.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information import (

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from seepage._errors import MinimizerError
+from seepage.errors import MinimizerError
 from seepage.linear.objective import not_unique
 from seepage.linear.survival._risk import Cohort, Sums
 

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import MinimizerError
+from seepage.errors import MinimizerError
 from seepage.linear.objective import Cuts, Search, chosen, who_tells
 from seepage.linear.survival._minimum import Minimum, minimized
 from seepage.linear.survival._risk import Cohort

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import UnsupportedError
 from seepage._noise import GaussianNoise
 from seepage._shapes import PerUnit
+from seepage.errors import UnsupportedError
 from seepage.linear.survival._fitted import SurvivalFit
 
 Array = NDArray[np.float64]

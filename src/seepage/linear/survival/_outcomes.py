@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Column, Listed
+from seepage.errors import InputError
 
 Array = NDArray[np.float64]
 

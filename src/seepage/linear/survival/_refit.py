@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import MinimizerError
+from seepage.errors import MinimizerError
 from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._minimum import minimized
 from seepage.linear.survival._outcomes import Outcomes

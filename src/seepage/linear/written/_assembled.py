@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, personal
 from seepage._tables import Data, Listed, Model, Table, column_values, default_library, frame, missing_in
-from seepage.engines.storage import Files
+from seepage.errors import InputError, UnsupportedError
+from seepage.execution.storage import Files
 from seepage.leakage import Leakage
 from seepage.linear.objective import GLM
 from seepage.linear.survival import Cox

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from seepage._errors import MinimizerError, SeepageError
 from seepage._tables import Column, Model, Table
+from seepage.errors import MinimizerError, SeepageError
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.survival import Cox
 from seepage.linear.written._assembled import Assembled

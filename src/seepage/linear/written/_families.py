@@ -2,8 +2,8 @@
 
 import re
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.objective import CANONICAL, LINKS
 
 COX = "cox"

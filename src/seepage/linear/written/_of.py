@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError, UnsupportedError
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.results import is_regularized, is_results, taken_apart
 from seepage.linear.survival import is_survival
 

@@ -4,8 +4,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
 from seepage._tables import Column, Listed, Model, Table, column_values, default_library, plain
+from seepage.errors import InputError
 from seepage.linear.objective import GLM
 from seepage.linear.survival import labels_of
 from seepage.linear.written._roles import Roles

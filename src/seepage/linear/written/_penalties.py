@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean
+from seepage.errors import InputError, UnsupportedError
 
 Array = NDArray[np.float64]
 

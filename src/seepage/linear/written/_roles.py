@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 from seepage.linear.written._families import COX
 from seepage.linear.written._penalties import Glmnet
 from seepage.linear.written._terms import Known, Term, level_of, term_of

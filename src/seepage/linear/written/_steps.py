@@ -10,9 +10,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
 
-from seepage._errors import InputError
 from seepage._near import several
 from seepage._tables import Data, Model, Table
+from seepage.errors import InputError
 from seepage.linear.written._terms import Factor, Known, Term
 from seepage.linear.written._toml import key_of
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean
 from seepage._tables import Column, Data
 from seepage._toml import from_toml
 from seepage._writing import write_file
-from seepage.engines.storage import Files
+from seepage.errors import InputError, UnsupportedError
+from seepage.execution.storage import Files
 from seepage.linear.written._assembled import Assembled, InFiles, assembled, assembled_in_files
 from seepage.linear.written._families import COX, family_of, link_of
 from seepage.linear.written._of import keys_of
@@ -60,9 +60,9 @@ class ModelTable:
         Stata or patsy. A category may also be a mapping: ``{"ward": {"north": 0.3, "south": -0.1}}``; the level that
         has none is the base. Without an intercept there is none.
     link : str, optional
-        As `seepage.GLM` or R calls it; the family's own by default.
+        As `seepage.models.GLM` or R calls it; the family's own by default.
     parameter, link_parameter : float, optional
-        As of `seepage.GLM`.
+        As of `seepage.models.GLM`.
     outcome : str or pair of str
         The column of the outcome; for counts of a binomial model, those of successes and of failures.
     success : optional
@@ -87,7 +87,7 @@ class ModelTable:
     --------
     >>> import pandas as pd, seepage
     >>> people = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "ward": [*"abab"], "pain": [2.0, 5.0, 7.0, 7.0]})
-    >>> table = seepage.ModelTable(
+    >>> table = seepage.models.ModelTable(
     ...     family="gaussian", outcome="pain", coefficients={"(Intercept)": 1.0, "dose": 1.75, "wardb": -0.25}
     ... )
     >>> seepage.measure(table, people, noise_scale=0.5)
@@ -214,7 +214,7 @@ class ModelTable:
         --------
         >>> import pandas as pd, seepage, statsmodels.formula.api as smf
         >>> people = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "pain": [2.0, 5.0, 7.0, 7.0]})
-        >>> table = seepage.ModelTable.of(smf.ols("pain ~ dose", people).fit())
+        >>> table = seepage.models.ModelTable.of(smf.ols("pain ~ dose", people).fit())
         >>> table.outcome, list(table.coefficients)
         ('pain', ['Intercept', 'dose'])
         """

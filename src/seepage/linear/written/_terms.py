@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, product
 
-from seepage._errors import InputError, UnsupportedError
 from seepage._near import did_you_mean, several
 from seepage._tables import Column, missing_in
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.written._toml import key_of
 
 INTERCEPTS = ("(Intercept)", "Intercept", "intercept", "_cons", "const")

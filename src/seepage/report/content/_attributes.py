@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from seepage._errors import MinimizerError, UnansweredError
 from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
+from seepage.errors import MinimizerError, UnansweredError
 from seepage.leakage import Before, Distribution, Information, Sketch, before, deviations, told_apart
 from seepage.leakage.types import Prior
 from seepage.meaning import success_rate

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seepage._decision import Decision
-from seepage._errors import SeepageError, UnansweredError
 from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
 from seepage._version import __version__
+from seepage.errors import SeepageError, UnansweredError
 from seepage.leakage import Information, Leakage, check_names, grid, groupings
 from seepage.leakage.types import Prior
 from seepage.report._document import CREATED, Document, Noise, Person, Silence

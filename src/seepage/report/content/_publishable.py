@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from seepage._amounts import on_grid
 from seepage._equalized import EQUALIZED
-from seepage._errors import InputError, UnsupportedError
 from seepage._facts import Assumption, Origin, public
 from seepage._version import __version__
+from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import Information, Leakage, check_names
 from seepage.report._document import (
     CREATED,

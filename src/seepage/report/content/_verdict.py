@@ -4,8 +4,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from seepage._amounts import up_to_grid
-from seepage._errors import MinimizerError, PolicyError, UnansweredError
 from seepage._facts import Number, given, personal
+from seepage.errors import MinimizerError, PolicyError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.meaning import Target
 from seepage.report._document import Judgment, Silence, Verdict

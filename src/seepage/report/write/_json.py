@@ -2,8 +2,8 @@
 
 import json
 
-from seepage._errors import InputError
 from seepage._records import from_json, to_json
+from seepage.errors import InputError
 from seepage.report._document import SCHEMA, Document
 
 

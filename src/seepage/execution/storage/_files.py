@@ -12,17 +12,17 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
-from seepage.engines._snapshot import Snapshot
-from seepage.engines.storage._at_once import at_once
-from seepage.engines.storage._columns import Common, Held, partition_types, read_as
-from seepage.engines.storage._contents import METADATA, Contents, DataFile, format_of
-from seepage.engines.storage._delta import delta_contents
-from seepage.engines.storage._iceberg import iceberg_contents
-from seepage.engines.storage._identity import Opened, Stamp
-from seepage.engines.storage._output import Output
-from seepage.engines.storage._paths import Named, refuse_repeated, resolve
-from seepage.engines.storage._read import Store, Unit
+from seepage.errors import InputError
+from seepage.execution._snapshot import Snapshot
+from seepage.execution.storage._at_once import at_once
+from seepage.execution.storage._columns import Common, Held, partition_types, read_as
+from seepage.execution.storage._contents import METADATA, Contents, DataFile, format_of
+from seepage.execution.storage._delta import delta_contents
+from seepage.execution.storage._iceberg import iceberg_contents
+from seepage.execution.storage._identity import Opened, Stamp
+from seepage.execution.storage._output import Output
+from seepage.execution.storage._paths import Named, refuse_repeated, resolve
+from seepage.execution.storage._read import Store, Unit
 
 Path = str | os.PathLike[str]
 Paths = Path | Snapshot | Iterable[Path | Snapshot]
@@ -217,7 +217,7 @@ def _refuse_tables(filesystem: pa.fs.FileSystem, named: Named, seen: Sequence[st
         table = sorted(inside)[0]
         raise InputError(
             f"{table} is a table that keeps its past: files in its folder may hold people who were deleted or "
-            f"replaced. Pass the table itself, {table!r}, or seepage.Snapshot({table!r}, version=...)."
+            f"replaced. Pass the table itself, {table!r}, or seepage.engines.Snapshot({table!r}, version=...)."
         )
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from seepage._errors import EngineError, InputError, MissingExtraError
-from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree
-from seepage.engines._stall import Leaving, say
-from seepage.engines._watch import Watch, unwatched
+from seepage.errors import EngineError, InputError, MissingExtraError
+from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree
+from seepage.execution._stall import Leaving, say
+from seepage.execution._watch import Watch, unwatched
 
 if TYPE_CHECKING:
     from pyspark import RDD, StatusTracker

@@ -11,10 +11,10 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
-from seepage._errors import EngineError, InputError
-from seepage.engines._engine import Engine, Guarded, Result, Unit, accepted, packed
-from seepage.engines._stall import say
-from seepage.engines._worker import Worker
+from seepage.errors import EngineError, InputError
+from seepage.execution._engine import Engine, Guarded, Result, Unit, accepted, packed
+from seepage.execution._stall import say
+from seepage.execution._worker import Worker
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext

@@ -20,7 +20,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.fs
 
-from seepage._errors import InputError, StorageError
+from seepage.errors import InputError, StorageError
 
 Answer = TypeVar("Answer")
 

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from seepage._errors import InputError
-from seepage.engines.storage._columns import Held
-from seepage.engines.storage._identity import Opened, Stamp, check_unchanged
-from seepage.engines.storage._paths import naming
+from seepage.errors import InputError
+from seepage.execution.storage._columns import Held
+from seepage.execution.storage._identity import Opened, Stamp, check_unchanged
+from seepage.execution.storage._paths import naming
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Snapshot:
     Examples
     --------
     >>> import seepage
-    >>> seepage.Snapshot("s3://lake/people", version=12)
+    >>> seepage.engines.Snapshot("s3://lake/people", version=12)
     Snapshot('s3://lake/people', version=12)
-    >>> seepage.Snapshot("s3://lake/people", at="2026-11-01T00:00:00+00:00")
+    >>> seepage.engines.Snapshot("s3://lake/people", at="2026-11-01T00:00:00+00:00")
     Snapshot('s3://lake/people', at='2026-11-01T00:00:00+00:00')
     """
 

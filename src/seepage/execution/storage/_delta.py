@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 
-from seepage._errors import InputError, MissingExtraError
-from seepage.engines._snapshot import Snapshot
-from seepage.engines.storage._at_once import at_once
-from seepage.engines.storage._contents import Contents, DataFile
-from seepage.engines.storage._paths import naming, resolve
+from seepage.errors import InputError, MissingExtraError
+from seepage.execution._snapshot import Snapshot
+from seepage.execution.storage._at_once import at_once
+from seepage.execution.storage._contents import Contents, DataFile
+from seepage.execution.storage._paths import naming, resolve
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

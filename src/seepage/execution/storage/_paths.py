@@ -12,8 +12,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.fs
 
-from seepage._errors import InputError, SeepageError, UnreadableError
-from seepage.engines.storage._patience import OBJECT_STORES, patience_of, patient, refused
+from seepage.errors import InputError, SeepageError, UnreadableError
+from seepage.execution.storage._patience import OBJECT_STORES, patience_of, patient, refused
 
 _WILD = "*?["
 _SUFFIXES = (".parquet", ".parq", ".pq")

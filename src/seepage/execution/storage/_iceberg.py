@@ -11,10 +11,10 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._errors import InputError, MissingExtraError
-from seepage.engines._snapshot import Snapshot
-from seepage.engines.storage._contents import METADATA, Contents, DataFile, metadata_files
-from seepage.engines.storage._paths import naming, resolve
+from seepage.errors import InputError, MissingExtraError
+from seepage.execution._snapshot import Snapshot
+from seepage.execution.storage._contents import METADATA, Contents, DataFile, metadata_files
+from seepage.execution.storage._paths import naming, resolve
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile as Entry

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.fs
 from numpy.typing import NDArray
 
-from seepage._errors import InputError
-from seepage.engines._snapshot import Snapshot
-from seepage.engines.storage._patience import refused
+from seepage.errors import InputError
+from seepage.execution._snapshot import Snapshot
+from seepage.execution.storage._patience import refused
 
 Format = Literal["Delta", "Iceberg"]
 # How files end that tell the states of an Iceberg table.

@@ -10,7 +10,7 @@ from multiprocessing import parent_process
 from threading import Lock, Timer
 
 from seepage._amounts import clock
-from seepage.engines._watch import Watch, unwatched
+from seepage.execution._watch import Watch, unwatched
 
 _SECONDS_BETWEEN_LINES = 0.5
 _SECONDS_BEFORE = 2.0

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from seepage._amounts import size
-from seepage._errors import EngineError, MissingExtraError
-from seepage.engines._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, packed
-from seepage.engines._stall import say
-from seepage.engines._watch import Watch, unwatched
+from seepage.errors import EngineError, MissingExtraError
+from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, packed
+from seepage.execution._stall import say
+from seepage.execution._watch import Watch, unwatched
 
 if TYPE_CHECKING:
     from ray.remote_function import RemoteFunction
@@ -32,7 +32,7 @@ class Ray(Engine):
     retries : int, default=3
         How often Ray runs a unit again whose worker or node died.
     memory : int, optional
-        Bytes that Ray sets aside for a unit; `seepage.plan` says how many it needs.
+        Bytes that Ray sets aside for a unit; `seepage.engines.plan` says how many it needs.
     stall : float, default=60.0
         After how many seconds in which nothing was finished it is said who is waited for, and the unit that was given
         away first is given to another worker as well.

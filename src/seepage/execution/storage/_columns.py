@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from seepage._errors import InputError
+from seepage.errors import InputError
 
 
 @dataclass(frozen=True)

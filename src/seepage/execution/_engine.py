@@ -8,8 +8,8 @@ from functools import cache
 from operator import add
 from typing import Generic, TypeVar
 
-from seepage._errors import EngineError, SeepageError
-from seepage.engines._watch import Watch, unwatched
+from seepage.errors import EngineError, SeepageError
+from seepage.execution._watch import Watch, unwatched
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")

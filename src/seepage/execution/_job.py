@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seepage._errors import InputError
-from seepage.engines._engine import Engine
+from seepage.errors import InputError
+from seepage.execution._engine import Engine
 
 if TYPE_CHECKING:
     import pyarrow.fs
@@ -32,7 +32,7 @@ class Job:
     Examples
     --------
     >>> import seepage
-    >>> seepage.Job(engine=seepage.engines.Local(workers=2), output="leakage")
+    >>> seepage.engines.Job(engine=seepage.engines.Local(workers=2), output="leakage")
     Job(engine=Local(workers=2, retries=3, stall=60.0), output='leakage')
     """
 

@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from seepage.engines._stall import WORKING, processor_seconds
+from seepage.execution._stall import WORKING, processor_seconds
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from seepage._errors import InputError
-from seepage.engines.storage._paths import naming
-from seepage.engines.storage._patience import patience_of
+from seepage.errors import InputError
+from seepage.execution.storage._paths import naming
+from seepage.execution.storage._patience import patience_of
 
 # As much as pyarrow itself reads at first: most footers are shorter.
 _TAIL = 2**16

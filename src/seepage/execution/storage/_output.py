@@ -13,10 +13,10 @@ import pyarrow.dataset
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from seepage._errors import InputError, UnreadableError
-from seepage.engines.storage._paths import naming, resolve
-from seepage.engines.storage._patience import patience_of
-from seepage.engines.storage._read import Unit
+from seepage.errors import InputError, UnreadableError
+from seepage.execution.storage._paths import naming, resolve
+from seepage.execution.storage._patience import patience_of
+from seepage.execution.storage._read import Unit
 
 # Readers of a folder of Parquet files skip names that begin so.
 _KEPT = "_seepage"

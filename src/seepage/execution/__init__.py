@@ -1,0 +1,8 @@
+"""Who moves the rows: on this machine's cores, on a Ray cluster, or on a Spark cluster."""
+
+from seepage.execution._engine import Engine as Engine
+from seepage.execution._job import Job as Job
+from seepage.execution._local import Local as Local
+from seepage.execution._ray import Ray as Ray
+from seepage.execution._snapshot import Snapshot as Snapshot
+from seepage.execution._spark import Spark as Spark
