@@ -297,18 +297,17 @@ FALLS = TABLE[["falls"]].to_numpy(dtype=float)
 PRECISE = {"disp": 0, "maxiter": 500}
 
 
-@pytest.mark.parametrize("withheld", [(), ("alpha",)], ids=["alpha published", "alpha withheld"])
+@pytest.mark.parametrize("published", [None, ["coefficients"]], ids=["alpha leaves", "alpha stays"])
 @pytest.mark.parametrize("offset", [None, OFFSET], ids=["plain", "offset"])
 @pytest.mark.parametrize(("method", "power"), [("nb2", 0.0), ("nb1", 1.0)])
-def test_an_alpha_is_fitted_with_the_coefficients(method, power, offset, withheld):
+def test_an_alpha_is_fitted_with_the_coefficients(method, power, offset, published):
     model = sm.NegativeBinomial(TABLE["falls"], PLAIN, loglike_method=method, offset=offset)
     results = model.fit(**PRECISE)
-    leak = seepage.measure(results, noise_scale=NOISE, withheld=withheld)
+    leak = seepage.measure(results, noise_scale=NOISE, published=published)
     assert leak.information.attribute_names == ("age", "dose", "falls")
     oracle = Stationary(counts(power, offset), results.params.to_numpy(), VALUES, FALLS)
-    published = slice(None, -1) if withheld else slice(None)
-    oracle.agrees(leak, NOISE, published=published, sample=(2, 18, 55))
-    assert any("not published: alpha" in one for one in leak.assumptions) == bool(withheld)
+    oracle.agrees(leak, NOISE, published=slice(None, -1) if published else slice(None), sample=(2, 18, 55))
+    assert any("not published: alpha" in one for one in leak.assumptions) == bool(published)
 
 
 def test_an_alpha_goes_with_a_formula_and_repeats():
@@ -327,7 +326,7 @@ def test_an_alpha_goes_with_a_formula_and_repeats():
 def test_an_alpha_is_refitted():
     results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
     leak = seepage.measure(results, noise_scale=NOISE)
-    kept = seepage.measure(results, noise_scale=NOISE, withheld=["alpha"])
+    kept = seepage.measure(results, noise_scale=NOISE, published=["coefficients"])
     most = int(TABLE["falls"].max())
     found, held = (each.information.distances("falls", [0, 3 * most]) for each in (leak, kept))
     rows = TABLE[["age", "dose"]]
@@ -386,14 +385,46 @@ def test_counts_are_published_without_their_alpha():
     assert any("not published: alpha" in one for one in publication.certificate.assumptions)
 
 
-def test_what_an_alpha_cannot_do_is_said():
+def test_all_that_a_model_has_can_be_named():
     results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
-    with pytest.raises(seepage.errors.InputError, match=r"withheld=\['alpha'\]"):
-        seepage.measure(results, noise_scale=NOISE, withheld="alpha")
-    with pytest.raises(seepage.errors.InputError, match=r"'beta', which is no parameter.*\['alpha'\]"):
-        seepage.measure(results, noise_scale=NOISE, withheld=["beta"])
-    with pytest.raises(seepage.errors.InputError, match="none but its coefficients"):
-        seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), noise_scale=NOISE, withheld=["alpha"])
+    expected = seepage.measure(results, noise_scale=NOISE).examples
+    for names in (["coefficients", "alpha"], ["alpha", "coefficients"]):
+        assert seepage.measure(results, noise_scale=NOISE, published=names).examples.equals(expected)
+    plain = sm.OLS(TABLE["cost"], PLAIN).fit()
+    expected = seepage.measure(plain, noise_scale=NOISE).examples
+    assert seepage.measure(plain, noise_scale=NOISE, published=["coefficients"]).examples.equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("published", "answer"),
+    [
+        ("coefficients", r"published lists what leaves: write published=\['coefficients'\]"),
+        (["beta"], r"published names 'beta'; this model has \['coefficients', 'alpha'\]"),
+        (["alpha"], r"published=\['alpha'\] leaves out 'coefficients'.*published=\['coefficients', 'alpha'\]"),
+        ([], r"published=\[\] leaves out 'coefficients'"),
+    ],
+)
+def test_what_cannot_be_published_is_said(published, answer):
+    results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
+    with pytest.raises(seepage.errors.InputError, match=answer):
+        seepage.measure(results, noise_scale=NOISE, published=published)
+    with pytest.raises(seepage.errors.InputError, match=r"'alpha'; this model has \['coefficients'\]"):
+        seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), noise_scale=NOISE, published=["coefficients", "alpha"])
+
+
+def test_an_alpha_stays_over_files_too(tmp_path):
+    X, y = TABLE[["age", "dose"]], TABLE["falls"]
+    model = GLM("negative binomial", parameter=None).fit(X, y)
+    X.assign(falls=y).to_parquet(tmp_path / "people.parquet")
+    for number, published in enumerate((None, ["coefficients"])):
+        job = seepage.engines.Job(output=tmp_path / f"{number}", progress=False)
+        given = {"noise_scale": NOISE, "published": published}
+        leak = seepage.measure(model, tmp_path / "people.parquet", target="falls", job=job, **given)
+        expected = seepage.measure(model, X, y, **given).examples["eta"]
+        np.testing.assert_allclose(leak.examples.to_table()["eta"].to_numpy(), expected, rtol=1e-8)
+
+
+def test_what_an_alpha_cannot_do_is_said():
     without = sm.NegativeBinomial(TABLE["falls"], TABLE[["age", "dose"]]).fit(**PRECISE)
     with pytest.raises(seepage.errors.UnsupportedError, match="with a constant"):
         seepage.measure(without, noise_scale=NOISE)

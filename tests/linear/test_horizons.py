@@ -247,3 +247,18 @@ def test_what_cannot_be_is_refused_by_name():
         publication.estimator.predict(FRAME, horizon=6.0)
     with pytest.raises(seepage.errors.InputError, match="SurvivalAt"):
         model.predict(FRAME, horizon=6.0)
+
+
+def test_what_is_published_can_be_named():
+    model = seepage.models.Cox().fit(FRAME, outcomes())
+    at = seepage.models.SurvivalAt(model, horizons=HORIZONS, reference=REFERENCE)
+    for fitted, names in ((model, ["coefficients"]), (at, ["coefficients", "survival"])):
+        expected = seepage.measure(fitted, FRAME, outcomes(), noise_scale=0.1).examples
+        found = seepage.measure(fitted, FRAME, outcomes(), noise_scale=0.1, published=names).examples
+        pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(seepage.errors.InputError, match=r"'survival'; this model has \['coefficients'\]"):
+        seepage.measure(model, FRAME, outcomes(), noise_scale=0.1, published=["coefficients", "survival"])
+    with pytest.raises(
+        seepage.errors.InputError, match=r"leaves out 'survival'.*measure the model that it was made of"
+    ):
+        seepage.measure(at, FRAME, outcomes(), noise_scale=0.1, published=["coefficients"])

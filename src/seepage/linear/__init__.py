@@ -1,8 +1,6 @@
 """Exact information of linear models."""
 
 from seepage.linear._fit import fit as fit
-from seepage.linear._given import Given as Given
-from seepage.linear._given import given as given
 from seepage.linear._measure import measure as measure
 from seepage.linear._plan import plan as plan
 from seepage.linear.columns import Affine as Affine

@@ -11,10 +11,10 @@ from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
-from seepage.linear._given import Given, given, refuse_beside_table
 from seepage.linear._mistakes import refuse_mistakes
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
+from seepage.linear.given import Given, given, refuse_beside_table
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
@@ -31,7 +31,7 @@ def measure(
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
     offset: Listed = None,
-    withheld: Sequence[str] = (),
+    published: Sequence[str] | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     numbers: Collection[str] | None = None,
@@ -67,9 +67,9 @@ def measure(
     offset : array-like of shape (n,), optional
         What was added to each row's margin when a `GLM` was fitted: known to the attacker, and not published. Results
         of statsmodels and a `ModelTable` know theirs. Not over files.
-    withheld : sequence of str, default=()
-        Parameters beside the coefficients that were fitted with them and stay in the house: "alpha" of a negative
-        binomial model. By default all are published.
+    published : sequence of str, optional
+        What leaves the house: "coefficients" (the intercept among them) and, of a negative binomial model whose alpha
+        was fitted with them, "alpha"; of a `SurvivalAt`, "survival". All that the model has by default.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -113,7 +113,7 @@ def measure(
     """
     refuse_mistakes(model)
     noise = as_noise(noise_scale)
-    question = Question(noise, public_label, attributes, numbers, public_preprocessing)
+    question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):
         if is_survival(model):
             raise UnsupportedError(
@@ -124,8 +124,6 @@ def measure(
             refuse_beside_table(y, sample_weight, offset, target)
             stored = model.over(X, None if job is None else job.filesystem)
             model, target, sample_weight = stored.model, stored.target, stored.sample_weight
-        if withheld:
-            raise InputError("withheld is for models in memory: over files all parameters are coefficients.")
         if offset is not None:
             raise UnsupportedError(
                 "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "
@@ -140,14 +138,15 @@ def measure(
     refuse_in_memory(target, job)
     with asked.explained():
         if not asked.is_survival:
-            return _in_memory(asked, question, withheld, job)
-        if asked.offset is not None or withheld:
-            raise UnsupportedError("A survival model has no offset and no alpha here: leave offset and withheld out.")
+            return _in_memory(asked, question, job)
+        if asked.offset is not None:
+            raise UnsupportedError("A survival model has no offset here: leave offset out.")
         fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
+        fit.check_published(published)
         return asked.remarked(measure_survival(fit, people_of(fit, asked.ids, asked.groups), question))
 
 
-def _in_memory(asked: Given, question: Question, withheld: Sequence[str], job: Job | None) -> Leakage:
+def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:
     preprocess, estimator = split(asked.model)
     check_supported(estimator)
     if asked.X is None:
@@ -155,7 +154,7 @@ def _in_memory(asked: Given, question: Question, withheld: Sequence[str], job: J
     source = SourceInMemory.of(
         asked.X, asked.y, fitted_columns(preprocess, estimator), asked.sample_weight, asked.offset
     )
-    fit = Fit.assembled(asked.model, source).withholding(withheld)
+    fit = Fit.assembled(asked.model, source).publishing(question.published)
     if job is not None and job.engine is not None:
         fit = replace(fit, rows=replace(fit.rows, mover=OnEngine(job.engine)))
     release = Release.of(fit, fit.minimize(), question, asked.label)

@@ -24,7 +24,7 @@ from seepage._signing import is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
 from seepage.errors import InputError
-from seepage.linear import Given
+from seepage.linear.given import Given
 from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted
 from seepage.pages import name

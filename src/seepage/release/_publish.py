@@ -27,8 +27,9 @@ from seepage._writing import NewFile, write_together
 from seepage.errors import InputError, MissingExtraError, PolicyError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.ledger import Entry, Ledger
-from seepage.linear import given, measure
+from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
+from seepage.linear.given import given
 from seepage.linear.information import Fitted, Noised
 from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
@@ -415,7 +416,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         sample_weight=terms.sample_weight,
         offset=terms.offset,
         # The mean of a count does not need its alpha: it stays.
-        withheld=fit.stays,
+        published=fit.leaves,
         public_label=terms.public_label,
         attributes=terms.attributes,
         public_preprocessing=terms.public_preprocessing,

@@ -28,7 +28,7 @@ def measure_files(
     model: Model, source: SourceInFiles, question: Question, remarks: tuple[Assumption, ...] = ()
 ) -> Leakage:
     """Measure a release about people in files: `seepage.measure` when X names files."""
-    fit, roles, job = Fit.assembled(model, source), source.roles, source.job
+    fit, roles, job = Fit.assembled(model, source).publishing(question.published), source.roles, source.job
     check_smooth(fit)
     # Weights that were stored are of rows that were measured before.
     if roles.ids is not None and not isinstance(roles.weight, StoredWeights):
@@ -108,7 +108,7 @@ def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
     problem, affine = fit.problem, fit.affine
     settings = problem.estimator, problem.loss, problem.intercept, fit.table.names, affine.coordinates
     classes = () if problem.labels.classes is None else problem.labels.classes.tolist()
-    numbers = problem.parameters, problem.penalty, affine.matrix.toarray(), affine.offset
+    numbers = problem.parameters, problem.penalty, problem.basis, affine.matrix.toarray(), affine.offset
     table = {} if files.snapshot is None else {"snapshot": repr(files.snapshot.pinned)}
     return {
         **table,

@@ -5,6 +5,7 @@ from seepage.linear.information._changed_scales import ChangedScales as ChangedS
 from seepage.linear.information._exact import ExactInformation as ExactInformation
 from seepage.linear.information._exact import Noised as Noised
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
+from seepage.linear.information._fitted import COEFFICIENTS as COEFFICIENTS
 from seepage.linear.information._fitted import Fit as Fit
 from seepage.linear.information._fitted import Fitted as Fitted
 from seepage.linear.information._fitted import Question as Question
@@ -12,6 +13,7 @@ from seepage.linear.information._fitted import Release as Release
 from seepage.linear.information._fitted import Source as Source
 from seepage.linear.information._fitted import SourceInMemory as SourceInMemory
 from seepage.linear.information._fitted import Weights as Weights
+from seepage.linear.information._fitted import check_published as check_published
 from seepage.linear.information._fitted import checked_numbers as checked_numbers
 from seepage.linear.information._fitted import fit_assumptions as fit_assumptions
 from seepage.linear.information._fitted import private_columns as private_columns

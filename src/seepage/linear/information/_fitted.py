@@ -47,6 +47,8 @@ from seepage.linear.rows import (
 )
 
 Array = NDArray[np.float64]
+# What of a model is published whatever else stays.
+COEFFICIENTS = "coefficients"
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
 _NO_SCATTER = 1e-7
 GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
@@ -155,6 +157,7 @@ class Question:
     attributes: Sequence[str] | None = None
     numbers: Collection[str] | None = None
     public_preprocessing: Sequence[str] = ()
+    published: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +250,9 @@ class Fitted(ABC):
         return None
 
     @property
-    def stays(self) -> tuple[str, ...]:
-        """The parameters beside its coefficients, which are not part of a published model."""
-        return ()
+    def leaves(self) -> tuple[str, ...]:
+        """What of it is part of a published model."""
+        return (COEFFICIENTS,)
 
     @property
     def unpublished(self) -> str | None:
@@ -291,10 +294,6 @@ class Fit(Fitted, Generic[GivenRows]):
     @property
     def classes(self) -> Column | None:
         return self.problem.labels.classes
-
-    @property
-    def stays(self) -> tuple[str, ...]:
-        return self.problem.beside
 
     @property
     def unpublished(self) -> str | None:
@@ -356,21 +355,14 @@ class Fit(Fitted, Generic[GivenRows]):
             )
         return Fit(model, problem, affine, source.header, rows, preprocess, estimator, search_of(model))
 
-    def withholding(self, names: Sequence[str]) -> "Fit[GivenRows]":
-        """Return the same with some of the parameters beside the coefficients fitted, and not published."""
-        if isinstance(names, str):
-            raise InputError(f"withheld lists parameters: write withheld=[{names!r}].")
-        beside = self.problem.beside
-        for name in names:
-            if name not in beside:
-                fitted = (
-                    f"beside its coefficients it has {list(beside)}" if beside else "it has none but its coefficients"
-                )
-                raise InputError(
-                    f"withheld names {name!r}, which is no parameter of this {self.problem.estimator}: {fitted}."
-                )
-        kept = [0, *(i for i, name in enumerate(beside, 1) if name not in names)]
-        return replace(self, problem=replace(self.problem, basis=self.problem.basis[kept])) if names else self
+    def publishing(self, names: Sequence[str] | None) -> "Fit[GivenRows]":
+        """Return the same where nothing but what is named leaves; all that was fitted by default."""
+        has = (COEFFICIENTS, *self.problem.beside)
+        check_published(names, has)
+        if names is None or set(names) == set(has):
+            return self
+        kept = [i for i, name in enumerate(has) if name in names]
+        return replace(self, problem=replace(self.problem, basis=self.problem.basis[kept]))
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""
@@ -529,6 +521,22 @@ def steps_assumptions(steps: Preprocessing) -> Iterator[Assumption]:
         )
 
 
+def check_published(names: Sequence[str] | None, has: Sequence[str]) -> None:
+    """Refuse names that are not among what a model has, and a release without its coefficients."""
+    if names is None:
+        return
+    if isinstance(names, str):
+        raise InputError(f"published lists what leaves: write published=[{names!r}].")
+    for name in names:
+        if name not in has:
+            raise InputError(f"published names {name!r}; this model has {list(has)}.")
+    if COEFFICIENTS not in names:
+        raise InputError(
+            f"published={list(names)!r} leaves out {COEFFICIENTS!r}, without which there is no model to publish: write "
+            f"published={[COEFFICIENTS, *names]!r}."
+        )
+
+
 def fit_assumptions(
     search: str | None, columns: Sequence[str], private: Sequence[str], distance: float
 ) -> Iterator[Assumption]:
@@ -570,13 +578,13 @@ def _assumptions(
         ),
     ]
     found += steps_assumptions(preprocessing)
-    withheld = fit.problem.beside[len(fit.problem.basis) - 1 :]
-    if withheld:
+    staying = fit.problem.beside[len(fit.problem.basis) - 1 :]
+    if staying:
         found.append(
             Assumption(
-                "withheld",
+                "not published",
                 "Fitted together with the coefficients, and not published: {parameters}.",
-                names={"parameters": _few(withheld)},
+                names={"parameters": _few(staying)},
             )
         )
     if fit.problem.class_weight is not None:

@@ -18,10 +18,12 @@ from seepage.linear.columns import (
     split,
 )
 from seepage.linear.information import (
+    COEFFICIENTS,
     Fitted,
     Preprocessing,
     Scales,
     Solved,
+    check_published,
     checked_numbers,
     preprocessing_of,
 )
@@ -92,6 +94,19 @@ class SurvivalFit(Fitted):
     def published(self) -> tuple[str, ...]:
         """What the published numbers are called: coefficients of features, then the horizons."""
         return (*self.names, *(() if self.horizons is None else self.horizons.names))
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        return (COEFFICIENTS,) if self.horizons is None else (COEFFICIENTS, "survival")
+
+    def check_published(self, names: Sequence[str] | None) -> None:
+        """Refuse what this model does not have, and to leave survival out: without it, it is another model."""
+        check_published(names, self.leaves)
+        if names is not None and set(names) != set(self.leaves):
+            raise InputError(
+                f"published={list(names)!r} leaves out 'survival', which a SurvivalAt is there for: measure the model "
+                "that it was made of."
+            )
 
     @cached_property
     def exact(self) -> Array:
