@@ -64,7 +64,7 @@ def folder(terminal: Terminal) -> Path:
     nested = table.set_column(0, "age", pa.array([{"years": age} for age in people["age"]]))
     pq.write_table(nested, folder / "structs.parquet")
     pq.write_table(table.set_column(0, "age", pa.array([b"x"] * 442)), folder / "bytes.parquet")
-    (folder / "unlike").mkdir()
+    (folder / "unlike").mkdir(exist_ok=True)
     pq.write_table(table, folder / "unlike" / "a.parquet")
     words = table.set_column(0, "age", pa.array([str(age) for age in people["age"]]))
     pq.write_table(words, folder / "unlike" / "b.parquet")
