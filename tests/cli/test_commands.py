@@ -46,18 +46,26 @@ def _processor_time(code: str) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def test_help_starts_within_a_second_and_fits(tmp_path: Path) -> None:
+def test_help_fits_and_starts_as_fast_as_any_command_of_its_kind(tmp_path: Path) -> None:
     answer = Terminal(tmp_path, warm=False).run("seepage --help")
     assert answer.code == 0
     for command in ("measure", "plan", "calibrate", "check", "publish", "key", "certify", "show", "explain"):
         assert f" {command} " in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
-    code = "import sys; sys.argv = ['seepage', '--help']; from seepage.cli import main\nmain()"
-    assert min(_processor_time(code) for _ in range(3)) < 1.0
+    # Half a second on an idle core. Beside other work a second is no measure, but another command's help is.
+    ours = "import sys; sys.argv = ['seepage', '--help']; from seepage.cli import main\nmain()"
+    bare = """import sys, typer
+sys.argv = ["hello", "--help"]
+app = typer.Typer()
+@app.command()
+def hello(name: str) -> None: ...
+app()"""
+    times = [(_processor_time(ours), _processor_time(bare)) for _ in range(5)]
+    assert min(time for time, _ in times) < 3 * min(time for _, time in times)
 
 
 def test_help_loads_no_mathematics(tmp_path: Path) -> None:
-    # A second is measured on some machine; what takes the time is the same on all of them.
+    # Times are measured on some machine; what takes the time is the same on all of them.
     code = "import sys; import seepage.cli._app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=tmp_path)
     assert not {"numpy", "scipy", "narwhals", "pandas", "sklearn", "pyarrow"} & set(loaded.stdout.split())

@@ -13,7 +13,7 @@ import pytest
 
 from seepage.cli.input import _sources
 from seepage.cli.input._decoded import decoded_bytes
-from seepage.cli.input._sources import Source
+from seepage.cli.input._sources import GivenSource
 from seepage.errors import InputError
 from seepage.execution.storage import Files
 
@@ -43,10 +43,10 @@ def test_a_small_file_of_large_columns_is_streamed(tmp_path: Path, monkeypatch: 
     pq.write_table(table, path)
     assert path.stat().st_size < 0.02 * table.nbytes
     monkeypatch.setattr(_sources, "MOST_IN_MEMORY", table.nbytes - 1)
-    assert Source.of([str(path)]).stream
-    assert not Source.of([str(path)], False).stream
+    assert GivenSource.of([str(path)]).stream
+    assert not GivenSource.of([str(path)], False).stream
     monkeypatch.setattr(_sources, "MOST_IN_MEMORY", table.nbytes)
-    assert not Source.of([str(path)]).stream
+    assert not GivenSource.of([str(path)]).stream
 
 
 LARGE = pa.table({f"column {i}": COLUMNS["many numbers"] for i in range(30)})
@@ -70,11 +70,11 @@ def test_other_formats_obey_the_same_limit_and_name_the_way_out(
     path = tmp_path / name
     _write(path, LARGE)
     monkeypatch.setattr(_sources, "MOST_IN_MEMORY", round(1.1 * LARGE.nbytes))
-    Source.of([str(path)])
+    GivenSource.of([str(path)])
     monkeypatch.setattr(_sources, "MOST_IN_MEMORY", round(0.9 * LARGE.nbytes))
     with pytest.raises(InputError, match=r"Write it as Parquet.*--in-memory"):
-        Source.of([str(path)])
-    assert not Source.of([str(path)], False).stream
+        GivenSource.of([str(path)])
+    assert not GivenSource.of([str(path)], False).stream
 
 
 def test_a_packed_text_is_not_unpacked_to_see_that_it_is_large(tmp_path: Path) -> None:
@@ -86,6 +86,6 @@ def test_a_packed_text_is_not_unpacked_to_see_that_it_is_large(tmp_path: Path) -
     assert path.stat().st_size < 1_000_000
     tracemalloc.start()
     with pytest.raises(InputError, match="more than 500 MB"):
-        Source.of([str(path)])
+        GivenSource.of([str(path)])
     assert tracemalloc.get_traced_memory()[1] < 100_000_000
     tracemalloc.stop()

@@ -10,7 +10,7 @@ import pytest
 from cli.terminal import Terminal
 from seepage._facts import given
 from seepage.cli.terminal._formats import as_junit, as_sarif
-from seepage.cli.terminal._verdict import Judged, Verdict
+from seepage.cli.terminal._verdict import Judged, VerdictPanel
 from seepage.meaning import Target, Untargeted
 
 CHECK = "seepage check model.skops people.csv --target progression --policy policy.toml"
@@ -224,7 +224,7 @@ def _check_junit(root: ElementTree.Element) -> None:
 def test_any_name_of_a_column_survives(name: str) -> None:
     judged = Judged(Target("error_floor", name, given(5.0), given(1.0)), 1.3, 7)
     left = Untargeted((f"{name} too",), (), False)
-    verdict = Verdict((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"), 10, left)
+    verdict = VerdictPanel((judged,), 1.0, 1.3, Path("a model.skops"), Path("my policy.toml"), 10, left)
     log = json.loads(as_sarif(verdict))
     jsonschema.validate(log, SARIF)
     assert name in log["runs"][0]["results"][0]["message"]["text"]

@@ -16,7 +16,7 @@ from pages import ROOT
 import seepage
 from seepage.datasets import _catalog, get_data_home
 from seepage.datasets.__main__ import main
-from seepage.datasets._fetch import VARIABLE, Source, contents, fetch
+from seepage.datasets._fetch import VARIABLE, Download, contents, fetch
 
 WHOLE = b"age,dose\n63,1.5\n" * 5000
 
@@ -70,7 +70,7 @@ def shelf(monkeypatch):
 
 def _source(shelf, *names, **changes):
     digest = hashlib.sha256(WHOLE).hexdigest()
-    return replace(Source("dose.csv", tuple(f"{shelf}/{name}" for name in names), digest), **changes)
+    return replace(Download("dose.csv", tuple(f"{shelf}/{name}" for name in names), digest), **changes)
 
 
 def test_a_file_is_downloaded_once_and_then_read_from_the_folder(shelf, tmp_path):
@@ -242,7 +242,7 @@ def test_what_a_download_went_on_from_is_not_trusted(shelf, tmp_path, before, na
 
 
 def test_one_command_fetches_everything_that_is_missing(shelf, tmp_path, monkeypatch, capsys):
-    rare = Source("rare.csv", (), "0" * 64, otherwise="Ask its owners.")
+    rare = Download("rare.csv", (), "0" * 64, otherwise="Ask its owners.")
     monkeypatch.setattr(_catalog, "FILES", (_source(shelf, "dose.csv"), rare))
     assert _catalog.missing(tmp_path) == ["dose.csv", "rare.csv"]
     assert main([str(tmp_path)]) == 1
@@ -261,7 +261,7 @@ def test_the_catalog_lists_every_file():
         value
         for module in (_catalog._adult, _catalog._cifar, _catalog._iwpc, _catalog._lfw, _catalog._mnist)
         for value in vars(module).values()
-        if isinstance(value, Source)
+        if isinstance(value, Download)
     ]
     assert set(sources) <= set(_catalog.FILES)
     assert len({source.name for source in _catalog.FILES}) == len(_catalog.FILES) == 10

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import seepage
-from seepage.ledger._buckets import Spool, Sums, bucket_of
+from seepage.ledger._buckets import BucketSums, Spool, bucket_of
 from seepage.ledger._names import Names
 
 KEY = b"a secret of twenty-six let"
@@ -94,7 +94,7 @@ def test_a_spool_gives_back_what_was_put_into_it_bucket_by_bucket() -> None:
             spool.put(names, columns)
         found = dict(spool.buckets())
     every = np.concatenate([names for names, _ in parts])
-    whole = Sums.of(every, {name: np.concatenate([columns[name] for _, columns in parts]) for name in "ab"})
+    whole = BucketSums.of(every, {name: np.concatenate([columns[name] for _, columns in parts]) for name in "ab"})
     assert list(found) == sorted(set(bucket_of(every, 8).tolist()))
     assert (np.concatenate([sums.names for sums in found.values()]) == whole.names).all()
     for name in "ab":

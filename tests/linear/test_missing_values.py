@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
 from seepage import Report
-from seepage.release.checking import Anew
+from seepage.release.checking import Remeasured
 
 N = 70
 
@@ -345,7 +345,7 @@ def test_what_is_known_of_all_once_a_value_is_another_is_what_a_new_measurement_
         np.testing.assert_allclose(np.sqrt(found.information), anew.attributes, rtol=1e-7)
         np.testing.assert_allclose(found.eta[whole], anew.examples["eta"][whole], rtol=1e-7)
 
-    Anew(leak.information, names, with_eta=True).each(some, compare)
+    Remeasured(leak.information, names, with_eta=True).each(some, compare)
 
 
 def test_refits_past_kinks_of_a_lasso_that_move_filled_cells_are_refused_with_the_way_out():

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
 from seepage.linear.spectra._small import tops_of_all
-from seepage.linear.spectra._wide import Information, Wide, products_of_pairs, search
+from seepage.linear.spectra._wide import Wide, WideMatrix, products_of_pairs, search
 
 
 def _drawn(random, rows, k, outputs, label, sizes, flaw, balance=1.0):
@@ -84,7 +84,7 @@ def test_wide_matrices_whichever_part_is_larger(seed, k, outputs, label, balance
     np.testing.assert_allclose(trace, (singular**2).sum(axis=1), rtol=1e-9)
     blocks = np.tensordot(products_of_pairs(rho), within, 1)
     for row in range(4):
-        matrix = Information([(slice(0, k), slice(0, k), blocks[row])], s[row].T, e[row], q[row])
+        matrix = WideMatrix([(slice(0, k), slice(0, k), blocks[row])], s[row].T, e[row], q[row])
         leading = np.einsum("c,jck->jk", rho[row], wide.leading)
         caps = np.array(wide.kappa) * (rho[row] @ rho[row])
         # Outside of the few directions no more is left than the cap, with the leading ones among them or without.

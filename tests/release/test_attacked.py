@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import seepage
 from benchmarks.attack import SETTINGS, attacks, people_of, published, scale_of
-from seepage.release.checking import Anew, attacked
+from seepage.release.checking import Remeasured, attacked
 
 COUNT = 1200
 RANDOM = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def test_measuring_anew_agrees_with_measuring_the_changed_data(release):
     changes = [(3, "age", 80.0), (700, "bmi", 15.0), (9, "pressure", 200.0)]
     if kind == "ridge":
         changes.append((44, "outcome", 150.0))
-    found = Anew(leak.information, NAMES, with_eta=True).each(changes, lambda _, other: other)
+    found = Remeasured(leak.information, NAMES, with_eta=True).each(changes, lambda _, other: other)
     for (person, name, value), other in zip(changes, found, strict=True):
         X, y = ORDINARY.copy(), OUTCOME.copy()
         if name == "outcome":
@@ -81,7 +81,7 @@ def test_measuring_anew_takes_the_scaler_along(kind):
     changes = [(3, "age", 900.0), (700, "bmi", -300.0), (9, "pressure", 200.0)]
     if kind != "logistic":
         changes.append((44, "outcome", 150.0))
-    found = Anew(information, names, with_eta=True).each(changes, lambda _, other: other)
+    found = Remeasured(information, names, with_eta=True).each(changes, lambda _, other: other)
     for (person, name, value), other in zip(changes, found, strict=True):
         X, y = ORDINARY.copy(), OUTCOME.copy()
         if name == "outcome":

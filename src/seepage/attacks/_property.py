@@ -105,7 +105,13 @@ class PropertyInference:
             raise InputError(f"There is no layer {layer!r}. There are {list(self._rows)}.")
         return self._guess(self._read(stored)[layer], layer)
 
-    def evaluate(self, gradients: object = None, property: Listed = None, *, confidence: float = 0.95) -> Frame:  # noqa: A002
+    def evaluate(
+        self,
+        gradients: object = None,
+        property: Listed = None,  # noqa: A002
+        *,
+        confidence: float = 0.95,
+    ) -> Frame:
         """Return how well the attack tells batches apart, layer by layer and from all layers together.
 
         Parameters

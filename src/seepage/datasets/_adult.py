@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from seepage._tables import default_library, frame
-from seepage.datasets._fetch import Folder, Source, contents
+from seepage.datasets._fetch import Download, Folder, contents
 from seepage.errors import InputError
 
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -41,13 +41,13 @@ def _zipped(received: Path, path: Path) -> None:
 
 
 SOURCES = {
-    "train": Source(
+    "train": Download(
         "adult.data.gz",
         (f"{_HOME}/adult.data",),
         "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
         convert=_zipped,
     ),
-    "test": Source(
+    "test": Download(
         "adult.test.gz",
         (f"{_HOME}/adult.test",),
         "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from seepage.datasets import _adult, _cifar, _iwpc, _lfw, _mnist, _pneumonia
-from seepage.datasets._fetch import Folder, Source, fetch, is_here
+from seepage.datasets._fetch import Download, Folder, fetch, is_here
 from seepage.errors import DatasetError
 
-FILES: tuple[Source, ...] = (
+FILES: tuple[Download, ...] = (
     *_mnist.SOURCES.values(),
     *_adult.SOURCES.values(),
     _cifar.SOURCE,

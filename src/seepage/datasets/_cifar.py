@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage.datasets._fetch import Folder, Source, fetch
+from seepage.datasets._fetch import Download, Folder, fetch
 from seepage.datasets._images import images
 from seepage.errors import DatasetError, InputError
 
@@ -78,7 +78,7 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     return file.read()
 
 
-SOURCE = Source(
+SOURCE = Download(
     "cifar10_airplane_automobile.npz",
     ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
     "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",

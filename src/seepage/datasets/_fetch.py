@@ -31,7 +31,7 @@ Folder = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Source:
+class Download:
     """One file of a data set: its name in the folder, where it is published, and how it is recognized."""
 
     name: str
@@ -62,12 +62,12 @@ def get_data_home(data_home: Folder | None = None) -> Path:
     return Path("~/seepage_data" if data_home is None else data_home).expanduser()
 
 
-def is_here(source: Source, data_home: Folder | None) -> bool:
+def is_here(source: Download, data_home: Folder | None) -> bool:
     """Return whether a file is in one of the folders that are looked into."""
     return any((folder / source.name).is_file() for folder in _folders(data_home))
 
 
-def fetch(source: Source, data_home: Folder | None, download: bool, *, resume: bool = False) -> Path:
+def fetch(source: Download, data_home: Folder | None, download: bool, *, resume: bool = False) -> Path:
     """Return the path of a file, downloading it if it is nowhere and may be.
 
     With `resume`, what has arrived of a download that breaks off stays beside the file, under another name, and the
@@ -93,7 +93,7 @@ def fetch(source: Source, data_home: Folder | None, download: bool, *, resume: b
     return path
 
 
-def contents(source: Source, data_home: Folder | None, download: bool) -> bytes:
+def contents(source: Download, data_home: Folder | None, download: bool) -> bytes:
     """Return the contents of a file, unzipped, after checking that they are the published ones."""
     path = fetch(source, data_home, download)
     raw = path.read_bytes()
@@ -113,7 +113,7 @@ def _folders(data_home: Folder | None) -> list[Path]:
     return [*([Path(named).expanduser()] if named else []), get_data_home()]
 
 
-def _not_found(source: Source, looked: list[Path], download: bool) -> str:
+def _not_found(source: Download, looked: list[Path], download: bool) -> str:
     sentence = f"There is no {source.name} in {' or '.join(str(folder) for folder in looked)}."
     if not source.urls:
         return f"{sentence} {source.otherwise} Put it there, or let the variable {VARIABLE} name the folder it is in."
@@ -135,7 +135,7 @@ def _temporary(path: Path) -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
-def _download(source: Source, path: Path) -> None:
+def _download(source: Download, path: Path) -> None:
     """Download from the first address that gives the published file."""
     failures = []
     for url in source.urls:

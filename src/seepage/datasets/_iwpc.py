@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from seepage._tables import default_library, frame
-from seepage.datasets._fetch import Folder, Source, contents
+from seepage.datasets._fetch import Download, Folder, contents
 from seepage.errors import InputError
 
-SOURCE = Source(
+SOURCE = Download(
     "iwpc-scaled.csv",
     (),
     "fc81402548298d703a92c63d84c8d2e2da266af7ccda35025d35f431934977f3",

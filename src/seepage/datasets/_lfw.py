@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage.datasets._fetch import Folder, Source, fetch
+from seepage.datasets._fetch import Download, Folder, fetch
 from seepage.datasets._images import images
 from seepage.errors import DatasetError
 
-SOURCE = Source(
+SOURCE = Download(
     "lfw_funneled_62x47_gray.npz",
     (),
     "7aba10e66635a7441f94e361bddf37cb58e0cb274cd558778de3968e6d536b89",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from seepage.datasets._fetch import Folder, Source, contents
+from seepage.datasets._fetch import Download, Folder, contents
 from seepage.datasets._images import images
 from seepage.errors import InputError
 
@@ -19,7 +19,7 @@ _CONTENTS = {
     "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
 SOURCES = {
-    name: Source(f"mnist/{name}.gz", tuple(f"{mirror}/{name}.gz" for mirror in _MIRRORS), sha256, compressed=True)
+    name: Download(f"mnist/{name}.gz", tuple(f"{mirror}/{name}.gz" for mirror in _MIRRORS), sha256, compressed=True)
     for name, sha256 in _CONTENTS.items()
 }
 _DESCRIPTION = "MNIST: 60,000 training and 10,000 test images of handwritten digits, 28 x 28, gray."

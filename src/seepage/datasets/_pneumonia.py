@@ -5,11 +5,11 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from seepage.datasets._fetch import Folder, Source, fetch
+from seepage.datasets._fetch import Download, Folder, fetch
 from seepage.datasets._images import images
 from seepage.errors import DatasetError, InputError
 
-SOURCE = Source(
+SOURCE = Download(
     "pneumoniamnist_28.npz",
     ("https://zenodo.org/records/10519652/files/pneumoniamnist.npz",),
     "e1792d3f03751cb101e99f19a63b3c1941436c988665f47853417b05be250cd8",

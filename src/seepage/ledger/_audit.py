@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from seepage.errors import LedgerError
-from seepage.ledger._buckets import Folder, Stored, Sums
+from seepage.ledger._buckets import BucketSums, Folder, Stored
 from seepage.ledger._certificates import read, signature_fault
 from seepage.ledger._entry import FIRST, Entry
 from seepage.ledger._log import Log
@@ -130,7 +130,7 @@ def _of_balance(state: State, folder: Folder, bucket: int) -> Iterator[Fault]:
     """Yield whether a balance is not the sum of its debits."""
     try:
         found = folder.read(state.balances.get(bucket))
-        total = Sums(found.names[:0], {})
+        total = BucketSums(found.names[:0], {})
         for debit in state.debits.values():
             if bucket in debit:
                 total = total.plus(folder.read(debit[bucket]))

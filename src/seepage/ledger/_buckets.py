@@ -24,7 +24,7 @@ from seepage.ledger._names import BYTES
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class BucketSums:
     """Information about some people, sorted by name: one column each for the attributes, for the trace, and for eta."""
 
     names: NDArray[np.void]
@@ -34,7 +34,7 @@ class Sums:
         return len(self.names)
 
     @classmethod
-    def of(cls, names: NDArray[np.void], columns: Mapping[str, Array]) -> "Sums":
+    def of(cls, names: NDArray[np.void], columns: Mapping[str, Array]) -> "BucketSums":
         """Sort by name, and add up what stands under one name."""
         order = _order(names)
         names = names[order]
@@ -45,22 +45,22 @@ class Sums:
         starts = np.flatnonzero(new)
         return cls(names[new], {name: np.add.reduceat(column[order], starts) for name, column in columns.items()})
 
-    def plus(self, other: "Sums") -> "Sums":
+    def plus(self, other: "BucketSums") -> "BucketSums":
         """Return the sums of both; who is in one of them only keeps what is owed there."""
         return together([self, other])
 
-    def of_people(self, names: NDArray[np.void]) -> "Sums":
+    def of_people(self, names: NDArray[np.void]) -> "BucketSums":
         """Return what is owed to some people; nothing to whoever is not known."""
         if not len(self):
-            return Sums(names, {name: np.zeros(len(names)) for name in self.columns})
+            return BucketSums(names, {name: np.zeros(len(names)) for name in self.columns})
         at = np.minimum(np.searchsorted(self.names, names), len(self) - 1)
         known = self.names[at] == names
-        return Sums(names, {name: np.where(known, column[at], 0.0) for name, column in self.columns.items()})
+        return BucketSums(names, {name: np.where(known, column[at], 0.0) for name, column in self.columns.items()})
 
-    def without(self, names: NDArray[np.void]) -> "Sums":
+    def without(self, names: NDArray[np.void]) -> "BucketSums":
         """Return the same without some people."""
         kept = ~np.isin(self.names, names)
-        return Sums(self.names[kept], {name: column[kept] for name, column in self.columns.items()})
+        return BucketSums(self.names[kept], {name: column[kept] for name, column in self.columns.items()})
 
     def content(self) -> bytes:
         """Return it as a Parquet file."""
@@ -74,7 +74,7 @@ class Sums:
         return written.getvalue()
 
     @classmethod
-    def read(cls, content: bytes) -> "Sums":
+    def read(cls, content: bytes) -> "BucketSums":
         """Return what a Parquet file holds."""
         table = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
         names = table.column("person").combine_chunks()
@@ -85,7 +85,7 @@ class Sums:
         )
 
 
-def together(parts: Sequence[Sums]) -> Sums:
+def together(parts: Sequence[BucketSums]) -> BucketSums:
     """Return the sums of several; who is in some of them only keeps what is owed there."""
     parts = [part for part in parts if len(part)] or list(parts[:1])
     if len(parts) == 1:
@@ -94,11 +94,13 @@ def together(parts: Sequence[Sums]) -> Sums:
     if all(len(other) == len(first) and (other.names == first.names).all() for other in others):
         # The same people again: nothing to sort.
         every = dict.fromkeys(name for part in parts for name in part.columns)
-        return Sums(first.names, {name: np.sum([_column(part, name) for part in parts], axis=0) for name in every})
+        return BucketSums(
+            first.names, {name: np.sum([_column(part, name) for part in parts], axis=0) for name in every}
+        )
     names = np.concatenate([part.names for part in parts])
     every = dict.fromkeys(name for part in parts for name in part.columns)
     columns = {name: np.concatenate([_column(part, name) for part in parts]) for name in every}
-    return Sums.of(names, columns)
+    return BucketSums.of(names, columns)
 
 
 def _order(names: NDArray[np.void]) -> NDArray[np.intp]:
@@ -109,7 +111,7 @@ def _order(names: NDArray[np.void]) -> NDArray[np.intp]:
     return order if (first[1:] != first[:-1]).all() else np.lexsort((halves[:, 1], halves[:, 0]))
 
 
-def _column(sums: Sums, name: str) -> Array:
+def _column(sums: BucketSums, name: str) -> Array:
     return sums.columns[name] if name in sums.columns else np.zeros(len(sums))
 
 
@@ -128,7 +130,7 @@ class Folder:
     filesystem: pa.fs.FileSystem
     root: str
 
-    def write(self, path: str, sums: Sums) -> Stored:
+    def write(self, path: str, sums: BucketSums) -> Stored:
         """Write a file that was not there before."""
         content = sums.content()
         self.write_bytes(path, content)
@@ -141,11 +143,11 @@ class Folder:
         with self.filesystem.open_output_stream(whole) as file:
             file.write(content)
 
-    def read(self, stored: Stored | None) -> Sums:
+    def read(self, stored: Stored | None) -> BucketSums:
         """Return what is owed in a bucket; nothing if nobody is in it yet."""
         if stored is None:
-            return Sums(np.empty(0, dtype=f"V{BYTES}"), {})
-        return Sums.read(self.content(stored))
+            return BucketSums(np.empty(0, dtype=f"V{BYTES}"), {})
+        return BucketSums.read(self.content(stored))
 
     def content(self, stored: Stored) -> bytes:
         """Return all bytes of a file, which are those that were written."""
@@ -214,14 +216,14 @@ class Spool:
         self._parts.append((self._file.tell(), kind, edges))
         self._file.write(records.data)
 
-    def buckets(self) -> Iterator[tuple[int, Sums]]:
+    def buckets(self) -> Iterator[tuple[int, BucketSums]]:
         """Yield what is owed in each bucket that somebody is in."""
         for bucket in range(self._buckets):
             parts = [part for part in map(self._read, self._parts, repeat(bucket)) if len(part)]
             if parts:
                 every = dict.fromkeys(name for part in parts for name in (part.dtype.names or ())[1:])
                 columns = {name: np.concatenate([part[name] for part in parts]) for name in every}
-                yield bucket, Sums.of(np.concatenate([part["f0"] for part in parts]), columns)
+                yield bucket, BucketSums.of(np.concatenate([part["f0"] for part in parts]), columns)
 
     def _read(self, part: tuple[int, np.dtype[np.void], NDArray[np.intp]], bucket: int) -> NDArray[np.void]:
         start, kind, edges = part

@@ -26,7 +26,7 @@ from seepage.errors import InputError, LedgerError, PolicyError
 from seepage.execution.storage import resolve
 from seepage.leakage import GatheredInformation, Leakage
 from seepage.ledger._audit import Fault, audited, of_chain
-from seepage.ledger._buckets import Folder, Spool, Stored, Sums, bucket_of
+from seepage.ledger._buckets import BucketSums, Folder, Spool, Stored, bucket_of
 from seepage.ledger._certificates import is_same, read, signature_fault
 from seepage.ledger._charges import Units, charges, check_alike, check_named, ids_of, spreads
 from seepage.ledger._entry import Entry
@@ -262,7 +262,7 @@ class Ledger:
         short: dict[str, int] = {}
         factor, forgotten = 1.0, 0
         gone = self._forgotten(state)
-        for part in (Sums.of(*each) for each in charges(leak, self._names, scale)):
+        for part in (BucketSums.of(*each) for each in charges(leak, self._names, scale)):
             forgotten += int(np.isin(part.names, gone).sum())
             spent = self._balance(part.names, state)
             for what, most in self._most().items():
@@ -693,7 +693,7 @@ class Ledger:
             every = {number: rewritten(files, f"debits/{token}-{number}") for number, files in state.debits.items()}
             balances = rewritten(state.balances, f"balances/{token}")
             gone = np.unique(np.concatenate([self._forgotten(state), names]))
-            tombstones = self._folder.write(f"forgotten/{token}.parquet", Sums(gone, {}))
+            tombstones = self._folder.write(f"forgotten/{token}.parquet", BucketSums(gone, {}))
             written.append(tombstones)
             body: dict[str, Json] = {
                 "people": len(names),
@@ -767,10 +767,10 @@ class Ledger:
         found = [self._folder.read(each).names for each in state.forgotten]
         return np.concatenate(found) if found else np.empty(0, dtype=f"V{BYTES}")
 
-    def _balance(self, names: NDArray[np.void], state: State) -> Sums:
+    def _balance(self, names: NDArray[np.void], state: State) -> BucketSums:
         return self._found(names, state.balances)
 
-    def _found(self, names: NDArray[np.void], files: Mapping[int, Stored]) -> Sums:
+    def _found(self, names: NDArray[np.void], files: Mapping[int, Stored]) -> BucketSums:
         """Return what is owed to some people, in their order."""
         bucket = bucket_of(names, self._buckets)
         found: dict[str, Array] = {}
@@ -779,10 +779,10 @@ class Ledger:
             part = self._folder.read(files.get(number)).of_people(names[at])
             for name, column in part.columns.items():
                 found.setdefault(name, np.zeros(len(names)))[at] = column
-        return Sums(names, found)
+        return BucketSums(names, found)
 
 
-def _of(sums: Sums, name: str) -> Array:
+def _of(sums: BucketSums, name: str) -> Array:
     return sums.columns[name] if name in sums.columns else np.zeros(len(sums))
 
 

@@ -160,7 +160,13 @@ def _group_norm(
     return _scaled(normal, *(constant if constant is None else constant.view(shape) for constant in (weight, bias)))
 
 
-def _mse_loss(input: Tensor, target: Tensor, *args: Any, reduction: str = "mean", **kwargs: Any) -> Tensor:  # noqa: A002
+def _mse_loss(
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    *args: Any,
+    reduction: str = "mean",
+    **kwargs: Any,
+) -> Tensor:
     return _reduced((input - target) ** 2, reduction)
 
 

@@ -47,7 +47,7 @@ class Changed:
 
 
 @dataclass(frozen=True, eq=False)
-class Anew:
+class Remeasured:
     """Measures everybody anew with single values changed."""
 
     information: LinearInformation

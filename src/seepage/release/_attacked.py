@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seepage.errors import PolicyError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
-from seepage.release._anew import Anew, Change, Changed
+from seepage.release._anew import Change, Changed, Remeasured
 from seepage.release._policy import Policy
 
 Array = NDArray[np.float64]
@@ -99,7 +99,7 @@ def attacked(leak: Leakage, policy: Policy | None, *, seed: int | None = None) -
         length = abs(value - float(information.rows.column(_column(information, name))[person]))
         return other.distance / (promised[name] * length), name
 
-    anew = Anew(information, names, with_eta=policy.eta is not None)
+    anew = Remeasured(information, names, with_eta=policy.eta is not None)
     reached, worst = max(anew.each(changes, compared), default=(0.0, ""))
     if reached > 1 + 1e-9:
         raise PolicyError(

@@ -17,7 +17,7 @@ from seepage._tables import Model
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import Bend
 from seepage.release._block import Block, in_a_row
-from seepage.release._preprocessing import Preprocessing
+from seepage.release._preprocessing import PublishedSteps
 
 # What steps take that do not care.
 _ANY = (0.5, 0.5)
@@ -39,7 +39,7 @@ class BentBlock:
     """The last step."""
 
     @classmethod
-    def of(cls, bend: Bend, preprocessing: Preprocessing) -> "BentBlock":
+    def of(cls, bend: Bend, preprocessing: PublishedSteps) -> "BentBlock":
         """Return how the raw columns become what a bend makes; refuse ways that cannot be copied."""
         inputs = [_input(bend, feature, preprocessing) for feature in range(bend.incoming.features)]
         parts: list[Block | BentBlock] = []
@@ -141,7 +141,7 @@ def _taking(order: Sequence[int], width: int) -> list[Model]:
     return [ColumnTransformer([("taken", "passthrough", list(order))])]
 
 
-def _input(bend: Bend, feature: int, preprocessing: Preprocessing) -> _Input:
+def _input(bend: Bend, feature: int, preprocessing: PublishedSteps) -> _Input:
     """Return what one input of a step is; refuse what was changed before."""
     incoming = bend.incoming
     column = incoming.raw_column(feature)

@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from seepage._tables import Model
-from seepage.release._preprocessing import Fill, Preprocessing
+from seepage.release._preprocessing import Fill, PublishedSteps
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Block:
     fill: Fill | None
 
     @classmethod
-    def of(cls, columns: Sequence[int], preprocessing: Preprocessing, *, as_levels: bool) -> "Block":
+    def of(cls, columns: Sequence[int], preprocessing: PublishedSteps, *, as_levels: bool) -> "Block":
         """Return columns that are all filled in the same way, and whose levels are all known in the same way."""
         fill = preprocessing.fills.get(columns[0])
         if not as_levels:

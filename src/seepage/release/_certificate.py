@@ -45,7 +45,7 @@ class Published(TypedDict):
     preprocessing: Mapping[str, str]
 
 
-class Noise(TypedDict):
+class NoiseEntry(TypedDict):
     """The noise that was added: a scale, a covariance, or a scale and the rule that made a covariance."""
 
     distribution: str
@@ -111,7 +111,7 @@ class Certificate:
     created: str
     people: int
     published: Published
-    noise: Noise
+    noise: NoiseEntry
     private: Private
     targets: tuple[str, ...]
     qualifications: tuple[str, ...]

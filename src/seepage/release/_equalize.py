@@ -22,7 +22,7 @@ from seepage.linear.columns import split
 from seepage.linear.files import are_paths, refuse_in_memory
 from seepage.linear.objective import check_known
 from seepage.linear.survival import is_survival
-from seepage.release._rounds import InFiles, InMemory, Rounds, Settings, Weights, spread
+from seepage.release._rounds import ReweightingRounds, RoundsInFiles, RoundsInMemory, Settings, Weights, spread
 
 Array = NDArray[np.float64]
 
@@ -161,7 +161,7 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
             if y is not None:
                 raise InputError("X names files, so the labels are a column of them: give target= instead of y.")
             self._equalize(
-                InFiles.of(
+                RoundsInFiles.of(
                     self.estimator,
                     X,
                     target=target,
@@ -177,10 +177,10 @@ class EqualizedLeakage(MetaEstimatorMixin, BaseEstimator):
         refuse_in_memory(target, job, features=features, ids=ids)
         if y is None:
             raise InputError("y is missing: give the labels to fit on.")
-        self._equalize(InMemory(self.estimator, X, y, len(column_values(y)), self.quantity, settings))
+        self._equalize(RoundsInMemory(self.estimator, X, y, len(column_values(y)), self.quantity, settings))
         return self
 
-    def _equalize(self, rounds: Rounds[Weights]) -> None:
+    def _equalize(self, rounds: ReweightingRounds[Weights]) -> None:
         state, weights = rounds.first()
         best: tuple[int, Model, Leakage, Weights] | None = None
         self.converged_, stopped = False, ""

@@ -134,7 +134,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Preprocessing:
+class PublishedSteps:
     """What the steps before a model have stored, and what of it the published model needs.
 
     Attributes
@@ -176,10 +176,10 @@ class Rules:
     categories: Mapping[str, Sequence[object]] | None
     measured: frozenset[str]
 
-    def read(self, preprocess: Model) -> Preprocessing:
+    def read(self, preprocess: Model) -> PublishedSteps:
         """Return what the steps have stored; refuse what is neither given, nor public, nor part of the fit."""
         steps = list(walk(preprocess, Affine.raw(len(self.table.names)), lambda: self.table.native))
-        found = Preprocessing()
+        found = PublishedSteps()
         for step in steps:
             stored = _stored(step.step, step, self, self._is_public(step))
             levels = dict(found.levels)
@@ -206,10 +206,10 @@ class Rules:
 
 
 @singledispatch
-def _stored(step: object, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _stored(step: object, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     """Return what a step has stored, or refuse it."""
     if public:
-        return Preprocessing({at.called: Constants.PUBLIC})
+        return PublishedSteps({at.called: Constants.PUBLIC})
     raise _refused(at, "holds values of single people, such as a smallest and a largest one or which columns matter.")
 
 
@@ -227,14 +227,14 @@ def _declared(at: Step) -> str:
 
 
 @_stored.register
-def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if public:
-        return Preprocessing({at.called: Constants.PUBLIC})
+        return PublishedSteps({at.called: Constants.PUBLIC})
     if not (step.with_mean or step.with_std):
-        return Preprocessing({at.called: Constants.GIVEN})
+        return PublishedSteps({at.called: Constants.GIVEN})
     if at.name not in rules.measured:
         raise _other_constants(at)
-    return Preprocessing({at.called: Constants.FITTED})
+    return PublishedSteps({at.called: Constants.FITTED})
 
 
 def _other_constants(at: Step) -> UnsupportedError:
@@ -246,7 +246,7 @@ def _other_constants(at: Step) -> UnsupportedError:
 
 
 @_stored.register
-def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if step.add_indicator:
         raise _tells_missing(at, "add_indicator=False")
     given = step.strategy == "constant"
@@ -266,21 +266,21 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> Preprocessin
         elif column is not None and not is_missing(step.missing_values):
             # Its marker is a number like any other to whoever does not know better.
             fills[column] = Fill(step.missing_values, np.nan)
-    return Preprocessing({at.called: origin}, fills=fills)
+    return PublishedSteps({at.called: origin}, fills=fills)
 
 
 @_stored.register
-def _(step: PolynomialFeatures | FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: PolynomialFeatures | FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     # They hold nothing but what they were given.
-    return Preprocessing({at.called: Constants.GIVEN})
+    return PublishedSteps({at.called: Constants.GIVEN})
 
 
 @_stored.register
-def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if not isinstance(step.knots, str):
-        return Preprocessing({at.called: Constants.GIVEN})
+        return PublishedSteps({at.called: Constants.GIVEN})
     if public:
-        return Preprocessing({at.called: Constants.PUBLIC})
+        return PublishedSteps({at.called: Constants.PUBLIC})
     what = "the smallest and largest values" if step.knots == "uniform" else "quantiles"
     raise _refused(
         at,
@@ -291,7 +291,7 @@ def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> Preproce
 
 
 @_stored.register
-def _(step: MissingIndicator, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: MissingIndicator, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     raise _tells_missing(at, "leaving it out")
 
 
@@ -303,7 +303,7 @@ def _tells_missing(at: Step, way_out: str) -> UnsupportedError:
 
 
 @_stored.register
-def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     rare = step.infrequent_categories_ if step._infrequent_enabled else [None] * len(step.categories_)
     levels = {}
     for i, column in enumerate(at.raw_columns()):
@@ -326,7 +326,7 @@ def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> Preprocessin
     listed = not isinstance(step.categories, str) and not step._infrequent_enabled
     if not (listed or public):
         _check_given(at, rules, {rules.table.names[column]: list(each.named) for column, each in levels.items()})
-    return Preprocessing({at.called: Constants.PUBLIC if public and not listed else Constants.GIVEN}, levels=levels)
+    return PublishedSteps({at.called: Constants.PUBLIC if public and not listed else Constants.GIVEN}, levels=levels)
 
 
 def _check_given(at: Step, rules: Rules, found: Mapping[str, list[object]]) -> None:
@@ -372,9 +372,9 @@ def _with_lists(step: OneHotEncoder, lists: list[list[object]]) -> str:
 
 
 @_stored.register
-def _(step: SelectorMixin, at: Step, rules: Rules, public: bool) -> Preprocessing:
+def _(step: SelectorMixin, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if public:
-        return Preprocessing({at.called: Constants.PUBLIC})
+        return PublishedSteps({at.called: Constants.PUBLIC})
     raise _refused(
         at, "chose its columns by the values of these people.", "Name the columns instead, in a ColumnTransformer. "
     )

@@ -31,12 +31,12 @@ from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.given import given
 from seepage.linear.information import Fitted, Noised
-from seepage.release._certificate import SCHEMA, Certificate, Noise, fingerprints, fit_of
+from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
-from seepage.release._preprocessing import Preprocessing, Rules
+from seepage.release._preprocessing import PublishedSteps, Rules
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._seal import seal_of
 from seepage.release._table import is_table, text_of_published
@@ -482,7 +482,7 @@ def _check_grid(noise: GaussianNoise) -> None:
         )
 
 
-def _in_raw_units(fit: Fitted, measured: frozenset[str], terms: Terms) -> tuple[RawModel, Preprocessing]:
+def _in_raw_units(fit: Fitted, measured: frozenset[str], terms: Terms) -> tuple[RawModel, PublishedSteps]:
     """Fold the steps of a model in; refuse what must not leave."""
     _check_classes(fit, terms)
     if any(isinstance(step, Formula) for step in single_steps(split(fit.model)[0]).values()):
@@ -559,8 +559,8 @@ def _plain(value: object) -> Json:
     return str(value)
 
 
-def _noise(noise: GaussianNoise) -> Noise:
-    found: Noise = {"distribution": "Gaussian", "mechanism": "OpenDP make_gaussian"}
+def _noise(noise: GaussianNoise) -> NoiseEntry:
+    found: NoiseEntry = {"distribution": "Gaussian", "mechanism": "OpenDP make_gaussian"}
     if noise.scale is not None:
         return {**found, "scale": noise.scale}
     if noise.shape is not None:
@@ -594,7 +594,7 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-def _assumptions(leak: Leakage, preprocessing: Preprocessing, terms: Terms) -> tuple[str, ...]:
+def _assumptions(leak: Leakage, preprocessing: PublishedSteps, terms: Terms) -> tuple[str, ...]:
     given = {"classes": terms.classes is not None, "categories": bool(terms.categories)}
     named = [what for what, is_given in given.items() if is_given]
     # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.

@@ -31,7 +31,7 @@ from seepage.linear.survival import Horizons
 from seepage.release._bent import BentBlock, joined_examples
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
-from seepage.release._preprocessing import Constants, Levels, Preprocessing, walk
+from seepage.release._preprocessing import Constants, Levels, PublishedSteps, walk
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ class RawModel:
     horizons: Horizons | None = None
 
     @classmethod
-    def of(cls, model: Model, table: Table, preprocessing: Preprocessing) -> "RawModel":
+    def of(cls, model: Model, table: Table, preprocessing: PublishedSteps) -> "RawModel":
         """Fold the steps of a model into its coefficients."""
         preprocess, estimator = split(model)
         if search_of(model) is not None:
@@ -181,7 +181,7 @@ class RawModel:
             return step.fit(nobody)
 
 
-def _blocks(affine: Affine, preprocessing: Preprocessing) -> tuple[Block, ...]:
+def _blocks(affine: Affine, preprocessing: PublishedSteps) -> tuple[Block, ...]:
     """Return the raw columns that reach the model, those together that are taken in the same way."""
     found: dict[tuple[bool, str, str], list[int]] = {}
     # What reaches the features through a bend alone has no coefficient of its own.
@@ -232,7 +232,7 @@ def _matrix(affine: Affine, levels: Mapping[int, Levels], blocks: Sequence[Block
     return sparse.csr_array(sparse.vstack([top, np.append(constant, 1.0)[None]]))
 
 
-def _with_other_constants(preprocess: Model, table: Table, preprocessing: Preprocessing) -> Model:
+def _with_other_constants(preprocess: Model, table: Table, preprocessing: PublishedSteps) -> Model:
     """Return a copy of the steps in which those that were fitted on the rows have drawn other constants."""
     copy, generator = deepcopy(preprocess), np.random.default_rng(0)
     for at in walk(copy, Affine.raw(len(table.names)), lambda: table.native):
@@ -247,7 +247,7 @@ def _with_other_constants(preprocess: Model, table: Table, preprocessing: Prepro
 
 
 def _check_noise(
-    preprocessing: Preprocessing, estimator: Model, matrix: sparse.csr_array, other: sparse.csr_array
+    preprocessing: PublishedSteps, estimator: Model, matrix: sparse.csr_array, other: sparse.csr_array
 ) -> None:
     """Refuse a release that would give away constants of the steps without noise.
 

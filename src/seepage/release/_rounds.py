@@ -58,7 +58,7 @@ class Progression:
         self.history.append(spread)
 
 
-class Rounds(Protocol, Generic[Weights]):
+class ReweightingRounds(Protocol, Generic[Weights]):
     """Fits and measures with given weights, and finds the next ones."""
 
     def first(self) -> tuple[Progression, Weights]:
@@ -83,7 +83,7 @@ class Rounds(Protocol, Generic[Weights]):
 
 
 @dataclass(frozen=True, eq=False)
-class InMemory:
+class RoundsInMemory:
     """Rounds over rows in memory."""
 
     estimator: Model
@@ -115,7 +115,7 @@ class InMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class InFiles:
+class RoundsInFiles:
     """Rounds over rows in files: what is known of each row stays in files beside them."""
 
     estimator: Model
@@ -141,7 +141,7 @@ class InFiles:
         job: Job | None,
         quantity: str,
         settings: Settings,
-    ) -> "InFiles":
+    ) -> "RoundsInFiles":
         """Open the files and the folder for the rounds."""
         Roles.of(None, target=target, sample_weight=None, ids=ids, groups=None)
         if job is None or job.output is None:

@@ -16,7 +16,7 @@ from seepage.leakage import Leakage, checked_leakage
 from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
 from seepage.report._edition import is_for_everybody
-from seepage.report.content import Question, internal_document, pseudonyms, publishable_document
+from seepage.report.content import ReportQuestion, internal_document, pseudonyms, publishable_document
 from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Report:
         """
         key = secrets.token_bytes(32) if key is None else key
         decided = None if decision is None else Decision.of(decision)
-        asked = Question(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
+        asked = ReportQuestion(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
         checked_leakage(leak)
         document = publishable_document(leak, asked) if is_for_everybody(edition) else internal_document(leak, asked)
         return cls(document, leak, key)

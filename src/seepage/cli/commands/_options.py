@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from seepage.cli.input import Question
+    from seepage.cli.input import CommandQuestion
     from seepage.cli.terminal import Waiting
 
 MEASURED = "What is measured"
@@ -202,11 +202,11 @@ class Asked:
         groups: str | None = None,
         public_label: bool = False,
         public_preprocessing: list[str] | None = None,
-    ) -> "Question":
+    ) -> "CommandQuestion":
         """Return the question with all that the command knows of it."""
-        from seepage.cli.input import Question
+        from seepage.cli.input import CommandQuestion
 
-        return Question.of(
+        return CommandQuestion.of(
             waiting,
             self.model,
             self.data,
@@ -229,7 +229,7 @@ class Measured(Asked):
     public_label: PublicLabel = False
     public_preprocessing: PublicPreprocessing = None
 
-    def measured(self, waiting: "Waiting", *, stream: bool | None, groups: str | None = None) -> "Question":
+    def measured(self, waiting: "Waiting", *, stream: bool | None, groups: str | None = None) -> "CommandQuestion":
         """Return the question of what is measured."""
         return self.question(
             waiting,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
-    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.input import CommandQuestion, PolicyFile
     from seepage.linear._plan import Plan
 
 # Where the system does not say: what Python takes with the libraries that reading a model imports.
@@ -52,7 +52,7 @@ def plan(asked: _Plan) -> None:
         console.print(item(f"{name:<10}", words))
 
 
-def _planned(question: "Question", file: "PolicyFile | None") -> "tuple[Plan, bool, dict[str, int]]":
+def _planned(question: "CommandQuestion", file: "PolicyFile | None") -> "tuple[Plan, bool, dict[str, int]]":
     from seepage.cli.input import exact_refits
     from seepage.linear import plan as plan_files
     from seepage.linear._plan import plan_in_memory

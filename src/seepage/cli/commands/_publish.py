@@ -9,7 +9,7 @@ import typer
 from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
-    from seepage.cli.input import PolicyFile, Question
+    from seepage.cli.input import CommandQuestion, PolicyFile
     from seepage.ledger import Entry
     from seepage.release import Certificate
     from seepage.release.sealing import Terms
@@ -227,7 +227,7 @@ def publish(asked: _Publish) -> None:
         _show(asked, written, certificate, debit)
 
 
-def _terms(asked: _Publish, question: "Question", file: "PolicyFile | None") -> "Terms":
+def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | None") -> "Terms":
     """Return what the release is published by."""
     from seepage.release.sealing import Terms, levels_given, read_names
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
 from seepage.cli.input._models import check_model, is_table, read_model
-from seepage.cli.input._sources import Source
+from seepage.cli.input._sources import GivenSource
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
 from seepage.errors import InputError, MinimizerError, SeepageError
 from seepage.leakage import Leakage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class InMemory:
+class AskedInMemory:
     """Rows as the library takes them."""
 
     X: Data
@@ -36,7 +36,7 @@ class InMemory:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class CommandQuestion:
     """A model and its rows, as the command line names them."""
 
     model_file: Path
@@ -70,7 +70,7 @@ class Question:
         weight: str | None = None,
         stream: bool | None = None,
         public_preprocessing: Sequence[str] | None = None,
-    ) -> "Question":
+    ) -> "CommandQuestion":
         """Take the options apart that hold several names."""
         labels, columns, table = separate(target or ()), listed(private), None
         if is_table(model):
@@ -91,9 +91,9 @@ class Question:
         return cls(model, tuple(data), labels, waiting, columns, *roles, trusted, stream, public, table)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> GivenSource:
         """The files of rows."""
-        source = Source.of(self.data, self.stream)
+        source = GivenSource.of(self.data, self.stream)
         self._check_roles(source)
         return source
 
@@ -150,25 +150,25 @@ class Question:
         return wanted
 
     @cached_property
-    def rows(self) -> InMemory:
+    def rows(self) -> AskedInMemory:
         """All rows, in memory."""
         if self.table is not None:
             X, weights = self.assembled.X, self.assembled.sample_weight
             ids, groups = (None if name is None else Table.of(X).column(name) for name in (self.ids, self.groups))
-            return InMemory(X, self.assembled.y, ids, groups, weights, self.assembled.offset)
+            return AskedInMemory(X, self.assembled.y, ids, groups, weights, self.assembled.offset)
         roles = [name for name in (*self.target, self.ids, self.groups, self.weight) if name is not None]
         columns = [*self.features, *roles]
         with self.waiting.doing(f"reading {self.source.name}"):
             return self.in_memory(self.source.table(columns))
 
-    def in_memory(self, table: pa.Table) -> InMemory:
+    def in_memory(self, table: pa.Table) -> AskedInMemory:
         """Take a table apart."""
         frame = as_frame(table)
         target = self.target[0] if len(self.target) == 1 else list(self.target)
         y = frame[target] if isinstance(target, str) else frame[target] if frame is not table else table.select(target)
         X = frame[self.features] if frame is not table else table.select(self.features)
         extra = [None if name is None else _labels(table, name) for name in (self.ids, self.groups, self.weight)]
-        return InMemory(X, y, *extra)
+        return AskedInMemory(X, y, *extra)
 
     def measured(self, noise_scale: float, *, output: Path | None = None) -> Leakage:
         """Measure the release with some noise."""
@@ -201,7 +201,7 @@ class Question:
             job=Job(output=output),
         )
 
-    def _check_classes(self, rows: InMemory) -> None:
+    def _check_classes(self, rows: AskedInMemory) -> None:
         """Refuse a target that holds something else than what the model tells apart."""
         from seepage.linear.columns import split
 
@@ -249,7 +249,7 @@ class Question:
             return self.groups
         return {self.groups: self.rows.groups}
 
-    def _check_roles(self, source: Source) -> None:
+    def _check_roles(self, source: GivenSource) -> None:
         options: dict[str, tuple[str | None, ...]] = {"--ids": (self.ids,), "--groups": (self.groups,)}
         if self.table is None:
             # A table is told by the names of its own keys.

@@ -1,11 +1,11 @@
 """How many models a policy asks for: one for each person and each other value of a category."""
 
 from seepage.cli.input._policies import PolicyFile
-from seepage.cli.input._question import Question
+from seepage.cli.input._question import CommandQuestion
 from seepage.cli.input._sources import Head
 
 
-def exact_refits(file: PolicyFile, question: Question, head: Head) -> dict[str, int]:
+def exact_refits(file: PolicyFile, question: CommandQuestion, head: Head) -> dict[str, int]:
     """Return, for each category of a policy, how many exact refits its success rate takes, from the first rows."""
     columns = {*question.features, *question.target}
     found = {}

@@ -40,7 +40,7 @@ class Head:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class GivenSource:
     """Files of rows.
 
     Attributes
@@ -58,7 +58,7 @@ class Source:
     stream: bool
 
     @classmethod
-    def of(cls, paths: Sequence[str], stream: bool | None = None) -> "Source":
+    def of(cls, paths: Sequence[str], stream: bool | None = None) -> "GivenSource":
         """Find out what the files are; `stream` overrides the rule of size."""
         kinds = {_kind(path) for path in paths}
         if len(kinds) > 1 or (len(paths) > 1 and kinds != {"parquet"}):

@@ -25,5 +25,5 @@ from seepage.cli.terminal._screen import show_people as show_people
 from seepage.cli.terminal._screen import show_summary as show_summary
 from seepage.cli.terminal._screen import show_verdict as show_verdict
 from seepage.cli.terminal._verdict import Judged as Judged
-from seepage.cli.terminal._verdict import Verdict as Verdict
+from seepage.cli.terminal._verdict import VerdictPanel as VerdictPanel
 from seepage.cli.terminal._waiting import Waiting as Waiting

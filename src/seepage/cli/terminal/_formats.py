@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from seepage._version import __version__
-from seepage.cli.terminal._verdict import Judged, Verdict
+from seepage.cli.terminal._verdict import Judged, VerdictPanel
 
 _RULES = {
     "error_floor": "An unbiased guess of somebody's value can be nearer than the policy allows.",
@@ -25,12 +25,12 @@ class Format(StrEnum):
     junit = "junit"
 
 
-def as_json(verdict: Verdict) -> str:
+def as_json(verdict: VerdictPanel) -> str:
     """Return the verdict as JSON of our own."""
     return json.dumps(verdict.as_json(), indent=2, allow_nan=False)
 
 
-def as_sarif(verdict: Verdict) -> str:
+def as_sarif(verdict: VerdictPanel) -> str:
     """Return a log of the Static Analysis Results Interchange Format: one result for each missed target."""
     rules = [{"id": f"seepage/{kind}", "shortDescription": {"text": words}} for kind, words in _RULES.items()]
     log = {
@@ -47,14 +47,14 @@ def as_sarif(verdict: Verdict) -> str:
     return json.dumps(log, indent=2, allow_nan=False)
 
 
-def _notices(verdict: Verdict) -> list[dict[str, object]]:
+def _notices(verdict: VerdictPanel) -> list[dict[str, object]]:
     """Return what the policy leaves open: no result, for nothing is missed, and not to be passed over."""
     left = verdict.untargeted
     level = "warning" if left.is_open else "note"
     return [{"level": level, "message": {"text": left.sentence()}}] if left.attributes else []
 
 
-def _result(verdict: Verdict, each: Judged) -> dict[str, object]:
+def _result(verdict: VerdictPanel, each: Judged) -> dict[str, object]:
     # The line of the policy is what a reader can act on; the model is one file of no lines.
     written = {"artifactLocation": {"uri": _uri(verdict.policy)}, "region": {"startLine": each.line}}
     return {
@@ -74,7 +74,7 @@ def _uri(path: Path) -> str:
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
-def as_junit(verdict: Verdict) -> str:
+def as_junit(verdict: VerdictPanel) -> str:
     """Return the verdict as JUnit's XML: one test case for each target."""
     counts = {"tests": str(len(verdict.targets)), "failures": str(len(verdict.missed)), "errors": "0"}
     root = ElementTree.Element("testsuites", {"name": "seepage", **counts})
@@ -98,7 +98,7 @@ def _xml(text: str) -> str:
     return "".join(letter if letter >= " " or letter in "\t\n\r" else "?" for letter in text)
 
 
-WRITERS: dict[Format, Callable[[Verdict], str]] = {
+WRITERS: dict[Format, Callable[[VerdictPanel], str]] = {
     Format.json: as_json,
     Format.sarif: as_sarif,
     Format.junit: as_junit,

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seepage.cli.terminal._console import printable, shortened
-from seepage.cli.terminal._verdict import Verdict
+from seepage.cli.terminal._verdict import VerdictPanel
 
 if TYPE_CHECKING:
     from seepage.leakage import Summary
@@ -19,7 +19,7 @@ _NAMES = 26
 _CELL = 13
 
 
-def show_summary(console: Console, summary: "Summary", verdict: Verdict | None, *, grouped_by: str | None) -> None:
+def show_summary(console: Console, summary: "Summary", verdict: VerdictPanel | None, *, grouped_by: str | None) -> None:
     """Print a measurement: the verdict first, then what it rests on."""
     console.print(Text(summary.heading, style="bold"))
     if verdict is not None:
@@ -50,7 +50,7 @@ def show_summary(console: Console, summary: "Summary", verdict: Verdict | None, 
         console.print(item("-", sentence))
 
 
-def show_verdict(console: Console, verdict: Verdict) -> None:
+def show_verdict(console: Console, verdict: VerdictPanel) -> None:
     """Print what became of each target."""
     left = verdict.untargeted
     met = "bold yellow" if left.is_open else "bold green"

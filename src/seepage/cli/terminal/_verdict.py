@@ -45,7 +45,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerdictPanel:
     """What became of each target."""
 
     targets: tuple[Judged, ...]
@@ -66,7 +66,7 @@ class Verdict:
         """Whether it may be told how much noise would be enough."""
         return all(each.told for each in self.targets)
 
-    def for_everybody(self) -> "Verdict":
+    def for_everybody(self) -> "VerdictPanel":
         """Return the same without what the most exposed people decide: whether each target is met, and nothing else."""
         return replace(self, targets=tuple(replace(each, told=False) for each in self.targets))
 

@@ -10,7 +10,7 @@ from seepage.errors import InputError
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldColumns:
     """How a file, or a part of it, holds the columns of its table."""
 
     constants: tuple[tuple[str, object], ...] = ()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from seepage.errors import InputError
 from seepage.execution._snapshot import Snapshot
 from seepage.execution.storage._at_once import at_once
-from seepage.execution.storage._columns import Common, Held, partition_types, read_as
+from seepage.execution.storage._columns import Common, HeldColumns, partition_types, read_as
 from seepage.execution.storage._contents import METADATA, Contents, DataFile, format_of
 from seepage.execution.storage._delta import delta_contents
 from seepage.execution.storage._iceberg import iceberg_contents
@@ -227,29 +227,29 @@ def _footer(filesystem: pa.fs.FileSystem, path: str) -> tuple[Stamp, pq.FileMeta
     return opened.stamp, opened.metadata
 
 
-def _held_in_folders(file: DataFile, types: dict[str, pa.DataType], schema: pa.Schema) -> Held:
+def _held_in_folders(file: DataFile, types: dict[str, pa.DataType], schema: pa.Schema) -> HeldColumns:
     """Return the columns that folders name; a file that has one of them itself is believed."""
     named = {name: value for name, value in file.constants.items() if name not in schema.names}
     whole = {
         name: int(value) if types[name] == pa.int64() and value is not None else value  # type: ignore[call-overload]
         for name, value in named.items()
     }
-    return Held(tuple(sorted(whole.items())))
+    return HeldColumns(tuple(sorted(whole.items())))
 
 
-def _with(schema: pa.Schema, held: Held, types: dict[str, pa.DataType]) -> pa.Schema:
+def _with(schema: pa.Schema, held: HeldColumns, types: dict[str, pa.DataType]) -> pa.Schema:
     return pa.schema([*schema, *(pa.field(name, types[name]) for name, _ in held.constants)])
 
 
-def _held_in(snapshot: Contents, file: DataFile, schema: pa.Schema) -> Held:
+def _held_in(snapshot: Contents, file: DataFile, schema: pa.Schema) -> HeldColumns:
     """Return how a file of a snapshot holds its columns."""
     constants = tuple(sorted(file.constants.items()))
     if snapshot.columns is None:
         # In a Delta table, what the log says of a partition counts, not what the file says.
-        return Held(constants, tuple((name, None) for name in file.constants))
+        return HeldColumns(constants, tuple((name, None) for name in file.constants))
     numbers = {_number(field, snapshot): field.name for field in schema}
     renamed = [(name, numbers.get(number)) for number, name in snapshot.columns.items()]
-    return Held(constants, tuple((name, held) for name, held in renamed if held != name))
+    return HeldColumns(constants, tuple((name, held) for name, held in renamed if held != name))
 
 
 def _number(field: pa.Field, snapshot: Contents) -> int | None:
@@ -257,7 +257,7 @@ def _number(field: pa.Field, snapshot: Contents) -> int | None:
     return int(written) if written is not None else snapshot.called.get(field.name)
 
 
-def _cut(file: DataFile, stamp: Stamp, metadata: pq.FileMetaData, held: Held, index: int) -> Iterator[Unit]:
+def _cut(file: DataFile, stamp: Stamp, metadata: pq.FileMetaData, held: HeldColumns, index: int) -> Iterator[Unit]:
     counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     edges = [0, *accumulate(counts)]
     gone = np.zeros(edges[-1], dtype=bool)

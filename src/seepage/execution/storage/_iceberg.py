@@ -109,7 +109,7 @@ def _opened(filesystem: pa.fs.FileSystem, location: str) -> "Table":
     from pyiceberg.serializers import FromInputFile
     from pyiceberg.table import StaticTable
 
-    class Reading(InputFile):
+    class IcebergReading(InputFile):
         """A file of the table's own file system."""
 
         def __len__(self) -> int:
@@ -128,7 +128,7 @@ def _opened(filesystem: pa.fs.FileSystem, location: str) -> "Table":
         """Reads where the rows are read, with the same credentials and patience; writes nothing."""
 
         def new_input(self, location: str) -> InputFile:
-            return Reading(location)
+            return IcebergReading(location)
 
         def new_output(self, location: str) -> OutputFile:
             raise NotImplementedError

@@ -10,7 +10,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from seepage.errors import InputError
-from seepage.execution.storage._columns import Held
+from seepage.execution.storage._columns import HeldColumns
 from seepage.execution.storage._identity import Opened, Stamp, check_unchanged
 from seepage.execution.storage._paths import naming
 
@@ -31,7 +31,7 @@ class Unit:
     """Uncompressed."""
     stamp: Stamp
     """What the file was when the job began."""
-    held: Held = field(default_factory=Held)
+    held: HeldColumns = field(default_factory=HeldColumns)
 
     def __str__(self) -> str:
         return f"{self.path} (rows {self.start} to {self.start + self.rows - 1})"

@@ -60,7 +60,7 @@ def _factor(spec: Any, evaluated: Any, frame: Any) -> Factor:
     names = tuple(str(name) for name in frame.columns if str(name) in found)
     levels = _levels(spec, factor)
     # All columns of this factor alone, whether or not they go with an intercept.
-    alone = _Evaluated(
+    alone = _EvaluatedByFormulaic(
         spec.update(formula=[Term([factor])], structure=None, ensure_full_rank=False, output="numpy"), names
     )
     states = {name: state for name, state in spec.transform_state.items() if state and name in code}
@@ -106,7 +106,7 @@ def _coding(spec: Any, made: Factor, scoped: Any) -> Array | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Evaluated:
+class _EvaluatedByFormulaic:
     """Evaluates a factor of numbers, with what it has stored."""
 
     spec: Any

@@ -14,7 +14,7 @@ from seepage.linear.files._facts import Facts, Finding, Gathering
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._refits import Refitting, Seeing
 from seepage.linear.files._rows import FileRows
-from seepage.linear.files._scores import MOST, Scores, Summary, places
+from seepage.linear.files._scores import MOST, Scores, ScoresSummary, places
 from seepage.linear.information import ExactInformation, KnownValues
 from seepage.linear.objective import JointSums, Nothing
 from seepage.linear.rows import Reading
@@ -27,7 +27,7 @@ class FileInformation(ExactInformation):
 
     people: PeopleInFiles
     rows: FileRows
-    _known: dict[tuple[Kind, str | None], Summary] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[Kind, str | None], ScoresSummary] = field(default_factory=dict, repr=False)
     """Summaries that were made already, and by which column they are grouped."""
 
     @property
@@ -168,7 +168,7 @@ class FileInformation(ExactInformation):
             return geometry.joining.eta(sums)
         return float(np.sqrt(max(np.linalg.eigvalsh(sums)[-1], 0.0)))
 
-    def _summary(self, kind: Kind, column: str | None = None) -> Summary:
+    def _summary(self, kind: Kind, column: str | None = None) -> ScoresSummary:
         """Return what is known of all people together; the first call reads every row."""
         reader, output = self.rows.reader, self.rows.output
         if column is None:

@@ -19,7 +19,7 @@ from seepage.linear.information import WARM, Geometry, Refit
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class RefittedPeople:
     """What was found of some people, in order."""
 
     truth: NDArray[np.intp]
@@ -41,12 +41,12 @@ class Refitting:
     """None for the label."""
     values: tuple[Hashable, ...]
 
-    def __call__(self, run: Sequence[Unit]) -> Moved:
+    def __call__(self, run: Sequence[Unit]) -> RefittedPeople:
         numba.set_num_threads(1)
         parts = [part for unit in run for part in self._moved(unit)]
-        return Moved(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
+        return RefittedPeople(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
 
-    def _moved(self, unit: Unit) -> Iterator[Moved]:
+    def _moved(self, unit: Unit) -> Iterator[RefittedPeople]:
         for rows in self.reader.held(unit):
             column = rows.column(self.attribute)
             matches = column[:, None] == comparable(self.values, column)
@@ -59,7 +59,7 @@ class Refitting:
                 distance[others, j] = means
                 if shape is not None:
                     stays[others, j] = shape
-            yield Moved(truth, distance, stays)
+            yield RefittedPeople(truth, distance, stays)
 
 
 @dataclass(frozen=True, eq=False)

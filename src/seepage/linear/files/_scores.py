@@ -28,7 +28,7 @@ _PIECE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class ScoresSummary:
     """What is known of all people together."""
 
     columns: Mapping[str, Sketch]
@@ -36,13 +36,13 @@ class Summary:
     top: pa.Table | None
     """The most exposed people, the largest eta first; None when attributes were scored."""
 
-    def __add__(self, other: "Summary") -> "Summary":
+    def __add__(self, other: "ScoresSummary") -> "ScoresSummary":
         columns = {name: known + other.columns[name] for name, known in self.columns.items()}
         groups = {**self.groups, **other.groups}
         for name in self.groups.keys() & other.groups.keys():
             groups[name] = self.groups[name] + other.groups[name]
         top = None if self.top is None or other.top is None else _largest(pa.concat_tables([self.top, other.top]))
-        return Summary(columns, groups, top)
+        return ScoresSummary(columns, groups, top)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +58,11 @@ class Scores:
     base: str
     output: Output | None
 
-    def __call__(self, run: Sequence[Unit]) -> Summary:
+    def __call__(self, run: Sequence[Unit]) -> ScoresSummary:
         numba.set_num_threads(1)
         return reduce(add, (summary for unit in run for summary in self._summaries(unit)))
 
-    def _summaries(self, unit: Unit) -> Iterator[Summary]:
+    def _summaries(self, unit: Unit) -> Iterator[ScoresSummary]:
         if self.output is None:
             yield from self._summed(unit, self._scored(unit))
             return
@@ -101,16 +101,16 @@ class Scores:
         top, trace = self.scorer.examples(batch)
         return [np.sqrt(top), np.sqrt(trace / max(self.scorer.geometry.private_values(), 1))]
 
-    def _summed(self, unit: Unit, pieces: Iterable[pa.Table]) -> Iterator[Summary]:
+    def _summed(self, unit: Unit, pieces: Iterable[pa.Table]) -> Iterator[ScoresSummary]:
         start = unit.start
         for piece in pieces:
             values = {name: piece.column(name).to_numpy() for name in self.names}
             columns = {name: Sketch.of(column) for name, column in values.items()}
             if self.kind == "attributes":
-                yield Summary(columns, {}, None)
+                yield ScoresSummary(columns, {}, None)
             else:
                 eta = values["eta"]
-                yield Summary(columns, self._groups(piece, eta), self._top(unit, piece, eta, start))
+                yield ScoresSummary(columns, self._groups(piece, eta), self._top(unit, piece, eta, start))
             start += piece.num_rows
 
     def _groups(self, piece: pa.Table, values: Array) -> dict[Hashable, Sketch]:

@@ -65,7 +65,7 @@ def refitted_together(
         spans = [slice(end - len(each), end) for each, end in zip(some, ends.tolist(), strict=True)]
         gaps = np.add.reduceat(refit.gaps(before, after), [span.start for span in spans])
         for alike, around, first in refit.as_filled(gaps):
-            changes = [_Change.of(around, before.take(spans[i]), after.take(spans[i])) for i in alike]
+            changes = [_ChangeTogether.of(around, before.take(spans[i]), after.take(spans[i])) for i in alike]
             with np.errstate(all="ignore"):
                 moves = first + _moves(around, changes)
             for i, change, move in zip(start + alike, changes, moves, strict=True):
@@ -75,7 +75,7 @@ def refitted_together(
     return means, shapes
 
 
-def _moves(refit: Refit, changes: "list[_Change]") -> Array:
+def _moves(refit: Refit, changes: "list[_ChangeTogether]") -> Array:
     """Return each person's move, shape (people, outputs * p)."""
     active, loss, size = refit.active, refit.geometry.loss, refit.geometry.parameters.size
     if active is not None:
@@ -111,7 +111,7 @@ def _moves(refit: Refit, changes: "list[_Change]") -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Change:
+class _ChangeTogether:
     """The rows of one person that become others."""
 
     exchange: Exchange
@@ -121,7 +121,7 @@ class _Change:
     """On features whose scaler moves along."""
 
     @classmethod
-    def of(cls, refit: Refit, before: Batch, after: Batch) -> "_Change":
+    def of(cls, refit: Refit, before: Batch, after: Batch) -> "_ChangeTogether":
         changed = ChangedScales.of(refit.geometry.scales, before, after, together=True)
         penalties = None if changed is None else Penalties.of(changed, refit)
         penalty = refit.penalty if penalties is None else penalties.of_person(0, refit.penalty)

@@ -99,7 +99,7 @@ def who_tells(direction: Array, names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen(Additive):
+class _SeenRows(Additive):
     """What is known of all rows."""
 
     squares: Array
@@ -125,7 +125,7 @@ class _Looking:
     frame: Frame
     turned: Frame | None
 
-    def __call__(self, batch: Batch) -> _Seen:
+    def __call__(self, batch: Batch) -> _SeenRows:
         given = _weighing(batch)
         rows = self.frame.rows(given)
         cone, held = _cone(self.loss, rows.labels)
@@ -142,7 +142,7 @@ class _Looking:
             up, down = (np.where(held[:, 0], 0.0, sign * cone[:, 0, 0]) for sign in (1.0, -1.0))
             against = np.array([positive.T @ (way <= 0) + below.T @ (-way <= 0) for way in (up, down)], dtype=float)
             signs = np.array([np.ravel(positive.sum(axis=0)), np.ravel(below.sum(axis=0))], dtype=float)
-        return _Seen(
+        return _SeenRows(
             squares=np.asarray(sized.gram(np.ones(len(rows))).diagonal()).copy(),
             pull=rows.total(way),
             sizes=sized.total(np.abs(way)),
@@ -234,7 +234,7 @@ def escape_of(
     if not free.any() or loss.falling(np.zeros((0, loss.outputs))) is None:
         return None
     seen = passes(_Looking(loss, frame, None if turned is None else turned[0]))
-    assert isinstance(seen, _Seen)
+    assert isinstance(seen, _SeenRows)
     if not seen.count or (turned is not None and not _flat(turned[1], seen)):
         return None
     nothing = _NOTHING_SINGLE if single else _NOTHING
@@ -335,7 +335,7 @@ class Search:
         return answer
 
 
-def _flat(inverse: Array, seen: _Seen) -> bool:
+def _flat(inverse: Array, seen: _SeenRows) -> bool:
     """Return whether the Hessian is nearly zero in a direction in which the rows are not: max H^-1 X^T W X."""
     q = len(seen.gram)
     outputs = len(inverse) // q

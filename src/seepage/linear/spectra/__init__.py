@@ -3,7 +3,7 @@
 from seepage.linear.spectra._door import Factors as Factors
 from seepage.linear.spectra._door import Gram as Gram
 from seepage.linear.spectra._door import Matrices as Matrices
-from seepage.linear.spectra._door import Products as Products
+from seepage.linear.spectra._door import Operators as Operators
 from seepage.linear.spectra._door import Sandwich as Sandwich
 from seepage.linear.spectra._door import largest as largest
 from seepage.linear.spectra._secular import top_eigenvalues as top_eigenvalues

@@ -36,7 +36,7 @@ class Factors:
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class Operators:
     """Many positive semidefinite matrices, known by their products with a vector each, shape (n, size)."""
 
     product: Callable[[Array], Array]
@@ -59,14 +59,14 @@ class Sandwich:
     inner: Array
 
 
-def largest(of: Matrices | Factors | Products | Gram | Sandwich) -> Array:
+def largest(of: Matrices | Factors | Operators | Gram | Sandwich) -> Array:
     """Return the largest eigenvalue of each matrix, none of them negative; of one matrix an array without axes."""
     match of:
         case Matrices(values):
             found = tops_of_matrices(values) if values.shape[1] else np.zeros(len(values))
         case Factors(values):
             found = _of_factors(values)
-        case Products(product, count, size):
+        case Operators(product, count, size):
             found = _by_products(product, count, size)
         case Gram(values):
             found = np.linalg.eigvalsh(values)[-1]

@@ -208,7 +208,9 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def top_eigenvalues(diagonal, rows, fixed, scale, alpha, beta, row_is_g, top, row_norms, inner):  # type: ignore[no-untyped-def]
+def top_eigenvalues(  # type: ignore[no-untyped-def]
+    diagonal, rows, fixed, scale, alpha, beta, row_is_g, top, row_norms, inner
+):
     """Fill `top` with each row's largest eigenvalue, `row_norms` with |row|^2 and `inner` with row . fixed.
 
     Parameters

@@ -95,7 +95,7 @@ class Wide:
                     (rows, columns, product[i].reshape(rows.stop - rows.start, columns.stop - columns.start))
                     for product, (rows, columns, _) in zip(room, self.tiles, strict=True)
                 ]
-                matrix = Information(inner, s[row].T, e[row], q[row])
+                matrix = WideMatrix(inner, s[row].T, e[row], q[row])
                 found = search(matrix, leading[row], *caps[row])
                 top[row] = matrix.decomposed() if found is None else found
         return top, trace
@@ -108,7 +108,7 @@ def products_of_pairs(rho: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Information:
+class WideMatrix:
     """The information of one row: N in tiles of its lower triangle, and the few directions."""
 
     inner: Tiles
@@ -147,7 +147,7 @@ class Information:
         return float(np.linalg.eigvalsh(self.times(np.eye(len(self.s))))[-1])
 
 
-def search(matrix: Information, leading: Array, cap: float, cap_of_all: float) -> float | None:
+def search(matrix: WideMatrix, leading: Array, cap: float, cap_of_all: float) -> float | None:
     """Return the largest eigenvalue within its two bounds, or None where they do not meet.
 
     Parameters

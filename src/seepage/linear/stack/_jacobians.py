@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.spectra import Factors, Matrices, Products, largest
+from seepage.linear.spectra import Factors, Matrices, Operators, largest
 from seepage.linear.stack._reach import Reached
 
 Array = NDArray[np.float64]
@@ -230,7 +230,7 @@ class Jacobians:
         if self.labels:
             label = self._of_label()
             trace += np.einsum("nbm,nbm->n", label, label)
-        return largest(Products(self._product, len(trace), self.values)), trace
+        return largest(Operators(self._product, len(trace), self.values)), trace
 
     def attributes(self, blocks: Sequence[NDArray[np.intp]], chosen: Sequence[int]) -> Array:
         """Return the largest eigenvalue of the information about some of the attributes, shape (n, chosen).

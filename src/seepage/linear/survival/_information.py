@@ -28,7 +28,7 @@ from seepage.linear.rows import Batch, in_threads
 from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._noise import made, whitening
 from seepage.linear.survival._refit import SurvivalRefit
-from seepage.linear.survival._response import Part, Response
+from seepage.linear.survival._response import HazardRows, Response
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
 
 Array = NDArray[np.float64]
@@ -82,7 +82,7 @@ class SurvivalInformation(Noised, GatheredInformation):
         return sum(max(len(block), 1) for block in self.response.blocks)
 
     @cached_property
-    def _part(self) -> Part:
+    def _part(self) -> HazardRows:
         sums = self.fit.minimum.sums
         fit, stretch, deviation = self.fit, self.fit.stretch, None
         if self.scales is not None:
@@ -92,13 +92,13 @@ class SurvivalInformation(Noised, GatheredInformation):
             # The penalty is on what the scaler made of the columns, and grows with it in their own units.
             grown = self.scales.pull(fit.minimum.beta[:, None], every)[:, 0] * deviation
             stretch = grown if stretch is None else stretch + grown
-        return Part(sums.martingale, sums.pull, stretch, fit.bent, fit.slopes[1], deviation)
+        return HazardRows(sums.martingale, sums.pull, stretch, fit.bent, fit.slopes[1], deviation)
 
     @property
     def _covariates(self) -> tuple[str, ...]:
         return self.attribute_names[: len(self.columns)]
 
-    def _each(self, of: Callable[[Part], Any]) -> Any:
+    def _each(self, of: Callable[[HazardRows], Any]) -> Any:
         """Yield a function of some rows, and where they stand."""
         return in_threads(lambda span: (span, of(self._part.take(span))), self.fit.rows.spans(), "scoring")
 

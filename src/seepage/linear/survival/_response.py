@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 _MOST_NUMBERS = 2**18
 
 
-class Part(NamedTuple):
+class HazardRows(NamedTuple):
     """What the derivatives of some rows are made of."""
 
     martingale: Array
@@ -46,9 +46,9 @@ class Part(NamedTuple):
     deviation: Array | None
     """ds/s of a scaler that was fitted on the same rows, shape (n, p)."""
 
-    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> "Part":
+    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> "HazardRows":
         """Return some of the rows."""
-        return Part(
+        return HazardRows(
             self.martingale[rows], self.pull[rows], *(each if each is None else each[rows] for each in self[2:])
         )
 
@@ -102,7 +102,7 @@ class Response:
             return np.asarray(moves * self.whitening)
         return np.asarray(moves @ self.whitening.T)
 
-    def _pulled(self, part: Part) -> Array:
+    def _pulled(self, part: HazardRows) -> Array:
         """G v + c, shape (n, published)."""
         pulled = np.asarray(part.pull @ self.moves.T)
         if part.direct is None:
@@ -114,10 +114,10 @@ class Response:
     def _one_slope(self) -> OneSlope:
         return OneSlope(np.asarray(self.moves @ self.reading), np.asarray(self.reading.T @ self.beta))
 
-    def _is_plain(self, part: Part) -> bool:
+    def _is_plain(self, part: HazardRows) -> bool:
         return part.stretch is None and part.deviation is None and self.curves is None
 
-    def examples(self, part: Part) -> tuple[Array, Array]:
+    def examples(self, part: HazardRows) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
         if self._is_plain(part):
             one = np.ones(len(part))
@@ -127,7 +127,7 @@ class Response:
             top[at], trace[at] = found.examples()
         return top, trace
 
-    def attributes(self, part: Part) -> Array:
+    def attributes(self, part: HazardRows) -> Array:
         """Return the largest eigenvalue of each attribute's block of each row's information."""
         if self._is_plain(part):
             return self._one_slope.attributes(self._pulled(part), part.martingale, np.ones(len(part)), self.blocks)
@@ -143,7 +143,7 @@ class Response:
             return None
         return NoiseShape.of(self.covariance, self._reach.features[None], None).root()
 
-    def jacobians(self, part: Part) -> Jacobians:
+    def jacobians(self, part: HazardRows) -> Jacobians:
         """Return the Jacobians of some rows."""
         at, n = self._reach.features, len(part)
         slopes = part.martingale[:, None, None]
@@ -171,7 +171,7 @@ class Response:
                 )
         return Jacobians(self._reach.at(part.bent), parts, 0)
 
-    def gram(self, part: Part) -> Array:
+    def gram(self, part: HazardRows) -> Array:
         """Return the sum of J J^T over these rows, whose eigenvalues are what the release tells about all of them."""
         if self._is_plain(part):
             return self._one_slope.gram(self._pulled(part), part.martingale)
@@ -182,7 +182,7 @@ class Response:
             total = total + flat.T @ flat
         return total
 
-    def _parts(self, part: Part) -> Iterator[tuple[slice, Jacobians]]:
+    def _parts(self, part: HazardRows) -> Iterator[tuple[slice, Jacobians]]:
         step = max(_MOST_NUMBERS // max(len(self.moves) * self.values, 1), 16)
         for start in range(0, len(part), step):
             at = slice(start, min(start + step, len(part)))

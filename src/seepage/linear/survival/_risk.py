@@ -216,7 +216,9 @@ def _down(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _up(x, e, event, starts, fresh, efron, whole, ties, whole_share, ties_share, share, pull):  # type: ignore[no-untyped-def]
+def _up(  # type: ignore[no-untyped-def]
+    x, e, event, starts, fresh, efron, whole, ties, whole_share, ties_share, share, pull
+):
     """Fill each row's share in all terms, a_i, and its pull v_i, adding up terms from the earliest time."""
     p, groups = x.shape[1], len(fresh)
     mean, own = np.zeros(p), np.zeros(p)

@@ -20,9 +20,9 @@ from seepage.linear.objective import GLM
 from seepage.linear.survival import Cox
 from seepage.linear.written._families import COX
 from seepage.linear.written._outcomes import as_numbers, labels, numbers, offset_of, outcomes, set_classes
-from seepage.linear.written._roles import Roles
+from seepage.linear.written._roles import WrittenRoles
 from seepage.linear.written._steps import Steps
-from seepage.linear.written._terms import Known, Term
+from seepage.linear.written._terms import Known, WrittenTerm
 
 Array = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class Assembled(NamedTuple):
         return Leakage(replace(found, assumptions=(*found.assumptions, *self.remarks)))
 
 
-class InFiles(NamedTuple):
+class AssembledInFiles(NamedTuple):
     """A model for rows in files, and the columns that it was fitted with."""
 
     model: Model
@@ -80,7 +80,7 @@ class InFiles(NamedTuple):
     sample_weight: str | None
 
 
-def assembled(roles: Roles, people: Data) -> Assembled:
+def assembled(roles: WrittenRoles, people: Data) -> Assembled:
     """Return a written model and the rows of a frame that it was fitted on."""
     whole = _as_steps_take(Table.of(people))
     if not whole.is_frame:
@@ -129,7 +129,7 @@ def assembled(roles: Roles, people: Data) -> Assembled:
     return Assembled(model, rows.native, y, weights, offset, kept, names, units, products, tuple(remarks))
 
 
-def assembled_in_files(roles: Roles, files: Files) -> InFiles:
+def assembled_in_files(roles: WrittenRoles, files: Files) -> AssembledInFiles:
     """Return a written model for rows in Parquet files."""
     needs = {
         "Cox's risk sets": roles.family == COX,
@@ -155,7 +155,7 @@ def assembled_in_files(roles: Roles, files: Files) -> InFiles:
     estimator.n_features_in_ = len(estimator.coef_)
     if roles.family == "binomial":
         set_classes(estimator, np.array(known.values(roles.outcome[0])), roles.outcome[0])
-    return InFiles(steps.before(_nobody(steps.columns, known), estimator), roles.outcome[0], roles.weights)
+    return AssembledInFiles(steps.before(_nobody(steps.columns, known), estimator), roles.outcome[0], roles.weights)
 
 
 def _as_steps_take(people: Table) -> Table:
@@ -210,7 +210,7 @@ _MOVING = Assumption(
 )
 
 
-def _glm(roles: Roles, terms: Mapping[Term, tuple[str, float]]) -> GLM:
+def _glm(roles: WrittenRoles, terms: Mapping[WrittenTerm, tuple[str, float]]) -> GLM:
     link, link_parameter = roles.link
     found = GLM(
         roles.family,
@@ -218,18 +218,18 @@ def _glm(roles: Roles, terms: Mapping[Term, tuple[str, float]]) -> GLM:
         parameter=roles.parameter,
         link_parameter=link_parameter,
         penalty=roles.penalty,
-        fit_intercept=Term() in terms,
+        fit_intercept=WrittenTerm() in terms,
     )
     # Refuses what the model does not know.
     found.loss  # noqa: B018
     found.link, found.link_parameter = found.named_link
-    found.intercept_ = terms[Term()][1] if Term() in terms else 0.0
+    found.intercept_ = terms[WrittenTerm()][1] if WrittenTerm() in terms else 0.0
     return found
 
 
-def _cox(roles: Roles, terms: Mapping[Term, tuple[str, float]], count: int) -> Cox:
-    if Term() in terms:
-        raise InputError(f"A Cox model has no intercept, and there is a coefficient {terms[Term()][0]!r}.")
+def _cox(roles: WrittenRoles, terms: Mapping[WrittenTerm, tuple[str, float]], count: int) -> Cox:
+    if WrittenTerm() in terms:
+        raise InputError(f"A Cox model has no intercept, and there is a coefficient {terms[WrittenTerm()][0]!r}.")
     if roles.glmnet is None:
         return Cox(ties=roles.ties, penalty=roles.penalty)
     if roles.weights is not None and roles.glmnet.standardize:

@@ -8,7 +8,7 @@ from seepage._tables import Column, Listed, Model, Table, column_values, default
 from seepage.errors import InputError
 from seepage.linear.objective import GLM
 from seepage.linear.survival import labels_of
-from seepage.linear.written._roles import Roles
+from seepage.linear.written._roles import WrittenRoles
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ def numbers(rows: Table, name: str, role: str) -> Array:
         raise InputError(f"{role} is {name!r}, which holds {values.tolist()[0]!r}: it must hold numbers.") from None
 
 
-def outcomes(roles: Roles, rows: Table) -> Column:
+def outcomes(roles: WrittenRoles, rows: Table) -> Column:
     """Return the outcomes of a Cox model."""
     assert roles.time is not None
     time = numbers(rows, roles.time, "time")
@@ -43,7 +43,7 @@ def outcomes(roles: Roles, rows: Table) -> Column:
     return labels_of(event, time, (roles.status or "event", roles.time), codes)
 
 
-def labels(roles: Roles, glm: GLM, rows: Table, weights: Array | None) -> tuple[Listed, Array | None]:
+def labels(roles: WrittenRoles, glm: GLM, rows: Table, weights: Array | None) -> tuple[Listed, Array | None]:
     """Return the labels and weights of a generalized linear model, and tell it of which classes these are."""
     name = roles.outcome[0]
     values = plain(rows.column(name))
@@ -88,7 +88,7 @@ def as_numbers(y: Listed, glm: Model) -> Array:
     return np.asarray(values if values.dtype.kind in "iufb" else values == glm.classes_[-1], dtype=np.float64)
 
 
-def offset_of(roles: Roles, rows: Table) -> Array | None:
+def offset_of(roles: WrittenRoles, rows: Table) -> Array | None:
     """Return what is added to each margin, if something is."""
     total = np.zeros(len(rows))
     if roles.offset is not None:
@@ -101,7 +101,7 @@ def offset_of(roles: Roles, rows: Table) -> Array | None:
     return total if total.any() else None
 
 
-def _shares(roles: Roles, rows: Table) -> tuple[Array, Array]:
+def _shares(roles: WrittenRoles, rows: Table) -> tuple[Array, Array]:
     """Return the shares of successes, and the numbers of trials."""
     if roles.family != "binomial" or len(roles.outcome) != 2:
         raise InputError(f"outcome is {list(roles.outcome)}: two columns are the counts of a binomial model.")
@@ -111,7 +111,7 @@ def _shares(roles: Roles, rows: Table) -> tuple[Array, Array]:
     return good / (good + bad), good + bad
 
 
-def _succeeded(values: Column, roles: Roles) -> Array:
+def _succeeded(values: Column, roles: WrittenRoles) -> Array:
     known = np.unique(values).tolist()
     found = [value for value in known if value == roles.success or str(value) == str(roles.success)]
     if len(known) != 2 or len(found) != 1 or roles.family != "binomial":

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from seepage.errors import InputError
 from seepage.linear.written._families import COX
 from seepage.linear.written._penalties import Glmnet
-from seepage.linear.written._terms import Known, Term, level_of, term_of
+from seepage.linear.written._terms import Known, WrittenTerm, level_of, term_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Roles:
+class WrittenRoles:
     """A written model with all names as this library has them."""
 
     family: str
@@ -47,9 +47,9 @@ class Roles:
                     found.append(name)
         return found
 
-    def terms(self, known: Known) -> dict[Term, tuple[str, float]]:
+    def terms(self, known: Known) -> dict[WrittenTerm, tuple[str, float]]:
         """Return what each coefficient belongs to, with its name and its number."""
-        found: dict[Term, tuple[str, float]] = {}
+        found: dict[WrittenTerm, tuple[str, float]] = {}
         for name, level, number in self.coefficients:
             called = name if level is None else f"{name} = {level}"
             if level is None:

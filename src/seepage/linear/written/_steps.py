@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, Polynomial
 from seepage._near import several
 from seepage._tables import Data, Model, Table
 from seepage.errors import InputError
-from seepage.linear.written._terms import Factor, Known, Term
+from seepage.linear.written._terms import Known, WrittenFactor, WrittenTerm
 from seepage.linear.written._toml import key_of
 
 Array = NDArray[np.float64]
@@ -23,12 +23,12 @@ _NOTHING = ("NA", "", "NaN", "nan", "NULL", ".")
 
 
 @dataclass(frozen=True)
-class _Part:
+class _StepPart:
     """Some terms that one step makes."""
 
     step: Model
     columns: list[str]
-    terms: tuple[Term, ...]
+    terms: tuple[WrittenTerm, ...]
     weight: float = 1.0
 
 
@@ -38,11 +38,11 @@ class Steps:
 
     step: ColumnTransformer | None
     """None if the terms are columns as they are."""
-    terms: tuple[Term, ...]
+    terms: tuple[WrittenTerm, ...]
     columns: list[str]
 
     @classmethod
-    def of(cls, terms: Mapping[Term, str], known: Known) -> "Steps":
+    def of(cls, terms: Mapping[WrittenTerm, str], known: Known) -> "Steps":
         """Return the step that makes some terms, which are called so."""
         if not terms:
             raise InputError("There is no coefficient but the constant: the model tells of nobody's columns.")
@@ -51,14 +51,14 @@ class Steps:
         alone = {term: term.alone for term in terms}
         plain = [t for t, f in alone.items() if f is not None and f.function is None and f.level is None]
         numbers = [factor.column for factor in map(alone.get, plain) if factor is not None]
-        parts = [_Part("passthrough", numbers, tuple(plain))] if plain else []
-        levels: dict[str, list[Term]] = {}
+        parts = [_StepPart("passthrough", numbers, tuple(plain))] if plain else []
+        levels: dict[str, list[WrittenTerm]] = {}
         for term, factor in alone.items():
             if factor is not None and factor.level is not None:
                 levels.setdefault(factor.column, []).append(term)
         parts += [_levels(column, {term: terms[term] for term in each}, known) for column, each in levels.items()]
         rest = [t for t, f in alone.items() if f is None or f.function is not None]
-        parts += [_Part(_made(term), term.columns, (term,), term.scale) for term in rest]
+        parts += [_StepPart(_made(term), term.columns, (term,), term.scale) for term in rest]
         order = tuple(term for part in parts for term in part.terms)
         if len(parts) == 1 and plain:
             return cls(None, order, numbers)
@@ -98,7 +98,7 @@ def _called(columns: Sequence[str], number: int) -> str:
     return f"{re.sub(r'[^0-9A-Za-z]+', ' ', ' '.join(columns)).strip()} {number}"
 
 
-def _check_numbers(term: Term, name: str, known: Known) -> None:
+def _check_numbers(term: WrittenTerm, name: str, known: Known) -> None:
     for factor, _ in term.powers:
         if factor.level is None and not known.is_number(factor.column):
             values = known.values(factor.column)
@@ -110,7 +110,7 @@ def _check_numbers(term: Term, name: str, known: Known) -> None:
             )
 
 
-def _levels(column: str, terms: Mapping[Term, str], known: Known) -> _Part:
+def _levels(column: str, terms: Mapping[WrittenTerm, str], known: Known) -> _StepPart:
     """Return indicators of levels; those of the rows, so that the rule about rare ones holds."""
     values = known.values(column)
     named = {term.powers[0][0].level: term for term in terms}
@@ -130,7 +130,7 @@ def _levels(column: str, terms: Mapping[Term, str], known: Known) -> _Part:
         )
     encoder = OneHotEncoder(drop=left_out or None, sparse_output=False)
     kept = [value for value in values if value in named]
-    return _Part(encoder, [column], tuple(named[value] for value in kept))
+    return _StepPart(encoder, [column], tuple(named[value] for value in kept))
 
 
 def _about_nothing(values: Sequence[Hashable]) -> str:
@@ -140,7 +140,7 @@ def _about_nothing(values: Sequence[Hashable]) -> str:
     return f"{missing[0]!r} seems to stand for a missing value: write it as such (Parquet does), or drop those rows. "
 
 
-def _made(term: Term) -> Model:
+def _made(term: WrittenTerm) -> Model:
     """Return the step that makes one term, but for its scale."""
     made = [_power(factor, power) for factor, power in term.powers]
     if len(made) == 1:
@@ -153,7 +153,7 @@ def _made(term: Term) -> Model:
     return Pipeline([("factors", ColumnTransformer(factors)), ("product", product)])
 
 
-def _power(factor: Factor, power: int) -> Model:
+def _power(factor: WrittenFactor, power: int) -> Model:
     """Return the step that makes one factor, to a power."""
     if factor.level is not None:
         return OneHotEncoder(categories=[[factor.level]], handle_unknown="ignore", sparse_output=False)

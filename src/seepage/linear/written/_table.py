@@ -16,11 +16,11 @@ from seepage._toml import from_toml
 from seepage._writing import write_file
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution.storage import Files
-from seepage.linear.written._assembled import Assembled, InFiles, assembled, assembled_in_files
+from seepage.linear.written._assembled import Assembled, AssembledInFiles, assembled, assembled_in_files
 from seepage.linear.written._families import COX, family_of, link_of
 from seepage.linear.written._of import keys_of
 from seepage.linear.written._penalties import Glmnet
-from seepage.linear.written._roles import Roles
+from seepage.linear.written._roles import WrittenRoles
 from seepage.linear.written._terms import Known
 from seepage.linear.written._toml import text_of
 
@@ -252,14 +252,14 @@ class ModelTable:
                 yield name, None if level is None else str(level), float(number)
 
     @cached_property
-    def roles(self) -> Roles:
+    def roles(self) -> WrittenRoles:
         """Which columns are what."""
         is_cox = family_of(self.family) == COX
         outcome = (self.outcome,) if isinstance(self.outcome, str) else tuple(self.outcome or ())
         strata = (self.strata,) if isinstance(self.strata, str) else tuple(self.strata)
         link = (None, 1.0) if self.link is None else link_of(self.link, self.link_parameter)
         ties = self.ties or ("efron" if self.glmnet is None else "breslow")
-        return Roles(
+        return WrittenRoles(
             family=family_of(self.family),
             link=link,
             parameter=float(self.parameter),
@@ -307,7 +307,7 @@ class ModelTable:
         """
         return assembled(self.roles, people)
 
-    def over(self, files: Data, filesystem: object = None) -> InFiles:
+    def over(self, files: Data, filesystem: object = None) -> AssembledInFiles:
         """Return the model for rows in Parquet files: `model`, `target` and `sample_weight`, as `measure` takes them.
 
         Parameters

@@ -37,7 +37,7 @@ _WAY_OUT = "Make its column before the fit, and fit with that column by its name
 
 
 @dataclass(frozen=True)
-class Factor:
+class WrittenFactor:
     """A column as it enters a term: as it is, through a function, or as whether it has one value."""
 
     column: str
@@ -47,24 +47,24 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Term:
+class WrittenTerm:
     """A product of powers of factors, times a number; of none for the constant."""
 
-    powers: tuple[tuple[Factor, int], ...] = ()
+    powers: tuple[tuple[WrittenFactor, int], ...] = ()
     scale: float = 1.0
 
     @classmethod
-    def of(cls, factor: Factor) -> "Term":
+    def of(cls, factor: WrittenFactor) -> "WrittenTerm":
         """Return the term of one factor."""
         return cls(((factor, 1),))
 
-    def times(self, other: "Term") -> "Term":
+    def times(self, other: "WrittenTerm") -> "WrittenTerm":
         """Return the product of two terms."""
-        powers: Counter[Factor] = Counter()
+        powers: Counter[WrittenFactor] = Counter()
         for each, power in (*self.powers, *other.powers):
             # An indicator is its own square.
             powers[each] = 1 if each.level is not None else powers[each] + power
-        return Term(tuple(sorted(powers.items(), key=repr)), self.scale * other.scale)
+        return WrittenTerm(tuple(sorted(powers.items(), key=repr)), self.scale * other.scale)
 
     @property
     def columns(self) -> list[str]:
@@ -77,7 +77,7 @@ class Term:
         return len(self.powers) > 1 and any(factor.level is not None for factor, _ in self.powers)
 
     @property
-    def alone(self) -> Factor | None:
+    def alone(self) -> WrittenFactor | None:
         """The one factor that it is, if it is one."""
         if len(self.powers) == 1 and self.powers[0][1] == 1 and self.scale == 1:
             return self.powers[0][0]
@@ -133,7 +133,7 @@ def _written(value: Hashable) -> tuple[str, ...]:
     return (str(value),)
 
 
-def term_of(name: str, known: Known) -> Term | None:
+def term_of(name: str, known: Known) -> WrittenTerm | None:
     """Return what a coefficient belongs to; None for a level that Stata lists as the base.
 
     Parameters
@@ -144,7 +144,7 @@ def term_of(name: str, known: Known) -> Term | None:
         The rows.
     """
     if name in INTERCEPTS and name not in known.names:
-        return Term()
+        return WrittenTerm()
     # A name may hold a colon itself.
     whole = _column(name, known) or _prefixed(name, known)
     if whole is not None:
@@ -159,8 +159,8 @@ def term_of(name: str, known: Known) -> Term | None:
         raise
 
 
-def _product(parts: Sequence[str], name: str, known: Known) -> Term | None:
-    found = Term()
+def _product(parts: Sequence[str], name: str, known: Known) -> WrittenTerm | None:
+    found = WrittenTerm()
     for part in parts:
         each = _single(part, name, known)
         if each is None:
@@ -169,7 +169,7 @@ def _product(parts: Sequence[str], name: str, known: Known) -> Term | None:
     return found
 
 
-def level_of(column: str, text: str, known: Known) -> Term:
+def level_of(column: str, text: str, known: Known) -> WrittenTerm:
     """Return the term of one value of a category."""
     if column not in known.names:
         raise InputError(f"There is a coefficient of {column!r} = {text!r}. {known.instead(column)}")
@@ -179,9 +179,9 @@ def level_of(column: str, text: str, known: Known) -> Term:
     return _indicator(column, value)
 
 
-def _indicator(column: str, value: Hashable) -> Term:
+def _indicator(column: str, value: Hashable) -> WrittenTerm:
     # True and false are numbers as they are.
-    return Term.of(Factor(column) if value is True else Factor(column, level=value))
+    return WrittenTerm.of(WrittenFactor(column) if value is True else WrittenFactor(column, level=value))
 
 
 def _nobody(column: str, text: str, known: Known) -> InputError:
@@ -192,12 +192,12 @@ def _nobody(column: str, text: str, known: Known) -> InputError:
     )
 
 
-def _column(name: str, known: Known) -> Term | None:
+def _column(name: str, known: Known) -> WrittenTerm | None:
     bare = name[1:-1] if len(name) > 2 and name[0] == name[-1] == "`" else name
-    return Term.of(Factor(bare)) if bare in known.names else None
+    return WrittenTerm.of(WrittenFactor(bare)) if bare in known.names else None
 
 
-def _prefixed(name: str, known: Known) -> Term | None:
+def _prefixed(name: str, known: Known) -> WrittenTerm | None:
     """Return the level that a name is, written behind its column as R does."""
     found = []
     for column in known.names:
@@ -243,7 +243,7 @@ def _joined(parts: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
         yield found
 
 
-def _single(part: str, name: str, known: Known) -> Term | None:
+def _single(part: str, name: str, known: Known) -> WrittenTerm | None:
     part = part.strip()
     found = _column(part, known) or _prefixed(part, known)
     if found is not None:
@@ -253,7 +253,7 @@ def _single(part: str, name: str, known: Known) -> Term | None:
             return None
         return level_of(match["column"], match["level"], known)
     if (match := _STATA_NUMBER.fullmatch(part)) and match["column"] in known.names:
-        return None if match["omitted"] != "c" else Term.of(Factor(match["column"]))
+        return None if match["omitted"] != "c" else WrittenTerm.of(WrittenFactor(match["column"]))
     if (match := _BRACKETS.fullmatch(part)) and (column := _called(match["column"], known)) is not None:
         return level_of(column, match["level"], known)
     if (match := _FACTOR.fullmatch(part)) and (column := _called(match["column"], known)) is not None:
@@ -282,41 +282,41 @@ class _StrangeError(Exception):
     """An expression is no product of powers of functions of single columns."""
 
 
-def _expression(tree: ast.expr, quotes: tuple[str, ...], known: Known) -> Term:
+def _expression(tree: ast.expr, quotes: tuple[str, ...], known: Known) -> WrittenTerm:
     """Return an expression as a term."""
     if isinstance(tree, ast.Name | ast.Attribute):
         name = ast.unparse(tree)
         name = dict(zip((f"_quoted{i}" for i in count()), quotes, strict=False)).get(name, name)
         if name not in known.names:
             raise _StrangeError
-        return Term.of(Factor(name))
+        return WrittenTerm.of(WrittenFactor(name))
     if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
-        return Term(scale=float(tree.value))
+        return WrittenTerm(scale=float(tree.value))
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        return _expression(tree.operand, quotes, known).times(Term(scale=-1.0))
+        return _expression(tree.operand, quotes, known).times(WrittenTerm(scale=-1.0))
     if isinstance(tree, ast.BinOp):
         return _operation(tree, quotes, known)
     if isinstance(tree, ast.Call) and len(tree.args) == 1 and not tree.keywords:
         function = ast.unparse(tree.func).removeprefix("np.").removeprefix("numpy.")
         if function == "Q" and isinstance(tree.args[0], ast.Constant) and tree.args[0].value in known.names:
-            return Term.of(Factor(str(tree.args[0].value)))
+            return WrittenTerm.of(WrittenFactor(str(tree.args[0].value)))
         inner = _expression(tree.args[0], quotes, known)
         if function == "I":
             return inner
         alone = inner.alone
         if function in FUNCTIONS and alone is not None and alone.function is None and alone.level is None:
-            return Term.of(Factor(alone.column, FUNCTIONS[function]))
+            return WrittenTerm.of(WrittenFactor(alone.column, FUNCTIONS[function]))
     raise _StrangeError
 
 
-def _operation(tree: ast.BinOp, quotes: tuple[str, ...], known: Known) -> Term:
+def _operation(tree: ast.BinOp, quotes: tuple[str, ...], known: Known) -> WrittenTerm:
     left, right = (_expression(each, quotes, known) for each in (tree.left, tree.right))
     if isinstance(tree.op, ast.Mult):
         return left.times(right)
     if isinstance(tree.op, ast.Div) and not right.powers and right.scale != 0:
-        return left.times(Term(scale=1 / right.scale))
+        return left.times(WrittenTerm(scale=1 / right.scale))
     if isinstance(tree.op, ast.Div) and not left.powers and right.alone is not None and right.alone.function is None:
-        return Term.of(Factor(right.alone.column, "reciprocal")).times(left)
+        return WrittenTerm.of(WrittenFactor(right.alone.column, "reciprocal")).times(left)
     if isinstance(tree.op, ast.Pow) and not right.powers and right.scale in range(1, 21):
         found = left
         for _ in range(int(right.scale) - 1):

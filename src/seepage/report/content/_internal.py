@@ -32,7 +32,7 @@ _FEWEST_ERRORS = 40
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportQuestion:
     """What a report was asked for; `Report.of` says what the fields are."""
 
     title: str
@@ -57,7 +57,7 @@ class Question:
         return () if self.policy is None else tuple(self.policy.success_rate)
 
 
-def internal_document(leak: Leakage, asked: Question) -> Document:
+def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
     """Return what the internal edition says about a leakage."""
     information = leak.information
     check_names(information, (*asked.units, *asked.refitted))
@@ -103,7 +103,7 @@ def internal_document(leak: Leakage, asked: Question) -> Document:
 
 
 def _exposed(
-    information: Information, asked: Question, median: float, told: Mapping[str, Array]
+    information: Information, asked: ReportQuestion, median: float, told: Mapping[str, Array]
 ) -> tuple[tuple[Person, ...] | None, Silence | None]:
     try:
         people = most_exposed(

@@ -22,11 +22,11 @@ from seepage.report._document import (
     NumberAttribute,
     Trials,
 )
-from seepage.report.content._internal import Question, noise_of
+from seepage.report.content._internal import ReportQuestion, noise_of
 from seepage.report.content._verdict import met_verdict
 
 
-def publishable_document(leak: Leakage, asked: Question) -> Document:
+def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
     """Return what may leave: a page without a number about the rows, whose verdict was attacked.
 
     Parameters
