@@ -75,7 +75,7 @@ def _(step: Formula, incoming: Affine, path: str) -> Affine:
         coded = []
         for factor, coding in each.factors:
             made = makers[factor.code]
-            coded.append(made if coding is None else made.mapped(coding.T))
+            coded.append(made if coding is None else _coded(made, coding))
         part = coded[0] if len(coded) == 1 else _product(coded, path)
         parts.append(part if each.scale == 1.0 else part.scaled(each.scale))
     return Affine.stacked(parts)
@@ -105,6 +105,11 @@ def _made(step: Formula, factor: Factor, incoming: Affine, path: str) -> Affine:
         return through(basis.step, incoming.take(at), place).mapped(basis.matrix)
     curve = Unknown(factor.evaluated, len(at), factor.features, factor.names, factor.evaluated, None)
     return incoming.take(at).bent(curve, place)
+
+
+def _coded(levels: Affine, coding: Array) -> Affine:
+    """Return the columns of a coding, without the level that has none: nobody's values are more for its name."""
+    return levels.mapped(coding.T).take(range(coding.shape[1]))
 
 
 def _scaled(step: Formula, factor: Factor, incoming: Affine, path: str) -> Affine:
