@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -212,6 +213,8 @@ class _Standing:
     scaler: Claim | None = None
     weighted: bool = False
     filled: Claim | None = None
+    halves: tuple[Claim, ...] = ()
+    """The steps that the scaler is made of: itself, or one that centers and one that scales."""
 
 
 def preprocessing_of(
@@ -248,7 +251,7 @@ def preprocessing_of(
         # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
         return Preprocessing(public=_listed(fit, steps, ())), None
     _refuse_constants(features, claims, moments, origin, weighted, rounding)
-    fitted = {claim.step for each in found for claim in (each.scaler, each.filled) if claim is not None}
+    fitted = {claim.step for each in found for claim in (*each.halves, each.filled) if claim is not None}
     if not fitted:
         return Preprocessing(public=_listed(fit, steps, ())), None
     offset = not solved.intercept and any(
@@ -318,7 +321,7 @@ def _rounding(features: object) -> float:
 def _standing(
     claims: tuple[Claim, ...], moments: Moments, origin: Array, i: int, weighted: bool, *, rounding: float
 ) -> _Standing:
-    """Return the last scaler that was fitted on these rows, and the imputer that was."""
+    """Return the last scaler that was fitted on these rows, in one step or two, and the imputer that was."""
     filled = None
     lacking = moments.lacking[i]
     if lacking:
@@ -326,11 +329,26 @@ def _standing(
         gap = abs(moments.lacking_total[i] / lacking - has.mean[i])
         if gap <= _SAME * np.sqrt(max(has.variance[i], 0.0)):
             filled = next((claim for claim in claims if claim.with_mean), None)
-    for claim in reversed(claims):
-        by_weight = _of_these(claim, moments, origin, i, weighted, rounding=rounding)
-        if by_weight is not None:
-            return _Standing(claim, by_weight, filled)
-    return _Standing(filled=filled)
+    of_these = partial(_of_these, moments=moments, origin=origin, i=i, weighted=weighted, rounding=rounding)
+    standing = [(claim, took) for claim in reversed(claims) if (took := of_these(claim)) is not None]
+    if not standing:
+        return _Standing(filled=filled)
+    last, by_weight = standing[0]
+    for before, took in standing[1:]:
+        whole = _joined(before, last)
+        if whole is not None and by_weight == took == of_these(whole):
+            return _Standing(whole, by_weight, filled, (before, last))
+    return _Standing(last, by_weight, filled, (last,))
+
+
+def _joined(before: Claim, last: Claim) -> Claim | None:
+    """Return the one scaler that two are which do half of it each; None if they are not."""
+    if (last.centers and last.scales) or before.after_filling != last.after_filling:
+        return None
+    if last.scales and before.centers:
+        # It has a mean of zero only where nothing was added in between.
+        return replace(last, centers=True)
+    return replace(before, centers=True, shift=last.shift) if last.centers and before.scales else None
 
 
 def _of_these(claim: Claim, moments: Moments, origin: Array, i: int, weighted: bool, *, rounding: float) -> bool | None:
@@ -431,7 +449,8 @@ def _settled(claims: tuple[Claim, ...], position: int, found: _Standing, lacking
     if scaler is None:
         return False
     # Whatever came before is undone by a step that centers and scales anew.
-    return claim is scaler or (scaler.centers and scaler.scales and position < claims.index(scaler))
+    undone = scaler.centers and scaler.scales and position < claims.index(found.halves[-1])
+    return undone or any(claim is half for half in found.halves)
 
 
 def _ties(undecided: Array, features: NDArray[np.intp], found: Sequence[_Standing]) -> bool:
