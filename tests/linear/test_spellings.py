@@ -1,5 +1,7 @@
 """One fit and one question, spelled in two ways, has one answer: whichever code a spelling goes through."""
 
+import atexit
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -114,6 +116,9 @@ def of_table(results: Any, **columns: str) -> seepage.Leakage:
 
 def in_files(model: Any, target: str, *, files: int = 1, weights: str | None = None) -> seepage.Leakage:
     folder, output = Path(mkdtemp()), Path(mkdtemp())
+    # Answers are read from there whenever they are asked for.
+    for each in (folder, output):
+        atexit.register(shutil.rmtree, each)
     for place, rows in enumerate(np.array_split(np.arange(N), files)):
         PEOPLE.iloc[rows].to_parquet(folder / f"{place}.parquet")
     model = clone(model).fit(FRAME, PEOPLE[target], sample_weight=None if weights is None else PEOPLE[weights])
@@ -813,6 +818,11 @@ NOT_REFITTED = [
             HOLED,
         ),
         id="a scaler behind an imputer, and its two halves",
+    ),
+    pytest.param(
+        lambda: measured(make_pipeline(SimpleImputer(), StandardScaler(with_std=False), Ridge(2.0)), HOLED),
+        lambda: measured(make_pipeline(StandardScaler(with_std=False), SimpleImputer(), Ridge(2.0)), HOLED),
+        id="means in the place of cells, before they are taken away and after",
     ),
     pytest.param(
         lambda: measured(LogisticRegression(**TIGHT), y=YES),
