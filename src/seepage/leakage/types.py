@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-Assurance = Literal["exact", "estimated", "heuristic"]
+Assurance = Literal["exact", "estimated", "heuristic", "normal"]
 """Whether numbers are exact, estimated (with a standard error), or heuristic."""
 Kind = Literal["examples", "attributes"]
 """Whether people or their attributes are spoken of."""

@@ -15,11 +15,13 @@ from seepage.linear._mistakes import refuse_mistakes
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, given, refuse_beside_table
+from seepage.linear._without_noise import UNIT, Before, measure_without_noise
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
 from seepage.linear.written import ModelTable
+from seepage.others import Known
 
 
 def measure(
@@ -27,11 +29,14 @@ def measure(
     X: Data = None,
     y: Listed = None,
     *,
-    noise_scale: float | GaussianNoise,
+    noise_scale: float | GaussianNoise | None = None,
+    others_known: Known | None = None,
+    digits: int | str | None = None,
+    clusters: Listed = None,
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
     offset: Listed = None,
-    published: Sequence[str] | None = None,
+    published: Sequence[str] | str | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     numbers: Collection[str] | None = None,
@@ -112,6 +117,12 @@ def measure(
     np.True_
     """
     refuse_mistakes(model)
+    if noise_scale is None or (others_known is not None and others_known != "all"):
+        asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
+        with asked.explained():
+            question = Question(UNIT, public_label, None, numbers, public_preprocessing)
+            before = Before(noise_scale, others_known, digits, clusters, published)
+            return measure_without_noise(asked, question, attributes, before)
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):
