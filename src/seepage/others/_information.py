@@ -133,13 +133,18 @@ class OthersInformation(GatheredInformation):
         found = self._of_crowd(self.crowd)
         if not self.attacker.covariates:
             return found
+        # Of the two neither is always the larger: where the model is wrong, everybody's scatter counts its error.
+        return found.larger(self._of_crowd(self._outcomes))
+
+    @cached_property
+    def _outcomes(self) -> Crowd:
+        """What everybody's outcomes may do, given their covariates."""
         if self.printed.outcomes is None:
             raise UnansweredError(
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        # Of the two neither is always the larger: the model may be wrong, and then everybody's scatter counts its error.
-        return found.larger(self._of_crowd(Crowd(self._together(self.printed.outcomes), self.added, modeled=True)))
+        return Crowd(self._together(self.printed.outcomes), self.added, modeled=True)
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:
@@ -177,16 +182,11 @@ class OthersInformation(GatheredInformation):
         if not crowd.modeled and self.attacker.unknown:
             for person in np.flatnonzero(unknown.own[self._place(np.arange(self.count))] > _LARGE):
                 self._alone(found, int(person), unknown)
-        common = self.claims.reason(self.attacker.unknown) if self.added is None or not self._noise_hides else CLAIMED
+        common = self.claims.reason(self.attacker.unknown)
         if common != CLAIMED:
             found.reason[:] = np.where(np.isinf(found.each), CLAIMED, common)
             found.whole_reason[:] = np.where(np.isinf(found.whole), CLAIMED, common)
         return found
-
-    @property
-    def _noise_hides(self) -> bool:
-        """Whether the added noise alone is most of the scatter in every direction: the rest of the theory is not."""
-        return False
 
     def _alone(self, found: _Answers, person: int, unknown: Unknown) -> None:
         """Answer about somebody of large leverage: the others are looked at where the fit is without them."""
@@ -334,21 +334,29 @@ class OthersInformation(GatheredInformation):
         distance = np.full((self.count, len(asked)), np.nan)
         for j, value in enumerate(asked):
             truth[column == value] = j
-        unknown = self.crowd.unknown(self.attacker.unknown)
-        common = self.claims.reason(self.attacker.unknown)
+        crowds = [self.crowd, self._outcomes] if self.attacker.covariates else [self.crowd]
         for j, value in enumerate(asked):
             distance[truth == j, j] = 0.0
             people = np.flatnonzero(truth != j)
             for start in range(0, len(people), 1024):
                 part = people[start : start + 1024]
                 moved = self.printed.changed(part, attribute, value)[:, :, None]
-                seen = unknown.without(self._place(part), moved)
-                square = seen.matrices()[:, 0, 0]
-                unsure = common != CLAIMED or self.attacker.everybody
-                worth = even(seen, np.ones((len(part), 1, 1)), unknown.count)[:, 0]
-                square = np.where(unsure | ~(worth >= MOST_LIKE_NORMAL), np.nan, square)
-                distance[part, j] = np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
+                distance[part, j] = np.max([self._apart(crowd, part, moved) for crowd in crowds], axis=0)
         return Distances(asked, truth, distance)
+
+    def _apart(self, crowd: Crowd, people: NDArray[np.intp], moved: Array) -> Array:
+        """Return how far apart two releases are in units of the noise; NaN where nothing is claimed."""
+        if self.attacker.everybody and self.added is None:
+            return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
+        unknown = crowd.unknown(self.attacker.unknown)
+        seen = unknown.without(self._place(people), moved)
+        square = seen.matrices()[:, 0, 0]
+        if self.claims.reason(self.attacker.unknown) != CLAIMED:
+            square = np.full_like(square, np.nan)
+        else:
+            worth = even(seen, np.ones((len(people), 1, 1)), unknown.count)[:, 0]
+            square = np.where((worth >= MOST_LIKE_NORMAL) | (square == 0.0), square, np.nan)
+        return np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
 
     def _column(self, attribute: str) -> Column:
         found: Any = self.base

@@ -7,12 +7,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Array
+from seepage._tables import Array, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import Fit, Release, check_published, steps_named
 from seepage.linear.objective import derivatives
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
+from seepage.linear.printed._owned import Owned
+from seepage.linear.printed._rows import left_of, rare_values, record_bits
 from seepage.linear.rows import Batch, InMemory
 from seepage.others import Level, Printed
 
@@ -42,23 +44,39 @@ def _some_label(fit: Fit[InMemory]) -> Array:
     return np.ones((1, fit.problem.loss.label_values))
 
 
-def refuse_choices(fit: Fit[InMemory], public: Sequence[str]) -> None:
-    """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it."""
-    if fit.problem.selects:
+def refuse_choices(
+    called: str, selects: bool, search: str | None, preprocess: Model | None, public: Sequence[str]
+) -> None:
+    """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it.
+
+    Parameters
+    ----------
+    called : str
+        What the model is called.
+    selects : bool
+        Whether a penalty keeps coefficients at zero.
+    search : str or None
+        What chose the penalty, if something did.
+    preprocess : transformer or None
+        The steps before the model.
+    public : sequence of str
+        Those that everybody may know.
+    """
+    if selects:
         raise UnsupportedError(
-            f"{fit.called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
+            f"{called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
             "tells is not that of averages. Measure it with noise_scale=, or publish a model with an L2 penalty."
         )
-    if fit.search is not None:
+    if search is not None:
         raise UnsupportedError(
-            f"The penalty was chosen with these rows by {fit.search}, and what a choice tells is not that of averages. "
+            f"The penalty was chosen with these rows by {search}, and what a choice tells is not that of averages. "
             "Measure a model whose penalty was chosen beforehand, or this one with noise_scale=."
         )
-    steps = {} if fit.preprocess is None else dict(single_steps(fit.preprocess))
+    steps = {} if preprocess is None else dict(single_steps(preprocess))
     named = steps_named(steps, public)
     for path, step in steps.items():
         called = type(step).__name__
-        moments = called == "StandardScaler" or (called == "SimpleImputer" and step.strategy == "mean")
+        moments = called == "StandardScaler" or getattr(step, "strategy", None) == "mean"
         if path in named or moments or called in _NAMES_ONLY or not learns(step):
             continue
         raise UnsupportedError(
@@ -80,6 +98,8 @@ class _Table:
     blocks: dict[str, NDArray[np.intp]]
     names: dict[str, str | None]
     """The column of each attribute; None for the label."""
+    owned: Owned
+    """The rows of each person."""
 
     @property
     def rows(self) -> InMemory:
@@ -91,7 +111,7 @@ class _Table:
         return self.rows.read(slice(0, self.rows.count))
 
     def jacobian(self, people: NDArray[np.intp]) -> Array:
-        return self._of(self.rows.picked(people))
+        return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
 
     def _of(self, batch: Batch) -> Array:
         found = self.numbers.jacobian(batch)
@@ -101,7 +121,7 @@ class _Table:
         return np.asarray(found[:, :, self.kept])
 
     def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Array:
-        batch, name = self.rows.picked(people), self.names[attribute]
+        batch, name = self.rows.picked(self.owned.first[people]), self.names[attribute]
         if name is None:
             return self._of(replace(batch, labels=batch.labels + by[:, None]))
         (place,) = self.kept[self.blocks[attribute]]
@@ -109,19 +129,24 @@ class _Table:
         return self._of(replace(batch, features=batch.dense() + by[:, None] * column))
 
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
-        other = self.rows.altered(people, self.names[attribute], value)
-        return np.asarray(self.numbers.moves(other) - self.numbers.moves(self.rows.picked(people)))
+        name = self.names[attribute]
+
+        def moved(rows: NDArray[np.intp]) -> Array:
+            other = self.rows.altered(rows, name, value)
+            return np.asarray(self.numbers.moves(other) - self.numbers.moves(self.rows.picked(rows)))
+
+        return self.owned.added(people, moved)
 
     def elsewhere(self, person: int) -> Array:
         geometry = self.numbers.geometry
-        rows = geometry.frame.rows(self.rows.picked(np.array([person])))
-        x = rows.augmented()[0]
-        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
-        hessian = np.linalg.inv(geometry.minimizer.inverse)
-        left = hessian - np.kron(found.curvature[0], np.outer(x, x))
-        step = np.linalg.solve(left, np.kron(found.slope[0], x))
+        rows = geometry.frame.rows(self.rows.picked(self.owned.of_person(person)))
+        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
+        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
+        # One step of Newton from here: to where the others would have left it.
+        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
         position = geometry.position + step.reshape(geometry.outputs, -1).T
-        return self.numbers.moves(self.whole, position)
+        return self.owned.summed(self.numbers.moves(self.whole, position))
 
     @cached_property
     def leverage(self) -> Array:
@@ -151,42 +176,17 @@ class _Table:
                     reached[curves.features[curves.coordinates == place]] = True
                 target = np.asarray(self.rows.column(column), dtype=np.float64)
                 known = np.column_stack([design[:, ~reached], labels])
-            found[name] = _left(target, known)
+            found[name] = left_of(target, known)
         return found
 
     def levels(self) -> tuple[Level, ...]:
         """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
-        design, problem = self.whole.dense(), self.fit.problem
-        found = []
+        problem, found = self.fit.problem, []
         if self.fit.classes is not None:
             counts = np.bincount(problem.labels.positions(self.rows.labels), minlength=len(self.fit.classes))
-            size = problem.size
-            found += [
-                Level("the outcome", value, int(count), size)
-                for value, count in zip(self.fit.classes.tolist(), counts, strict=True)
-            ]
-        names = self.numbers.geometry.minimizer.names
-        modes = np.array([_mode(column) for column in design.T]) if design.size else np.empty(0)
-        apart = design != modes
-        for feature, column in enumerate(design.T):
-            values, counts = np.unique(column[: min(len(column), 10_000)], return_counts=True)
-            if len(values) != 2:
-                continue
-            values, counts = np.unique(column, return_counts=True)
-            if len(values) != 2:
-                continue
-            for value, count in zip(values.tolist(), counts, strict=True):
-                has = column == value
-                alone = int((~apart[~has].any(axis=0) & apart.any(axis=0)).sum()) if count < len(column) / 2 else 1
-                found.append(Level(names[feature], value, int(count), max(alone, 1)))
-        return tuple(found)
-
-    def bits(self) -> float:
-        """Return the entropy of one record, as far as these people show it."""
-        rows = np.column_stack([self.whole.dense(), self.whole.labels])
-        _, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_counts=True)
-        share = counts / counts.sum()
-        return float(-(share * np.log2(share)).sum())
+            pairs = zip(self.fit.classes.tolist(), counts.tolist(), strict=True)
+            found = [Level("the outcome", value, count, problem.size) for value, count in pairs]
+        return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names))
 
     def outcomes(self) -> tuple[float | None, Array | None]:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
@@ -219,19 +219,26 @@ class _Table:
 
 
 def printed_of(
-    fit: Fit[InMemory], release: Release, attributes: Sequence[str] | None, published: tuple[str, ...], label: str
+    fit: Fit[InMemory],
+    release: Release,
+    attributes: Sequence[str] | None,
+    published: tuple[str, ...],
+    label: str,
+    person: NDArray[np.intp] | None,
 ) -> Printed:
     """Return what a model prints, and how it moves with the private values of each person."""
     numbers = Numbers.of(fit, release, published)
     if fit.rows.missing and {ERRORS, DISPERSION} & set(published):
         raise UnsupportedError(
-            "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with it "
-            'is not counted. Say published=["coefficients"] if nothing else is printed, or fit on rows without gaps.'
+            "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with "
+            'it is not counted. Say published=["coefficients"] if nothing else is printed, or fit on rows without gaps.'
         )
     columns = [fit.table.names[column] for column in fit.private_columns(None)]
     wanted = columns if attributes is None else [fit.table.names[c] for c in fit.private_columns(attributes)]
     geometry = numbers.geometry
-    blocks, kept, names = {}, [], {}
+    blocks: dict[str, NDArray[np.intp]] = {}
+    kept: list[int] = []
+    names: dict[str, str | None] = {}
     for name, block in zip(columns, geometry.blocks, strict=True):
         if name in wanted:
             blocks[name] = np.arange(len(kept), len(kept) + len(block))
@@ -242,13 +249,15 @@ def printed_of(
         blocks[label] = np.arange(len(kept), len(kept) + values)
         kept += range(width, width + values)
         names[label] = None
-    table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names)
-    (bits, outcomes), guessed = table.outcomes(), table.guessed()
+    columns_of = {name: fit.rows.column(column) for name, column in names.items()}
+    owned = Owned.of(person, fit.rows.count, blocks, columns_of)
+    table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names, owned)
+    (bits, outcomes), guessed = table.outcomes(), table.guessed() if person is None else {}
     return Printed(
         names=numbers.names,
         values=numbers.values,
-        moves=numbers.moves(table.whole),
-        blocks=blocks,
+        moves=owned.summed(numbers.moves(table.whole)),
+        blocks=owned.blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,
         changed=table.changed,
@@ -256,12 +265,12 @@ def printed_of(
         guessed={name: rest for name, (rest, _) in guessed.items()},
         deviations={name: deviation for name, (_, deviation) in guessed.items()},
         levels=table.levels(),
-        record_bits=table.bits(),
+        record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
         outcome_bits=bits,
-        outcomes=outcomes,
+        outcomes=None if person is not None else outcomes,
         outcome=() if geometry.public_label else (label,),
         parameters=int(geometry.position.size),
-        leverage=table.leverage,
+        leverage=owned.summed(table.leverage[:, None])[:, 0],
     )
 
 
@@ -274,21 +283,6 @@ def refuse_weights(weights: Array | None) -> None:
             "sample_weight holds whole numbers above 1: rows that stand for several people each are not one person's "
             "part of the noise. Repeat such rows and leave the weights out; or measure with noise_scale=."
         )
-
-
-def _mode(column: Array) -> float:
-    values, counts = np.unique(column, return_counts=True)
-    return float(values[np.argmax(counts)])
-
-
-def _left(target: Array, known: Array) -> tuple[Array, float]:
-    """Return what a linear guess leaves of a column, and its deviation."""
-    known = np.column_stack([known, np.ones(len(known))])
-    scale = np.abs(known).max(axis=0)
-    known = known / np.where(scale > 0, scale, 1.0)
-    found, _, rank, _ = np.linalg.lstsq(known, target, rcond=None)
-    rest = target - known @ found
-    return rest, float(np.sqrt((rest**2).sum() / max(len(target) - rank, 1)))
 
 
 def _share(labels: Array, label_slope: Array, slope: Array, codes: Array) -> Array:
