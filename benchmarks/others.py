@@ -4,9 +4,9 @@
 
 Of each data set some people are attacked by somebody who knows everything about them but one value, k of the others
 completely, and of the rest the population: the rest are drawn anew from the others, the model is fitted again by a
-plain Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which is held
-against what `seepage.measure` says without having drawn anybody. A cell is one value of one person before one attacker.
-With `--state` a run that was interrupted continues where it was.
+plain Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which
+is held against what `seepage.measure` says without having drawn anybody. A cell is one value of one person before one
+attacker. With `--state` a run that was interrupted continues where it was.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def cases() -> Iterator[Case]:
     yield Case("diabetes, ridge", X, y, "squares", Ridge(alpha=10.0), 10.0)
     high = (y > 140).astype(int).rename("high")
     scaled = (X - X.mean()) / X.std()
-    logistic = LogisticRegression(penalty=None, tol=1e-12, max_iter=10_000)
+    logistic = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
     yield Case("diabetes, logistic", scaled, high, "logistic", logistic)
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X = X.iloc[:, :10]

@@ -55,7 +55,7 @@ class Claims:
         for level in self.printed.levels:
             # Of people with this value as many are unknown as of all.
             needed = level.needed * self._others / max(level.people, 1)
-            yield SMALL, needed, f"{level.people} people have {level.name} = {level.value}"
+            yield SMALL, needed, level.words
         bits = self.digits.bits(self.printed.sampling)
         spare = _SPARE * bits + _MORE
         yield DIGITS, spare / max(self.bits, 1e-300), f"{bits:.0f} bits are {self.digits.rule}"

@@ -13,7 +13,7 @@ from seepage._tables import Array, Column
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, GatheredInformation, Information
 from seepage.leakage.types import Assurance, Kind, Variance, Who
-from seepage.meaning import EmpiricalPrior, GaussianPrior, Guarantee
+from seepage.meaning import EmpiricalPrior, GaussianPrior, Guarantee, unbiased_floor
 from seepage.others._attacker import Attacker, Known
 from seepage.others._claims import (
     CLAIMED,
@@ -278,6 +278,15 @@ class OthersInformation(GatheredInformation):
                 total = own
             claimed = self._answers.reason[:, at] == CLAIMED
             found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
+        return found
+
+    @cached_property
+    def errors(self) -> dict[str, Array]:
+        """The error of a guess of each number by somebody who knows the person's other values beforehand."""
+        found = {}
+        for name, eta in self.averaged.items():
+            deviation = self.printed.deviations[name]
+            found[name] = unbiased_floor(np.sqrt(eta**2 + 1 / deviation**2)) if deviation > 0 else np.zeros_like(eta)
         return found
 
     def unclaimed(self) -> Mapping[str, Column]:

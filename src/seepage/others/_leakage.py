@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from seepage._tables import Array, Frame, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage, check_names
 from seepage.leakage.types import Prior
-from seepage.meaning import distance_for, unbiased_floor
+from seepage.meaning import distance_for
 from seepage.others._attacker import Known
 from seepage.others._information import OthersInformation
 from seepage.others._needed import others_needed
@@ -56,22 +56,14 @@ class OthersLeakage(Leakage):
             return super().error_floor(prior=prior, interval=interval)
         if interval is not None:
             raise InputError('Beside prior="data" there is no interval: leave one of the two out.')
-        return self.people.frame(self._errors)
-
-    @cached_property
-    def _errors(self) -> dict[str, Array]:
-        found = {}
-        for name, eta in self.information.averaged.items():
-            deviation = self.information.printed.deviations[name]
-            found[name] = unbiased_floor(np.sqrt(eta**2 + 1 / deviation**2)) if deviation > 0 else np.zeros_like(eta)
-        return found
+        return self.people.frame(self.information.errors)
 
     def variance_left(self, *, prior: Prior = "data") -> Frame:
         """Return the share of the prior variance that the release leaves; missing where nothing is claimed."""
         if prior != "data":
             return super().variance_left(prior=prior)
         known = self.information.printed.deviations
-        return self.people.frame({name: (error / known[name]) ** 2 for name, error in self._errors.items()})
+        return self.people.frame({name: (error / known[name]) ** 2 for name, error in self.information.errors.items()})
 
     def unclaimed(self) -> Frame:
         """Return why nothing is claimed, for each person and attribute; empty where something is."""

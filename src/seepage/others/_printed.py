@@ -21,6 +21,12 @@ class Level(NamedTuple):
     """How many coefficients rest on these people alone."""
 
     @property
+    def words(self) -> str:
+        """Who they are."""
+        value = f"{self.value:g}" if isinstance(self.value, float) else f"{self.value}"
+        return f"{self.people:,} people have {value} as {self.name}"
+
+    @property
     def needed(self) -> int:
         """How many of them must be unknown for their part to be like a normal sum."""
         return max(10, 5 * self.coefficients)

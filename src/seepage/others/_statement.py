@@ -78,10 +78,7 @@ class Statement:
                 "attacker": column.name,
                 "knows": column.holds,
                 "reason": column.reason,
-                "errors": {
-                    name: [None if isnan(value) else value for value in cell.values]
-                    for name, cell in column.cells.items()
-                },
+                "errors": {name: [_few_digits(value) for value in cell.values] for name, cell in column.cells.items()},
             }
             for column in self.table.columns
         ]
@@ -91,7 +88,7 @@ class Statement:
             "people": self.table.people,
             "printed": list(self.table.printed),
             "digits": self.table.rule,
-            "blind guess": {name: None if isnan(value) else value for name, value in self.table.blind.items()},
+            "blind guess": {name: _few_digits(value) for name, value in self.table.blind.items()},
             "statistics": ["median", "1 in 20", "worst"],
             "attackers": columns,
             "sentence": self.paper,
@@ -100,3 +97,8 @@ class Statement:
 
     def __str__(self) -> str:
         return self.ethics
+
+
+def _few_digits(value: float) -> float | None:
+    """Return a number as it may be printed: errors come from the rows, and more digits would say more of them."""
+    return None if isnan(value) else float(f"{value:.2g}")

@@ -125,6 +125,9 @@ class AttackerTable:
         yield ""
         for column in self.columns:
             reason = f" Nothing is claimed: {column.reason}." if column.reason else ""
+            share = float(np.mean([cell.claimed for cell in column.cells.values()]))
+            if not reason and share < 0.995:
+                reason = f" Claimed of {share:.0%} of the values; the others are left out above."
             yield from textwrap.wrap(f"{column.name}: knows {column.holds}.{reason}", _WIDTH, subsequent_indent="  ")
         yield from textwrap.wrap(
             "-: nothing is claimed. none: nothing protects. Percentages: how often a category is told, at even odds. "
@@ -153,10 +156,7 @@ class AttackerTable:
 
 
 def _column(information: OthersInformation, name: str) -> AttackerColumn:
-    from seepage.others._leakage import OthersLeakage
-
-    errors = OthersLeakage(information)._errors
-    cells = {}
+    errors, cells = information.errors, {}
     for each in information.attribute_names:
         if each in information.categorical:
             cells[each] = _rates(information, each)
@@ -172,7 +172,7 @@ def _cell(errors: Array) -> Cell:
     known = errors[~np.isnan(errors)]
     if not len(known):
         return Cell((nan, nan, nan), 0.0)
-    values = tuple(float(np.quantile(known, share)) for _, share in _STATISTICS)
+    values = tuple(float(np.quantile(known, share, method="inverted_cdf")) for _, share in _STATISTICS)
     return Cell(values, len(known) / len(errors))  # type: ignore[arg-type]
 
 
@@ -183,7 +183,9 @@ def _rates(information: OthersInformation, name: str) -> Cell:
     known = far[~np.isnan(far)]
     if not len(known):
         return Cell((nan, nan, nan), 0.0)
-    values = tuple(float(success_rate(np.quantile(known, 1 - share))) for _, share in _STATISTICS)
+    values = tuple(
+        float(success_rate(np.quantile(known, 1 - share, method="inverted_cdf"))) for _, share in _STATISTICS
+    )
     return Cell(values, len(known) / len(far))  # type: ignore[arg-type]
 
 

@@ -77,6 +77,7 @@ def refuse_choices(
     for path, step in steps.items():
         called = type(step).__name__
         moments = called == "StandardScaler" or getattr(step, "strategy", None) == "mean"
+        moments |= getattr(step, "averages_only", False)
         if path in named or moments or called in _NAMES_ONLY or not learns(step):
             continue
         raise UnsupportedError(

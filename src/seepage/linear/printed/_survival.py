@@ -91,7 +91,9 @@ class _Hazards:
 
     def jacobian(self, people: NDArray[np.intp]) -> Array:
         def of(rows: NDArray[np.intp]) -> Array:
-            part = self.information._part.take(rows)._replace(deviation=None)
+            part = self.information._part.take(rows)
+            # What a scaler does to the shape of noise tells nothing where there is none.
+            part = type(part)(part.martingale, part.pull, part.stretch, part.bent, part.direct, None)
             found = self.information.response.jacobians(part).whole().transpose(0, 2, 1)
             none = np.zeros((len(rows), int(self.counted), found.shape[2]))
             return np.concatenate([found, none], axis=1)
