@@ -1,4 +1,4 @@
-"""When the theory may be claimed, and how many unknown people it takes (section 19, conditions 1 to 3)."""
+"""When the theory may be claimed, and how many unknown people it takes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,11 +4,11 @@ To first order every printed number is a constant plus a sum over people of what
 who are not known that sum scatters with m times the covariance of one, so that with J, how the numbers move with one
 person's values, and noise of covariance Sigma that was added to them besides,
 
-    I = J^T ((m - q - 1) C + Sigma)^-1 J        (eqs. 19.1 and 19.2)
+    I = J^T ((m - q - 1) C + Sigma)^-1 J        (eq. 12.1)
 
-C is the covariance of what the others move: the person is left out of it (eq. 19.3). The q + 1 are taken off because
+C is the covariance of what the others move: the person is left out of it (eq. 12.2). The q + 1 are taken off because
 few people are known better than their mean says. Sums of skewed numbers say more than normal ones of their covariance,
-by half the square of their third cumulants (eq. 19.4), in which added noise has no part.
+by half the square of their third cumulants (eq. 12.3), in which added noise has no part.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How many of the others an attacker must know to guess so well (eq. 19.5)."""
+"""How many of the others an attacker must know to guess so well (eq. 12.4)."""
 
 from collections.abc import Callable
 
