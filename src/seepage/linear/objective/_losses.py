@@ -29,7 +29,7 @@ class Derivatives(NamedTuple):
     """d2 loss / d m d y, shape (n, outputs, label values)."""
 
 
-class Dispersed(NamedTuple):
+class PearsonSquares(NamedTuple):
     """Squares of residuals in units of the variance that the family says, whose mean is the dispersion, per row."""
 
     square: Array
@@ -78,7 +78,7 @@ class VectorLoss(ABC):
     def label_bend(self, margins: Array, labels: Array) -> Array:
         """Return how each label slope moves with its own margin (d3 loss / d m2 d y), shape (n, outputs)."""
 
-    def dispersed(self, margins: Array, labels: Array) -> Dispersed | None:
+    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
         """Return what the dispersion is the mean of; None where it is known to be one."""
         return None
 
@@ -132,12 +132,12 @@ class Loss(VectorLoss):
         side = self.side(labels[:, 0])
         return None if side is None else (np.where(side == 0, 1.0, side)[:, None, None], (side == 0)[:, None])
 
-    def dispersed(self, margins: Array, labels: Array) -> Dispersed | None:
+    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
         found = self.pearson(margins[:, 0], labels[:, 0])
         if found is None:
             return None
         square, slope, label_slope = found
-        return Dispersed(square[:, None], slope[:, None, None], label_slope[:, None, None])
+        return PearsonSquares(square[:, None], slope[:, None, None], label_slope[:, None, None])
 
     def value(self, margins: Array, labels: Array) -> Array:
         return self.loss(margins[:, 0], labels[:, 0])
@@ -447,11 +447,11 @@ class Separate(VectorLoss):
         side = self.each.side(labels)
         return None if side is None else (np.where(side == 0, 1.0, side)[:, :, None] * np.eye(self.outputs), side == 0)
 
-    def dispersed(self, margins: Array, labels: Array) -> Dispersed | None:
+    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
         found, unit = self.each.pearson(margins, labels), np.eye(self.outputs)
         if found is None:
             return None
-        return Dispersed(found[0], found[1][:, :, None] * unit, found[2][:, :, None] * unit)
+        return PearsonSquares(found[0], found[1][:, :, None] * unit, found[2][:, :, None] * unit)
 
     def value(self, margins: Array, labels: Array) -> Array:
         return np.asarray(self.each.loss(margins, labels).sum(axis=1))
