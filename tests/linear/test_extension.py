@@ -1,13 +1,16 @@
-"""An estimator of one's own is one reader and one line."""
+"""An estimator of one's own is one reader and one line, and so is a step, or a number beside the coefficients."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.linear import Logistic, Loss, Objective, reader
+from seepage.linear import Affine, Claim, Logistic, Loss, Objective, reader, through
+from seepage.linear.objective import Derivatives, VectorLoss
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3))
@@ -150,3 +153,105 @@ def test_a_classifier_of_ones_own():
     theirs = seepage.measure(LogisticRegression(C=0.5, tol=1e-10).fit(X, labels), X, labels, noise_scale=NOISE)
     np.testing.assert_allclose(ours.examples, theirs.examples, rtol=1e-8)
     assert ours.information.categorical == {"label"}
+
+
+class Normal(RegressorMixin, BaseEstimator):
+    """Least squares, and the logarithm of the deviation that is left."""
+
+    fit_intercept = True
+
+    def fit(self, X, y):
+        rows = np.column_stack([X, np.ones(len(X))])
+        theta = np.linalg.lstsq(rows, y, rcond=None)[0]
+        self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
+        self.log_deviation_ = 0.5 * np.log(((y - rows @ theta) ** 2).mean())
+        return self
+
+    @property
+    def published(self):
+        return np.array([*self.coef_, self.intercept_, self.log_deviation_])
+
+
+class NormalLoss(VectorLoss):
+    """(y - m)^2 / 2 e^(-2s) + s, with s as a second margin."""
+
+    outputs = 2
+    label_values = 1
+
+    def value(self, margins, labels):
+        m, s = margins.T
+        return 0.5 * (m - labels[:, 0]) ** 2 * np.exp(-2 * s) + s
+
+    def derivatives(self, margins, labels):
+        gap, share = margins[:, 0] - labels[:, 0], np.exp(-2 * margins[:, 1])
+        slope = np.column_stack([gap * share, 1 - gap**2 * share])
+        curvature = np.array([[share, -2 * gap * share], [-2 * gap * share, 2 * gap**2 * share]]).transpose(2, 0, 1)
+        return Derivatives(slope, curvature, np.column_stack([-share, 2 * gap * share])[:, :, None])
+
+    def bend(self, margins, labels, direction):
+        raise seepage.errors.UnansweredError("no third derivatives")
+
+    def label_bend(self, margins, labels):
+        raise seepage.errors.UnansweredError("no third derivatives")
+
+
+@reader.register
+def _(model: Normal, total_weight: float, count: int, outputs: int) -> Objective:
+    return Objective(NormalLoss(), penalty=0.0, beside={"log deviation": model.log_deviation_})
+
+
+@pytest.mark.parametrize(
+    ("published", "size"), [(None, 5), (["coefficients", "log deviation"], 5), (["coefficients"], 4)]
+)
+def test_a_number_beside_the_coefficients_is_measured_as_refits_say(published, size):
+    leak = seepage.measure(Normal().fit(X, Y), X, Y, noise_scale=NOISE, published=published)
+    step, row = 1e-5, 7
+    whole = np.column_stack([X, Y])
+    moves = []
+    for column in range(4):
+        ends = []
+        for sign in (1, -1):
+            rows = whole.copy()
+            rows[row, column] += sign * step
+            ends.append(Normal().fit(rows[:, :3], rows[:, 3]).published[:size])
+        moves.append((ends[0] - ends[1]) / (2 * step) / NOISE)
+    assert leak.examples["eta"][row] == pytest.approx(np.linalg.norm(moves, 2), rel=1e-6)
+    np.testing.assert_allclose(leak.attributes.loc[row], np.linalg.norm(moves, axis=1), rtol=1e-6)
+
+
+def test_what_is_beside_the_coefficients_is_not_in_a_published_model():
+    found = seepage.publish(
+        Normal().fit(X, Y), X, Y, noise_scale=NOISE, accept=None, noise_chosen_without_data=True
+    ).estimator
+    assert not hasattr(found, "log_deviation_")
+
+
+class Deviations(TransformerMixin, BaseEstimator):
+    """Divides by standard deviations, of the rows or of others."""
+
+    def fit(self, X, y=None):
+        self.scale_ = np.asarray(X).std(axis=0)
+        return self
+
+    def transform(self, X):
+        return np.asarray(X) / self.scale_
+
+
+@through.register
+def _(step: Deviations, incoming: Affine, path: str) -> Affine:
+    return incoming.scaled(1 / step.scale_).claimed(Claim(path, scales=True))
+
+
+def test_a_scaler_that_claims_to_be_of_these_rows_is_part_of_the_fit():
+    own, known = (make_pipeline(step, Ridge(2.0)).fit(X, Y) for step in (Deviations(), StandardScaler(with_mean=False)))
+    ours, theirs = (seepage.measure(model, X, Y, noise_scale=NOISE) for model in (own, known))
+    np.testing.assert_allclose(ours.examples, theirs.examples, rtol=1e-10)
+    assert any("learned from these rows by deviations" in each for each in ours.assumptions)
+
+
+def test_a_claim_that_the_rows_do_not_bear_out_is_not_believed():
+    step = Deviations().fit(RANDOM.normal(size=(30, 3)) * 2)
+    model = make_pipeline(step, Ridge(2.0))
+    model[-1].fit(step.transform(X), Y)
+    leak = seepage.measure(model, X, Y, noise_scale=NOISE)
+    assert any("Taken as public" in each and "deviations" in each for each in leak.assumptions)

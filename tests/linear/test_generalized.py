@@ -189,3 +189,57 @@ def test_names_that_nobody_knows_are_refused():
         GLM("gausian").fit(ROWS, ROWS[:, 0])
     with pytest.raises(seepage.errors.InputError, match="'logg' is no link"):
         GLM("poisson", "logg").fit(ROWS, ROWS[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("link", "q", "labels", "intercept"),
+    [
+        ("cauchit", 1.0, "zeros and ones", True),
+        ("log", 1.0, "zeros and ones", False),
+        ("logc", 1.0, "zeros and ones", False),
+        ("probit", 1.0, "zeros and ones", True),
+        ("power", -1.0, "positive", False),
+        ("power", -2.0, "positive", False),
+    ],
+)
+def test_labels_that_no_margin_reaches_have_a_fit(link, q, labels, intercept):
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        rows = random.uniform(0.2, 1.5, size=(25, 2))
+        y = random.uniform(0.3, 3.0, 25) if labels == "positive" else (random.random(25) < 0.4).astype(float)
+        model = GLM("gaussian", link, link_parameter=q, penalty=0.3, fit_intercept=intercept).fit(rows, y)
+        design = torch.tensor(np.column_stack([rows, np.ones(25)]) if intercept else rows)
+        held = torch.tensor([0.3, 0.3, 0.0] if intercept else [0.3, 0.3], dtype=torch.float64)
+
+        def objective(theta, design=design, y=y, held=held):
+            return 0.5 * ((torch.tensor(y) - MEANS[link](design @ theta, q)) ** 2).sum() + 0.5 * held @ theta**2
+
+        found = np.append(model.coef_, model.intercept_) if intercept else model.coef_
+        theta = torch.tensor(found, requires_grad=True)
+        slope = torch.autograd.grad(objective(theta), theta)[0]
+        np.testing.assert_allclose(slope, 0.0, atol=1e-8)
+        assert torch.linalg.eigvalsh(torch.autograd.functional.hessian(objective, theta)).min() > 0
+
+
+@pytest.mark.parametrize(
+    ("family", "link", "q"),
+    [("poisson", "identity", 1.0), ("binomial", "log", 1.0), ("binomial", "identity", 1.0), ("gamma", "power", -1.0)],
+)
+@pytest.mark.parametrize("absolute", [0.0, 0.3])
+def test_no_fit_is_outside_the_family(family, link, q, absolute):
+    answered = 0
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        rows = random.normal(size=(12, 2))
+        y = {"poisson": random.poisson(1.0, 12), "binomial": random.integers(0, 2, 12)}.get(
+            family, random.gamma(2, 1, 12)
+        )
+        model = GLM(family, link, link_parameter=q, absolute=absolute)
+        try:
+            model.fit(rows, y)
+        except seepage.errors.MinimizerError:
+            continue
+        answered += 1
+        loss = Generalized(family, link, link_parameter=q).loss(rows @ model.coef_ + model.intercept_, y.astype(float))
+        assert np.isfinite(loss).all()
+    assert answered

@@ -4,6 +4,7 @@ from seepage.linear._fit import fit as fit
 from seepage.linear._measure import measure as measure
 from seepage.linear._plan import plan as plan
 from seepage.linear.columns import Affine as Affine
+from seepage.linear.columns import Claim as Claim
 from seepage.linear.columns import Curve as Curve
 from seepage.linear.columns import Trouble as Trouble
 from seepage.linear.columns import through as through

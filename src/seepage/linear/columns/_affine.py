@@ -99,7 +99,7 @@ class Affine:
         return Affine(matrix, np.zeros(made), self.coordinates, self.markers, bends=(own,))
 
     def claimed(self, claim: Claim) -> "Affine":
-        """Return the map with a step's claim about each of the features."""
+        """Return the map with what the step that made these features claims of each: call it last."""
         found = {}
         for feature in range(self.features):
             before = self.claims.get(feature, ())

@@ -9,25 +9,44 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Claim:
-    """What one step does to one feature that may be a mean over the rows at hand.
+    """What one step says that it took from the rows it was fitted on, to be held against the rows at hand.
 
     The feature that the model sees is  factor z + shift, where z is what the step made.
+
+    Attributes
+    ----------
+    step : str
+        Where the step stands: the path that `through` was given.
+    centers : bool
+        Whether it took a mean away: z has mean zero over the rows it was fitted on.
+    scales : bool
+        Whether it divided by a standard deviation: z has variance one over them.
+    fills : bool
+        Whether it filled cells in.
+    with_mean : bool
+        Whether it filled them with the mean of the others.
+    with_constant : bool
+        Whether it filled them with a number that does not follow the rows it was fitted on.
+    after_filling : bool
+        Whether no cell was missing any more when the step came; the map that the claim is made of knows.
+    factor, shift : float
+        What steps behind this one did; their maps know.
+
+    Examples
+    --------
+    >>> from seepage.linear import Affine, Claim
+    >>> scaled = Affine.raw(2).scaled([0.5, 2.0]).claimed(Claim("scaler", scales=True))
+    >>> scaled.shifted(1.0).claims[0][0].shift
+    1.0
     """
 
     step: str
-    """Where the step stands."""
     centers: bool = False
-    """Whether it took a mean away: z has mean zero over the rows it was fitted on."""
     scales: bool = False
-    """Whether it divided by a standard deviation: z has variance one over them."""
     fills: bool = False
-    """Whether it filled cells in."""
     with_mean: bool = False
-    """Whether it filled them with the mean of the others."""
     with_constant: bool = False
-    """Whether it filled them with a number that does not follow the rows it was fitted on."""
     after_filling: bool = False
-    """Whether no cell was missing any more when the step came."""
     factor: float = 1.0
     shift: float = 0.0
 

@@ -1,7 +1,8 @@
 """Preprocessing steps of scikit-learn as maps of the raw columns.
 
 `through(step, incoming, path)` continues a map through one fitted step. To support another step, register one function
-for its class; a step that is not affine brings a `Curve` with its derivatives:
+for its class; a step that is not affine brings a `Curve` with its derivatives, and one whose constants are means and
+deviations of the rows claims it (`Claim`), so that they are not taken as public:
 
     @through.register
     def _(step: MyScaler, incoming: Affine, path: str) -> Affine:
@@ -58,7 +59,12 @@ def through(step: object, incoming: Affine, path: str) -> Affine:
     incoming : Affine
         The features before it.
     path : str
-        Where the step stands, for error messages.
+        Where the step stands, for error messages and claims.
+
+    Notes
+    -----
+    What a step learned from rows is taken as public, unless it claims to have taken it from the rows at hand: see
+    `Claim`.
     """
     if step == "passthrough":
         return incoming

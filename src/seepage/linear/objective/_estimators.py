@@ -5,7 +5,8 @@ Every supported estimator minimizes sum_i w_i loss(theta . x_i, y_i) + 1/2 sum_j
 solver promises to come.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from os import PathLike
 from typing import Literal
@@ -71,6 +72,13 @@ class Objective:
         The largest entry of the mean gradient that the solver's tolerance admits; 0 when it promises none.
     balanced_by_weight : bool
         Whether `class_weight="balanced"` goes by the weight of each class, not by its number of rows.
+    residual_promise : float
+        The relative residual of least squares that the solver's tolerance admits; 0 when it promises none.
+    hint : str, optional
+        What this estimator is known to do instead of minimizing, and the way out.
+    beside : dict
+        What is fitted beside the coefficients and is the same for all rows, by name; the loss has one more margin for
+        each, in this order. They are published too, unless `published` leaves them out.
     """
 
     loss: VectorLoss
@@ -84,6 +92,7 @@ class Objective:
     balanced_by_weight: bool = False
     residual_promise: float = 0.0
     hint: str | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 @singledispatch
@@ -321,6 +330,7 @@ def _(model: GLM, total: float, count: int, outputs: int) -> Objective:
         intercept_penalty=squares if own else 0.0,
         absolute=absolute,
         intercept_absolute=absolute if own else 0.0,
+        beside={"alpha": float(model.parameter_)} if isinstance(model.loss, Dispersed) else {},
     )
 
 
@@ -466,20 +476,18 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
         penalty = penalty[:, :1] * np.ones((1, basis.shape[1]))
         absolute = np.zeros_like(penalty)
     free: NDArray[np.bool_] | None = None
-    beside: tuple[str, ...] = ()
-    if isinstance(found.loss, Dispersed):
+    if found.beside:
         if not model.fit_intercept:
             raise UnsupportedError(
-                "A negative binomial model whose alpha is fitted is measured with a constant. Add one to its columns, "
-                "or fit with a known alpha."
+                f"A {type(model).__name__} that fits {', '.join(found.beside)} with its coefficients is measured with "
+                f"a constant. Add one to its columns, or fit with a known {' and '.join(found.beside)}."
             )
-        # Alpha is the intercept of a margin that has no other coefficients.
-        free, beside = np.ones((len(parameters), 2), dtype=bool), ("alpha",)
-        free[:-1, 1] = False
-        nothing = np.zeros((len(parameters), 1))
-        parameters, penalty, absolute = (np.hstack([each, nothing]) for each in (parameters, penalty, absolute))
-        parameters[-1, 1] = float(model.parameter_)
-        basis = np.eye(2)
+        # Each is the intercept of a margin that has no other coefficients.
+        more = np.zeros((len(parameters), len(found.beside)))
+        free = np.hstack([np.ones(parameters.shape, dtype=bool), more.astype(bool)])
+        parameters, penalty, absolute = (np.hstack([each, more]) for each in (parameters, penalty, absolute))
+        free[-1], parameters[-1, -len(found.beside) :] = True, list(found.beside.values())
+        basis = np.eye(parameters.shape[1])
     return Problem(
         estimator=type(model).__name__,
         loss=found.loss,
@@ -496,7 +504,7 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
         residual_promise=found.residual_promise,
         hint=found.hint,
         free=free,
-        beside=beside,
+        beside=tuple(found.beside),
         # scikit-learn's least squares centers its columns first; descent from zero, and statsmodels, do not.
         intercept_in_norm=not found.loss.quadratic or isinstance(model, GLM),
     )

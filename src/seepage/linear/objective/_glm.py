@@ -29,8 +29,8 @@ Array = NDArray[np.float64]
 _NO_SPREAD = 1e-7
 # By the variance, mu + alpha mu^(2 - power).
 _POWERS = {"negative binomial": 0.0, "negative binomial 1": 1.0}
-# A share of 0 or 1 has no margin to start from.
-_FROM_ENDS = 0.1
+# How far from the labels to start, toward their mean: a label at an end of what means can be has no margin.
+_FROM_LABELS = (0.1, 0.5, 0.9, 0.99, 1.0, 0.0)
 
 
 class GLM(BaseEstimator):
@@ -148,7 +148,7 @@ class GLM(BaseEstimator):
     def fit(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> Self:
-        """Fit by Newton's steps.
+        """Fit by Newton's steps, from several starts where a loss may have several minima.
 
         Parameters
         ----------
@@ -186,13 +186,26 @@ class GLM(BaseEstimator):
         if self.fit_intercept and not self.penalize_intercept:
             each[-1] = 0.0
         general, penalty, absolute = self._general, float(self.penalty) * each, float(self.absolute) * each
-        start = _start(general, rows, penalty[:, 0])
         loss = self.loss if isinstance(self.loss, Loss) else general
-        if not self.absolute:
-            # Far from the minimizer the curvature may be negative: the expected one is not.
-            scored = _minimizer(replace(general, expected=True), rows, start, names, penalty=penalty)
-            start = start if scored is None else scored
-        theta = _minimizer(loss, rows, start, names, penalty=penalty, absolute=absolute)
+        convex = isinstance(loss, Squared | Logistic) or (isinstance(loss, Tweedie) and 1 <= loss.power <= 2)
+
+        def value(theta: Array) -> float:
+            sums = newton_sums(rows, loss, theta, Frame())
+            return sums.value + float((0.5 * penalty * theta**2 + absolute * np.abs(theta)).sum())
+
+        theta: Array | None = None
+        for start in _starts(general, rows, penalty[:, 0]):
+            scored: Array | None = None
+            if not self.absolute:
+                # Far from the minimizer the curvature may be negative: the expected one is not.
+                scored = _minimizer(replace(general, expected=True), rows, start, names, penalty=penalty)
+            begin = start if scored is None else scored
+            found = _minimizer(loss, rows, begin, names, penalty=penalty, absolute=absolute)
+            if found is not None and (theta is None or value(found) < value(theta)):
+                theta = found
+            if convex:
+                # All starts lead to the same end.
+                break
         if theta is None and self.absolute:
             raise MinimizerError(
                 f"No minimizer of the {general.family} model with the {general.link} link was found under this "
@@ -262,7 +275,9 @@ def _minimizer(
     frame = Frame.around(rows) if moves else Frame()
 
     def evaluate(position: Array, within: Frame) -> NewtonSums:
-        return newton_sums(rows, loss, position, within)
+        # A step may leave the family, and is then turned back.
+        with np.errstate(all="ignore"):
+            return newton_sums(rows, loss, position, within)
 
     try:
         if problem.selects:
@@ -322,23 +337,20 @@ def _with_alpha(
     return found[: len(theta), :1], float(found[-1, 1])
 
 
-def _start(loss: Generalized, rows: Batch, penalty: Array) -> Array:
+def _starts(loss: Generalized, rows: Batch, penalty: Array) -> list[Array]:
     """Return parameters whose means are inside the family, by least squares on margins near those of the labels."""
     design, y, weights = rows.augmented(), rows.labels[:, 0], rows.weights
     assert weights is not None
     middle = float(weights @ y / weights.sum())
-    if loss.family == "binomial":
-        means = (1 - _FROM_ENDS) * np.clip(y, 0, 1) + _FROM_ENDS * middle
-    elif loss.family == "gaussian":
-        means = y
-    else:
-        means = 0.5 * (y + middle)
     gram = design.T @ (design * weights[:, None]) + np.diag(penalty)
-    for share in (0.0, 0.5, 0.9, 0.99, 1.0):
-        margins = _margin(loss, (1 - share) * means + share * middle) - (0.0 if rows.offset is None else rows.offset)
+    starts = []
+    for share in _FROM_LABELS:
+        margins = _margin(loss, (1 - share) * y + share * middle) - (0.0 if rows.offset is None else rows.offset)
         theta = np.asarray(np.linalg.lstsq(gram, design.T @ (weights * margins)[:, None], rcond=None)[0], dtype=float)
         if np.isfinite(loss.loss(rows.margins(theta)[:, 0], y)).all():
-            return theta
+            starts.append(theta)
+    if starts:
+        return starts
     raise MinimizerError(
         f"No start inside the {loss.family} family with the {loss.link} link was found: without an intercept means may "
         "leave it. Fit with an intercept, or with another link."
@@ -352,7 +364,7 @@ def _margin(loss: Generalized, means: Array) -> Array:
     if loss.link in ("log", "logit", "probit", "cloglog", "loglog"):
         low, high = np.full_like(means, -60.0), np.full_like(means, 60.0)
     rising = bool(loss.mean(high[:1])[0] > loss.mean(low[:1])[0])
-    for _ in range(200):
+    for _ in range(60):
         middle = np.sqrt(low * high) if loss.link == "power" else 0.5 * (low + high)
         above = (loss.mean(middle) > means) == rising
         low, high = np.where(above, low, middle), np.where(above, middle, high)

@@ -72,6 +72,8 @@ class VectorLoss(ABC):
         """Return how the curvature moves with the margins in a direction, shape (n, outputs, outputs).
 
         The direction is one for all rows, or one a row. Third derivatives do not care in which order they are taken.
+        Few questions need them (a noise that is shaped by the Hessian does): a loss without them raises an
+        `UnansweredError`.
         """
 
     @abstractmethod
@@ -125,7 +127,10 @@ class Loss(VectorLoss):
         return None
 
     def side(self, y: Array) -> Array | None:
-        """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither."""
+        """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither.
+
+        None if that is not known: then nobody looks for directions in which there is no minimizer.
+        """
         return None
 
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:

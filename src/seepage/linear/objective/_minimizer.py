@@ -204,8 +204,8 @@ class _Objective:
             if self.problem.free is not None:
                 raise MinimizerError(
                     f"The columns of this {self.problem.estimator} are nearly collinear or have very different scales, "
-                    "and so its coefficients and alpha lose too many digits together. Scale or drop columns, or fit "
-                    "with a known alpha."
+                    "and so its coefficients and what is fitted beside them, such as alpha, lose too many digits "
+                    "together. Scale or drop columns, or fit with a known alpha."
                 )
             self.frames += 1
             point = self._turn(point)
