@@ -134,7 +134,7 @@ def test_who_asks_for_a_bound_is_refused(leak, tmp_path):
         lambda: leak.translation(),
         lambda: seepage.calibrate(leak, error_floor={"age": 5.0}),
         lambda: seepage.compose([exact, leak]),
-        lambda: seepage.Report.of(leak),
+        lambda: seepage.Report.of(leak, "internal"),
         lambda: ledger.post(leak, title="a table"),
     ):
         with pytest.raises(UnansweredError, match="averages"):
