@@ -142,6 +142,7 @@ def _printed(moves: Array, levels: tuple[Level, ...]) -> Printed:
         outcome=(),
         parameters=q,
         leverage=np.zeros(len(moves)),
+        twice=np.zeros(len(moves), dtype=bool),
     )
 
 

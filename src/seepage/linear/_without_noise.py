@@ -59,8 +59,8 @@ def measure_without_noise(
     people = PeopleInMemory.of(table if table.is_frame else fit.table, groups=asked.groups, y=asked.y)
     base = LinearInformation.of(fit, release, people, fit.private_columns(None))
     label = release.attribute_names[-1]
-    printed = printed_of(fit, release, attributes, names, label)
     family = _families(before.clusters, fit.rows.count)
+    printed = printed_of(fit, release, attributes, names, label, family)
     others = (fit.rows.count if family is None else int(family.max()) + 1) - 1
     attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
     digits = Digits.of(before.digits, printed.values, printed.sampling)

@@ -22,6 +22,7 @@ from seepage.others._claims import (
     MOST_SKEWED,
     REASONS,
     SKEWED,
+    TWICE,
     UNEVEN,
     Claims,
     even,
@@ -130,16 +131,37 @@ class OthersInformation(GatheredInformation):
             found.whole[:] = np.where(silent.all(axis=1), 0.0, np.inf)
             found.trace[:] = found.whole
             return found
-        found = self._of_crowd(self.crowd)
+        first, *rest = self._crowds
+        found = self._of_crowd(first)
+        for crowd in rest:
+            found = found.larger(self._of_crowd(crowd))
+        return found
+
+    @cached_property
+    def _crowds(self) -> tuple[Crowd, ...]:
+        """Whose scatter may be the noise: the larger information of these is answered.
+
+        Of two neither is always the larger: a model may be wrong, and then everybody's scatter counts its error.
+        """
         if not self.attacker.covariates:
-            return found
+            return (self.crowd,)
         if self.printed.outcomes is None:
             raise UnansweredError(
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        # Of the two neither is always the larger: the model may be wrong, and then everybody's scatter counts its error.
-        return found.larger(self._of_crowd(Crowd(self._together(self.printed.outcomes), self.added, modeled=True)))
+        return self.crowd, Crowd(self._together(self.printed.outcomes), self.added, modeled=True)
+
+    def _noises(self) -> Iterator[tuple[Unknown, NDArray[np.intp]]]:
+        """Yield each noise that the others may be, and before whom it is: for some, the others as they are without them."""
+        for crowd in self._crowds:
+            unknown = crowd.unknown(self.attacker.unknown)
+            yield unknown, np.arange(self.count)
+            if crowd.modeled or not self.attacker.unknown or self.printed.elsewhere is None:
+                continue
+            for person in np.flatnonzero(unknown.own[self._place(np.arange(self.count))] > _LARGE):
+                moves = self._together(self.printed.elsewhere(int(person)))
+                yield Crowd(moves, self.added).unknown(unknown.count), np.array([person])
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:
@@ -178,9 +200,9 @@ class OthersInformation(GatheredInformation):
             for person in np.flatnonzero(unknown.own[self._place(np.arange(self.count))] > _LARGE):
                 self._alone(found, int(person), unknown)
         common = self.claims.reason(self.attacker.unknown) if self.added is None or not self._noise_hides else CLAIMED
-        if common != CLAIMED:
-            found.reason[:] = np.where(np.isinf(found.each), CLAIMED, common)
-            found.whole_reason[:] = np.where(np.isinf(found.whole), CLAIMED, common)
+        for reason, whom in ((TWICE, self.printed.twice), (common, np.full(self.count, common != CLAIMED))):
+            found.reason[:] = np.where(whom[:, None] & ~np.isinf(found.each), reason, found.reason)
+            found.whole_reason[:] = np.where(whom & ~np.isinf(found.whole), reason, found.whole_reason)
         return found
 
     @property
@@ -262,23 +284,26 @@ class OthersInformation(GatheredInformation):
         prior are exact where information is a parabola in the value, as for least squares.
         """
         found = {}
-        unknown = self.crowd.unknown(self.attacker.unknown)
-        for name, rest in self.printed.guessed.items():
+        for name in self.printed.guessed:
             if name not in self.attribute_names:
                 continue
             at, total = self.attribute_names.index(name), np.zeros(self.count)
-            block, deviation = self.printed.blocks[name], self.printed.deviations[name]
-            for people in self._chunks(1):
-                for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
-                    moved = self.printed.shifted(people, name, point * deviation - rest[people])[:, :, block]
-                    total[people] += weight * unknown.without(self._place(people), moved).matrices()[:, 0, 0]
             own = self._answers.each[:, at]
-            if self.attacker.covariates or self.attacker.everybody:
-                # There the noise is another, and the value's own information stands for the mean.
-                total = own
+            for unknown, whom in () if self.attacker.everybody else self._noises():
+                total[whom] = np.maximum(total[whom], self._mean(name, unknown, whom))
             claimed = self._answers.reason[:, at] == CLAIMED
             found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
         return found
+
+    def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
+        """Return the mean information about a number of some people, over what their other values let expect."""
+        rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
+        total, block = np.zeros(self.count), self.printed.blocks[name]
+        for chunk in self._chunks(1) if len(whom) == self.count else (whom,):
+            for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
+                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk])[:, :, block]
+                total[chunk] += weight * unknown.without(self._place(chunk), moved).matrices()[:, 0, 0]
+        return np.asarray(total[whom])
 
     def unclaimed(self) -> Mapping[str, Column]:
         """Return why an answer is not claimed, for each person and attribute; empty where it is."""
@@ -331,23 +356,23 @@ class OthersInformation(GatheredInformation):
             values = np.unique(column).tolist()
         asked = tuple(values)
         truth = np.full(self.count, -1, dtype=np.intp)
-        distance = np.full((self.count, len(asked)), np.nan)
+        distance = np.zeros((self.count, len(asked)))
         for j, value in enumerate(asked):
             truth[column == value] = j
-        unknown = self.crowd.unknown(self.attacker.unknown)
         common = self.claims.reason(self.attacker.unknown)
-        for j, value in enumerate(asked):
-            distance[truth == j, j] = 0.0
-            people = np.flatnonzero(truth != j)
-            for start in range(0, len(people), 1024):
-                part = people[start : start + 1024]
-                moved = self.printed.changed(part, attribute, value)[:, :, None]
-                seen = unknown.without(self._place(part), moved)
-                square = seen.matrices()[:, 0, 0]
-                unsure = common != CLAIMED or self.attacker.everybody
-                worth = even(seen, np.ones((len(part), 1, 1)), unknown.count)[:, 0]
-                square = np.where(unsure | ~(worth >= MOST_LIKE_NORMAL), np.nan, square)
-                distance[part, j] = np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
+        unsure = self.printed.twice | (common != CLAIMED) | self.attacker.everybody
+        for unknown, whom in self._noises():
+            for j, value in enumerate(asked):
+                people = whom[truth[whom] != j]
+                for start in range(0, len(people), 1024):
+                    part = people[start : start + 1024]
+                    moved = self.printed.changed(part, attribute, value)[:, :, None]
+                    seen = unknown.without(self._place(part), moved)
+                    square = seen.matrices()[:, 0, 0]
+                    worth = even(seen, np.ones((len(part), 1, 1)), unknown.count)[:, 0]
+                    normal = (worth >= MOST_LIKE_NORMAL) & (seen.skewness()[:, 0] <= MOST_SKEWED) | (square == 0.0)
+                    found = np.where(unsure[part] | ~normal, np.nan, np.sqrt(square))
+                    distance[part, j] = _farther(distance[part, j], np.where(seen.endless[:, 0], np.inf, found))
         return Distances(asked, truth, distance)
 
     def _column(self, attribute: str) -> Column:
@@ -388,6 +413,11 @@ class OthersInformation(GatheredInformation):
                 ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
                 values[people] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
         return found
+
+
+def _farther(one: Array, other: Array) -> Array:
+    """Return the larger of two distances; neither is claimed where one is not, unless it is infinite."""
+    return np.asarray(np.where(np.isinf(one) | np.isinf(other), np.inf, np.maximum(one, other)))
 
 
 def _largest(matrices: Array) -> tuple[Array, Array]:

@@ -20,6 +20,8 @@ from seepage.others import Level, Printed
 SUMMARY = "summary"
 # Encoders learn which values there are: names, of which somebody may be the only holder, and levels are counted.
 _NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder", "TargetLevels")
+# How many times more pairs of equal rows than independent columns make are left to chance.
+_MOST_ALIKE = 100.0
 
 
 def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> tuple[str, ...]:
@@ -154,16 +156,23 @@ class _Table:
             found[name] = _left(target, known)
         return found
 
-    def levels(self) -> tuple[Level, ...]:
-        """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
+    def levels(self, family: NDArray[np.intp] | None) -> tuple[Level, ...]:
+        """Return the values that a part of the people have in common: of outcomes, and of two-valued columns.
+
+        Of people who are not independent of each other a family counts as one.
+        """
         design, problem = self.whole.dense(), self.fit.problem
         found = []
         if self.fit.classes is not None:
-            counts = np.bincount(problem.labels.positions(self.rows.labels), minlength=len(self.fit.classes))
-            size = problem.size
+            at = problem.labels.positions(self.rows.labels)
             found += [
-                Level("the outcome", value, int(count), size)
-                for value, count in zip(self.fit.classes.tolist(), counts, strict=True)
+                Level("the outcome", value, _families_with(at == i, family), problem.size)
+                for i, value in enumerate(self.fit.classes.tolist())
+            ]
+        elif self.whole.labels.shape[1] == 1 and len(values := np.unique(self.whole.labels)) == 2:
+            found += [
+                Level("the outcome", value, _families_with(self.whole.labels[:, 0] == value, family), problem.size)
+                for value in values.tolist()
             ]
         names = self.numbers.geometry.minimizer.names
         modes = np.array([_mode(column) for column in design.T]) if design.size else np.empty(0)
@@ -178,7 +187,7 @@ class _Table:
             for value, count in zip(values.tolist(), counts, strict=True):
                 has = column == value
                 alone = int((~apart[~has].any(axis=0) & apart.any(axis=0)).sum()) if count < len(column) / 2 else 1
-                found.append(Level(names[feature], value, int(count), max(alone, 1)))
+                found.append(Level(names[feature], value, _families_with(has, family), max(alone, 1)))
         return tuple(found)
 
     def bits(self) -> float:
@@ -187,6 +196,20 @@ class _Table:
         _, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_counts=True)
         share = counts / counts.sum()
         return float(-(share * np.log2(share)).sum())
+
+    def twice(self) -> NDArray[np.bool_]:
+        """Return whose row another row is equal to, where chance hardly makes two people alike.
+
+        Under columns that have nothing to do with each other so many pairs were expected; columns that have are allowed
+        a hundred times as many. Where people are like each other more often than that, they are other people.
+        """
+        rows = np.column_stack([self.whole.dense(), self.whole.labels])
+        _, place, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_inverse=True, return_counts=True)
+        pairs = float((counts * (counts - 1) / 2).sum())
+        alike = np.array([_collision(column) for column in rows.T])
+        expected = len(rows) ** 2 / 2 * np.prod(alike)
+        repeated = counts[place.ravel()] > 1
+        return np.asarray(repeated & (_MOST_ALIKE * expected < pairs))
 
     def outcomes(self) -> tuple[float | None, Array | None]:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
@@ -215,11 +238,18 @@ class _Table:
             step = gaps.min() if len(gaps) else 1.0
             with np.errstate(divide="ignore"):
                 bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
+            # Two values that differ by a rounding error are no finer grid: no more than outcomes have without covariates.
+            bits = min(bits, _entropy(rows.labels[:, 0]))
         return bits, label * deviation[:, None]
 
 
 def printed_of(
-    fit: Fit[InMemory], release: Release, attributes: Sequence[str] | None, published: tuple[str, ...], label: str
+    fit: Fit[InMemory],
+    release: Release,
+    attributes: Sequence[str] | None,
+    published: tuple[str, ...],
+    label: str,
+    family: NDArray[np.intp] | None = None,
 ) -> Printed:
     """Return what a model prints, and how it moves with the private values of each person."""
     numbers = Numbers.of(fit, release, published)
@@ -255,13 +285,14 @@ def printed_of(
         elsewhere=table.elsewhere,
         guessed={name: rest for name, (rest, _) in guessed.items()},
         deviations={name: deviation for name, (_, deviation) in guessed.items()},
-        levels=table.levels(),
+        levels=table.levels(family),
         record_bits=table.bits(),
         outcome_bits=bits,
         outcomes=outcomes,
         outcome=() if geometry.public_label else (label,),
         parameters=int(geometry.position.size),
         leverage=table.leverage,
+        twice=table.twice(),
     )
 
 
@@ -274,6 +305,23 @@ def refuse_weights(weights: Array | None) -> None:
             "sample_weight holds whole numbers above 1: rows that stand for several people each are not one person's "
             "part of the noise. Repeat such rows and leave the weights out; or measure with noise_scale=."
         )
+
+
+def _families_with(has: NDArray[np.bool_], family: NDArray[np.intp] | None) -> int:
+    """Return how many people, or families, have a value."""
+    return int(has.sum()) if family is None else len(np.unique(family[has]))
+
+
+def _collision(column: Array) -> float:
+    """Return how likely two people have the same value of a column."""
+    _, counts = np.unique(column, return_counts=True)
+    return float(((counts / len(column)) ** 2).sum())
+
+
+def _entropy(column: Array) -> float:
+    _, counts = np.unique(column, return_counts=True)
+    share = counts / len(column)
+    return float(-(share * np.log2(share)).sum())
 
 
 def _mode(column: Array) -> float:
