@@ -46,7 +46,9 @@ def hostile(seed: int = 0) -> Iterator[Hostile]:
         return rng.normal(size=(rows, columns))
 
     def case(name: str, X: Array, y: Array, family: str, model: object) -> Case:
-        return Case(name, pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]), pd.Series(y, name="y"), family, model)
+        return Case(
+            name, pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]), pd.Series(y, name="y"), family, model
+        )
 
     logistic = LogisticRegression(penalty=None, tol=1e-12, max_iter=10_000)
     poisson = PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000)
@@ -73,7 +75,9 @@ def hostile(seed: int = 0) -> Iterator[Hostile]:
         yield Hostile(case(f"outcomes of 2%, {rows}", X, y, "logistic", logistic), some(rows, *yes))
     X = normal(600, 2)
     y = (rng.random(600) < 0.02).astype(float)
-    yield Hostile(case("outcomes of 2%, least squares", X, y, "squares", least), some(600, *np.flatnonzero(y)[:2].tolist()))
+    yield Hostile(
+        case("outcomes of 2%, least squares", X, y, "squares", least), some(600, *np.flatnonzero(y)[:2].tolist())
+    )
     X = normal(600, 2)
     y = rng.poisson(np.exp(-3 + 0.5 * X[:, 0])).astype(float)
     yield Hostile(case("counts, 95% zeros", X, y, "poisson", poisson), some(600, *np.flatnonzero(y)[:2].tolist()))
@@ -122,7 +126,9 @@ def hostile(seed: int = 0) -> Iterator[Hostile]:
     yes, no = np.flatnonzero(y)[:150], np.flatnonzero(y == 0)[:300]
     both = np.concatenate([yes, no])
     yield Hostile(
-        case("cases and controls", X[both], y[both], "logistic", logistic), some(450, 0, 1), strata=y[both].astype(np.intp)
+        case("cases and controls", X[both], y[both], "logistic", logistic),
+        some(450, 0, 1),
+        strata=y[both].astype(np.intp),
     )
 
 
@@ -156,20 +162,33 @@ def attacked(one: Hostile, redraws: int, seed: int = 0) -> list[dict[str, object
             # Whoever is entered twice has their value in every one of their rows.
             mates, moved = own[own != i], own if one.same else np.array([i])
             tables, slopes = [], []
-            for draw in range(redraws):
-                chosen = [rng.choice(rest[strata[rest] == s], (strata[left] == s).sum()) for s in np.unique(strata[left])]
+            for _ in range(redraws):
+                chosen = [
+                    rng.choice(rest[strata[rest] == s], (strata[left] == s).sum()) for s in np.unique(strata[left])
+                ]
                 taken = np.concatenate([held, *chosen]).astype(int)
                 rows = np.concatenate([*(members[k] for k in taken), mates, [i]]).astype(int)
-                tables.append(table(Z[rows], labels[rows], loss, penalty, theta))
-                if draw < _SLOPES:
+                try:
+                    tables.append(table(Z[rows], labels[rows], loss, penalty, theta))
+                except np.linalg.LinAlgError:
+                    # Nobody with some value was drawn: there is no such table.
+                    continue
+                if len(slopes) < _SLOPES:
                     last = len(moved)
                     slopes.append(_moved(case, Z[rows], labels[rows], tables[-1][: Z.shape[1]], last))
             tabled = np.array(tables)
-            good = np.isfinite(tabled).all(axis=1) & (np.abs(tabled[:, : Z.shape[1]]) < 50 * (1 + np.abs(theta))).all(axis=1)
-            reached = _errors(tabled[good], np.mean(slopes, axis=0))
+            good = np.isfinite(tabled).all(axis=1)
+            good &= (np.abs(tabled[:, : Z.shape[1]]) < 50 * (1 + np.abs(theta))).all(axis=1)
+            # What the design fixes says nothing; that it is fixed would tell the label itself, which is not asked then.
+            told = tabled[good].std(axis=0) > 1e-12 * np.abs(tabled[good]).max(axis=0)
+            reached = _errors(tabled[good][:, told], np.mean(slopes, axis=0)[:, told])
+            if not told.all():
+                reached[-1] = np.nan
             for name, error in zip([*X.columns, y.name], reached, strict=True):
                 ratio = float(error * etas.iloc[i][name])
-                cells.append({"case": case.name, "person": int(i), "value": str(name), "known": int(known), "ratio": ratio})
+                cells.append(
+                    {"case": case.name, "person": int(i), "value": str(name), "known": int(known), "ratio": ratio}
+                )
     return cells
 
 

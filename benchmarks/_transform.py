@@ -50,7 +50,9 @@ def _rare(own_slope: bool) -> Callable[[np.random.Generator], tuple[Array, tuple
     return draw
 
 
-def _designed(x: Callable[[np.random.Generator], Array], rest: Callable[[np.random.Generator], Array]) -> Callable[..., Array]:
+def _designed(
+    x: Callable[[np.random.Generator], Array], rest: Callable[[np.random.Generator], Array]
+) -> Callable[..., Array]:
     def draw(rng: np.random.Generator) -> Array:
         return np.column_stack([x(rng), np.ones(_ATOMS)]) * rest(rng)[:, None]
 
@@ -71,9 +73,7 @@ POPULATIONS = {
     "lognormal column, skewed rest": _scores(
         _designed(lambda rng: np.exp(0.5 * rng.normal(size=_ATOMS)), lambda rng: rng.exponential(size=_ATOMS) - 1)
     ),
-    "heavy column": _scores(
-        _designed(lambda rng: rng.standard_t(5, size=_ATOMS), lambda rng: rng.normal(size=_ATOMS))
-    ),
+    "heavy column": _scores(_designed(lambda rng: rng.standard_t(5, size=_ATOMS), lambda rng: rng.normal(size=_ATOMS))),
 }
 
 

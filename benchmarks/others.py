@@ -3,8 +3,8 @@
     python -m benchmarks others [--people 20] [--redraws 1000] [--only diabetes] [--state others.json]
 
 Of each data set some people are attacked by somebody who knows everything about them but one value, k of the others
-completely, and of the rest the population: the rest are drawn anew from the others, the model is fitted again by a plain
-Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which is held
+completely, and of the rest the population: the rest are drawn anew from the others, the model is fitted again by a
+plain Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which is held
 against what `seepage.measure` says without having drawn anybody. A cell is one value of one person before one attacker.
 With `--state` a run that was interrupted continues where it was.
 """

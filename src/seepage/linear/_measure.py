@@ -12,10 +12,10 @@ from seepage.execution import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear._mistakes import refuse_mistakes
+from seepage.linear._without_noise import UNIT, Before, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, given, refuse_beside_table
-from seepage.linear._without_noise import UNIT, Before, measure_without_noise
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results

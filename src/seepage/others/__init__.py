@@ -6,7 +6,7 @@ from seepage.others._crowd import Crowd as Crowd
 from seepage.others._digits import Digits as Digits
 from seepage.others._information import OthersInformation as OthersInformation
 from seepage.others._information import about as about
+from seepage.others._leakage import OthersLeakage as OthersLeakage
 from seepage.others._printed import Level as Level
 from seepage.others._printed import Printed as Printed
-from seepage.others._leakage import OthersLeakage as OthersLeakage
 from seepage.others._statement import Statement as Statement

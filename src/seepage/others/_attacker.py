@@ -34,7 +34,7 @@ class Attacker:
             return cls(others, 0, covariates=True)
         if known == "all":
             return cls(others, others)
-        if isinstance(known, str) or isinstance(known, bool) or not isinstance(known, Real):
+        if isinstance(known, str | bool) or not isinstance(known, Real):
             raise InputError(
                 f"others_known says what an attacker holds of the other {others} people: a number, a share below 1, "
                 f'"covariates" or "all"; not {known!r}.'

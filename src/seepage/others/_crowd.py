@@ -51,7 +51,7 @@ class Crowd:
     @cached_property
     def rank(self) -> int:
         """How many of the numbers are not determined by the others."""
-        return self._directions(1.0, None)[1].shape[1]
+        return int(self._directions(1.0, None)[1].shape[1])
 
     def _directions(self, share: float, noise: Array | None) -> tuple[Array, Array, Array]:
         """Return the numbers' scales, and a basis in which  share * sum c c^T + noise  is the identity.
@@ -127,7 +127,7 @@ class Unknown:
             part = moves[start : start + step]
             found += part.T @ (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)
         free = self.share * (n - 2)
-        return found.reshape(rank, rank, rank) / n * free**1.5 / np.sqrt(self.count)
+        return np.asarray(found.reshape(rank, rank, rank) / n * free**1.5 / np.sqrt(self.count))
 
     def without(self, people: NDArray[np.intp], jacobians: Array) -> "Seen":
         """Return how some people's values move the numbers, in units of the noise that the others are.

@@ -131,37 +131,40 @@ class OthersInformation(GatheredInformation):
             found.whole[:] = np.where(silent.all(axis=1), 0.0, np.inf)
             found.trace[:] = found.whole
             return found
-        first, *rest = self._crowds
-        found = self._of_crowd(first)
-        for crowd in rest:
-            found = found.larger(self._of_crowd(crowd))
-        return found
+        found = self._of_crowd(self.crowd)
+        return found if not self.attacker.covariates else found.larger(self._of_crowd(self._outcomes))
 
     @cached_property
-    def _crowds(self) -> tuple[Crowd, ...]:
-        """Whose scatter may be the noise: the larger information of these is answered.
+    def _noises(self) -> list[tuple[Unknown, NDArray[np.intp]]]:
+        """What the others may be as noise, and before whom: the largest information of these is answered.
 
-        Of two neither is always the larger: a model may be wrong, and then everybody's scatter counts its error.
+        Of everybody's scatter and that of outcomes neither is always the larger: where the model is wrong, everybody's
+        counts its error. For people of large leverage the others are also looked at where the fit is without them.
         """
-        if not self.attacker.covariates:
-            return (self.crowd,)
+        everyone = np.arange(self.count)
+        unknown = self.crowd.unknown(self.attacker.unknown)
+        found = [(unknown, everyone)]
+        if self.attacker.covariates:
+            found.append((self._outcomes.unknown(self.attacker.unknown), everyone))
+        if self.printed.elsewhere is not None and self.attacker.unknown:
+            for person in np.flatnonzero(self._large(unknown)):
+                moves = self._together(self.printed.elsewhere(int(person)))
+                found.append((Crowd(moves, self.added).unknown(unknown.count), np.array([person])))
+        return found
+
+    def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
+        """Whose part of the noise is so large that it is another without them."""
+        return np.asarray(unknown.own[self._place(np.arange(self.count))] > _LARGE)
+
+    @cached_property
+    def _outcomes(self) -> Crowd:
+        """What everybody's outcomes may do, given their covariates."""
         if self.printed.outcomes is None:
             raise UnansweredError(
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        return self.crowd, Crowd(self._together(self.printed.outcomes), self.added, modeled=True)
-
-    def _noises(self) -> Iterator[tuple[Unknown, NDArray[np.intp]]]:
-        """Yield each noise that the others may be, and before whom it is: for some, the others as they are without them."""
-        for crowd in self._crowds:
-            unknown = crowd.unknown(self.attacker.unknown)
-            yield unknown, np.arange(self.count)
-            if crowd.modeled or not self.attacker.unknown or self.printed.elsewhere is None:
-                continue
-            for person in np.flatnonzero(unknown.own[self._place(np.arange(self.count))] > _LARGE):
-                moves = self._together(self.printed.elsewhere(int(person)))
-                yield Crowd(moves, self.added).unknown(unknown.count), np.array([person])
+        return Crowd(self._together(self.printed.outcomes), self.added, modeled=True)
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:
@@ -197,18 +200,13 @@ class OthersInformation(GatheredInformation):
             seen = unknown.without(place, self.printed.jacobian(people))
             self._fill(found, people, seen, unknown.own[place] > _LARGE)
         if not crowd.modeled and self.attacker.unknown:
-            for person in np.flatnonzero(unknown.own[self._place(np.arange(self.count))] > _LARGE):
+            for person in np.flatnonzero(self._large(unknown)):
                 self._alone(found, int(person), unknown)
-        common = self.claims.reason(self.attacker.unknown) if self.added is None or not self._noise_hides else CLAIMED
+        common = self.claims.reason(self.attacker.unknown)
         for reason, whom in ((TWICE, self.printed.twice), (common, np.full(self.count, common != CLAIMED))):
             found.reason[:] = np.where(whom[:, None] & ~np.isinf(found.each), reason, found.reason)
             found.whole_reason[:] = np.where(whom & ~np.isinf(found.whole), reason, found.whole_reason)
         return found
-
-    @property
-    def _noise_hides(self) -> bool:
-        """Whether the added noise alone is most of the scatter in every direction: the rest of the theory is not."""
-        return False
 
     def _alone(self, found: _Answers, person: int, unknown: Unknown) -> None:
         """Answer about somebody of large leverage: the others are looked at where the fit is without them."""
@@ -289,7 +287,7 @@ class OthersInformation(GatheredInformation):
                 continue
             at, total = self.attribute_names.index(name), np.zeros(self.count)
             own = self._answers.each[:, at]
-            for unknown, whom in () if self.attacker.everybody else self._noises():
+            for unknown, whom in () if self.attacker.everybody else self._noises:
                 total[whom] = np.maximum(total[whom], self._mean(name, unknown, whom))
             claimed = self._answers.reason[:, at] == CLAIMED
             found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
@@ -359,21 +357,32 @@ class OthersInformation(GatheredInformation):
         distance = np.zeros((self.count, len(asked)))
         for j, value in enumerate(asked):
             truth[column == value] = j
-        common = self.claims.reason(self.attacker.unknown)
-        unsure = self.printed.twice | (common != CLAIMED) | self.attacker.everybody
-        for unknown, whom in self._noises():
+        for unknown, whom in self._noises:
             for j, value in enumerate(asked):
                 people = whom[truth[whom] != j]
                 for start in range(0, len(people), 1024):
                     part = people[start : start + 1024]
                     moved = self.printed.changed(part, attribute, value)[:, :, None]
-                    seen = unknown.without(self._place(part), moved)
-                    square = seen.matrices()[:, 0, 0]
-                    worth = even(seen, np.ones((len(part), 1, 1)), unknown.count)[:, 0]
-                    normal = (worth >= MOST_LIKE_NORMAL) & (seen.skewness()[:, 0] <= MOST_SKEWED) | (square == 0.0)
-                    found = np.where(unsure[part] | ~normal, np.nan, np.sqrt(square))
-                    distance[part, j] = _farther(distance[part, j], np.where(seen.endless[:, 0], np.inf, found))
+                    found = np.stack([distance[part, j], self._apart(unknown, part, moved)])
+                    distance[part, j] = np.where(np.isinf(found).any(axis=0), np.inf, found.max(axis=0))
         return Distances(asked, truth, distance)
+
+    def _apart(self, unknown: Unknown, people: NDArray[np.intp], moved: Array) -> Array:
+        """Return how far apart two releases are in units of the noise; NaN where nothing is claimed."""
+        if self.attacker.everybody and self.added is None:
+            return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
+        seen = unknown.without(self._place(people), moved)
+        square = seen.matrices()[:, 0, 0]
+        if self.claims.reason(self.attacker.unknown) != CLAIMED:
+            square = np.full_like(square, np.nan)
+        else:
+            normal = even(seen, np.ones((len(people), 1, 1)), unknown.count)[:, 0] >= MOST_LIKE_NORMAL
+            normal &= seen.skewness()[:, 0] <= MOST_SKEWED
+            unsure = self.printed.twice[people]
+            if self.printed.elsewhere is None:
+                unsure = unsure | self._large(unknown)[people]
+            square = np.where((normal | (square == 0.0)) & ~unsure, square, np.nan)
+        return np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
 
     def _column(self, attribute: str) -> Column:
         found: Any = self.base
@@ -413,11 +422,6 @@ class OthersInformation(GatheredInformation):
                 ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
                 values[people] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
         return found
-
-
-def _farther(one: Array, other: Array) -> Array:
-    """Return the larger of two distances; neither is claimed where one is not, unless it is infinite."""
-    return np.asarray(np.where(np.isinf(one) | np.isinf(other), np.inf, np.maximum(one, other)))
 
 
 def _largest(matrices: Array) -> tuple[Array, Array]:

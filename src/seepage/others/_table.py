@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, isnan, nan
 
@@ -69,10 +70,9 @@ class AttackerTable:
         others, fewest = information.crowd.count - 1, information.claims.fewest
         most = int(np.floor(others - fewest)) if fewest <= others else None
         columns = [_column(information.against(0), "nobody")]
-        try:
+        # Of some models it is not known how outcomes scatter, given the covariates.
+        with suppress(UnansweredError):
             columns.append(_column(information.against("covariates"), "covariates"))
-        except UnansweredError:
-            pass
         columns.append(_column(information.against(0.5), "half"))
         if most is not None:
             columns.append(_column(information.against(most), f"{most:,}"))
@@ -200,7 +200,8 @@ def _alone(information: OthersInformation) -> Iterator[str]:
     for name, eta in found.items():
         count = int(np.isinf(eta).sum())
         if count:
-            yield f"Nothing protects {name} of {counted(count, 'person', 'people')}: nobody else is like them in it."
+            who = "1 person" if count == 1 else f"{count:,} people"
+            yield f"Nothing protects {name} of {who}: nobody else is like them in it."
 
 
 def _short(text: str) -> str:

@@ -145,7 +145,7 @@ class Numbers:
     def errors(self) -> Array:
         """The standard errors."""
         inverse = np.einsum("kp,pq,kq->k", self.read, self.geometry.hessian_inverse, self.read)
-        return np.sqrt(np.maximum(inverse, 0.0) * self._phi)
+        return np.asarray(np.sqrt(np.maximum(inverse, 0.0) * self._phi))
 
     @property
     def _phi(self) -> float:
@@ -202,7 +202,7 @@ class Numbers:
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(where), _weights(rows)
         parts, through = [theta @ self.read.T], theta @ self._back.T
-        total, pulled, bent = self._sums
+        _, pulled, bent = self._sums
         spread = np.zeros((len(batch), 1))
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:
@@ -234,7 +234,7 @@ class Numbers:
         margins, weight = rows.margins(self.geometry.position), _weights(rows)
         own, reached = derivatives(rows, self.geometry.loss, margins), self._reach.at(batch.bent)
         slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
-        total, pulled, bent = self._sums
+        _, pulled, bent = self._sums
         spread = np.zeros((n, values, 1))
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:

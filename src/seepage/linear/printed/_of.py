@@ -7,12 +7,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Array
+from seepage._tables import Array, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import Fit, Release, check_published, steps_named
 from seepage.linear.objective import derivatives
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
+from seepage.linear.printed._owned import Owned
+from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
 from seepage.linear.rows import Batch, InMemory
 from seepage.others import Level, Printed
 
@@ -20,8 +22,6 @@ from seepage.others import Level, Printed
 SUMMARY = "summary"
 # Encoders learn which values there are: names, of which somebody may be the only holder, and levels are counted.
 _NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder", "TargetLevels")
-# How many times more pairs of equal rows than independent columns make are left to chance.
-_MOST_ALIKE = 100.0
 
 
 def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> tuple[str, ...]:
@@ -44,23 +44,39 @@ def _some_label(fit: Fit[InMemory]) -> Array:
     return np.ones((1, fit.problem.loss.label_values))
 
 
-def refuse_choices(fit: Fit[InMemory], public: Sequence[str]) -> None:
-    """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it."""
-    if fit.problem.selects:
+def refuse_choices(
+    called: str, selects: bool, search: str | None, preprocess: Model | None, public: Sequence[str]
+) -> None:
+    """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it.
+
+    Parameters
+    ----------
+    called : str
+        What the model is called.
+    selects : bool
+        Whether a penalty keeps coefficients at zero.
+    search : str or None
+        What chose the penalty, if something did.
+    preprocess : transformer or None
+        The steps before the model.
+    public : sequence of str
+        Those that everybody may know.
+    """
+    if selects:
         raise UnsupportedError(
-            f"{fit.called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
+            f"{called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
             "tells is not that of averages. Measure it with noise_scale=, or publish a model with an L2 penalty."
         )
-    if fit.search is not None:
+    if search is not None:
         raise UnsupportedError(
-            f"The penalty was chosen with these rows by {fit.search}, and what a choice tells is not that of averages. "
+            f"The penalty was chosen with these rows by {search}, and what a choice tells is not that of averages. "
             "Measure a model whose penalty was chosen beforehand, or this one with noise_scale=."
         )
-    steps = {} if fit.preprocess is None else dict(single_steps(fit.preprocess))
+    steps = {} if preprocess is None else dict(single_steps(preprocess))
     named = steps_named(steps, public)
     for path, step in steps.items():
         called = type(step).__name__
-        moments = called == "StandardScaler" or (called == "SimpleImputer" and step.strategy == "mean")
+        moments = called == "StandardScaler" or getattr(step, "strategy", None) == "mean"
         if path in named or moments or called in _NAMES_ONLY or not learns(step):
             continue
         raise UnsupportedError(
@@ -82,6 +98,8 @@ class _Table:
     blocks: dict[str, NDArray[np.intp]]
     names: dict[str, str | None]
     """The column of each attribute; None for the label."""
+    owned: Owned
+    """The rows of each person."""
 
     @property
     def rows(self) -> InMemory:
@@ -93,7 +111,7 @@ class _Table:
         return self.rows.read(slice(0, self.rows.count))
 
     def jacobian(self, people: NDArray[np.intp]) -> Array:
-        return self._of(self.rows.picked(people))
+        return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
 
     def _of(self, batch: Batch) -> Array:
         found = self.numbers.jacobian(batch)
@@ -103,7 +121,7 @@ class _Table:
         return np.asarray(found[:, :, self.kept])
 
     def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Array:
-        batch, name = self.rows.picked(people), self.names[attribute]
+        batch, name = self.rows.picked(self.owned.first[people]), self.names[attribute]
         if name is None:
             return self._of(replace(batch, labels=batch.labels + by[:, None]))
         (place,) = self.kept[self.blocks[attribute]]
@@ -111,19 +129,24 @@ class _Table:
         return self._of(replace(batch, features=batch.dense() + by[:, None] * column))
 
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
-        other = self.rows.altered(people, self.names[attribute], value)
-        return np.asarray(self.numbers.moves(other) - self.numbers.moves(self.rows.picked(people)))
+        name = self.names[attribute]
+
+        def moved(rows: NDArray[np.intp]) -> Array:
+            other = self.rows.altered(rows, name, value)
+            return np.asarray(self.numbers.moves(other) - self.numbers.moves(self.rows.picked(rows)))
+
+        return self.owned.added(people, moved)
 
     def elsewhere(self, person: int) -> Array:
         geometry = self.numbers.geometry
-        rows = geometry.frame.rows(self.rows.picked(np.array([person])))
-        x = rows.augmented()[0]
-        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
-        hessian = np.linalg.inv(geometry.minimizer.inverse)
-        left = hessian - np.kron(found.curvature[0], np.outer(x, x))
-        step = np.linalg.solve(left, np.kron(found.slope[0], x))
+        rows = geometry.frame.rows(self.rows.picked(self.owned.of_person(person)))
+        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
+        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
+        # One step of Newton from here: to where the others would have left it.
+        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
         position = geometry.position + step.reshape(geometry.outputs, -1).T
-        return self.numbers.moves(self.whole, position)
+        return self.owned.summed(self.numbers.moves(self.whole, position))
 
     @cached_property
     def leverage(self) -> Array:
@@ -153,63 +176,22 @@ class _Table:
                     reached[curves.features[curves.coordinates == place]] = True
                 target = np.asarray(self.rows.column(column), dtype=np.float64)
                 known = np.column_stack([design[:, ~reached], labels])
-            found[name] = _left(target, known)
+            found[name] = left_of(target, known)
         return found
 
-    def levels(self, family: NDArray[np.intp] | None) -> tuple[Level, ...]:
-        """Return the values that a part of the people have in common: of outcomes, and of two-valued columns.
-
-        Of people who are not independent of each other a family counts as one.
-        """
-        design, problem = self.whole.dense(), self.fit.problem
-        found = []
+    def levels(self, unit: NDArray[np.intp] | None) -> tuple[Level, ...]:
+        """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
+        problem, found = self.fit.problem, []
+        values, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
         if self.fit.classes is not None:
-            at = problem.labels.positions(self.rows.labels)
-            found += [
-                Level("the outcome", value, _families_with(at == i, family), problem.size)
-                for i, value in enumerate(self.fit.classes.tolist())
+            values, at = self.fit.classes, problem.labels.positions(self.rows.labels)
+        if self.fit.classes is not None or values.shape == (2, 1):
+            # Two outcomes are classes, whatever is fitted to them.
+            found = [
+                Level("the outcome", value, holders(at.ravel() == i, unit), problem.size)
+                for i, value in enumerate(values.ravel().tolist())
             ]
-        elif self.whole.labels.shape[1] == 1 and len(values := np.unique(self.whole.labels)) == 2:
-            found += [
-                Level("the outcome", value, _families_with(self.whole.labels[:, 0] == value, family), problem.size)
-                for value in values.tolist()
-            ]
-        names = self.numbers.geometry.minimizer.names
-        modes = np.array([_mode(column) for column in design.T]) if design.size else np.empty(0)
-        apart = design != modes
-        for feature, column in enumerate(design.T):
-            values, counts = np.unique(column[: min(len(column), 10_000)], return_counts=True)
-            if len(values) != 2:
-                continue
-            values, counts = np.unique(column, return_counts=True)
-            if len(values) != 2:
-                continue
-            for value, count in zip(values.tolist(), counts, strict=True):
-                has = column == value
-                alone = int((~apart[~has].any(axis=0) & apart.any(axis=0)).sum()) if count < len(column) / 2 else 1
-                found.append(Level(names[feature], value, _families_with(has, family), max(alone, 1)))
-        return tuple(found)
-
-    def bits(self) -> float:
-        """Return the entropy of one record, as far as these people show it."""
-        rows = np.column_stack([self.whole.dense(), self.whole.labels])
-        _, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_counts=True)
-        share = counts / counts.sum()
-        return float(-(share * np.log2(share)).sum())
-
-    def twice(self) -> NDArray[np.bool_]:
-        """Return whose row another row is equal to, where chance hardly makes two people alike.
-
-        Under columns that have nothing to do with each other so many pairs were expected; columns that have are allowed
-        a hundred times as many. Where people are like each other more often than that, they are other people.
-        """
-        rows = np.column_stack([self.whole.dense(), self.whole.labels])
-        _, place, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_inverse=True, return_counts=True)
-        pairs = float((counts * (counts - 1) / 2).sum())
-        alike = np.array([_collision(column) for column in rows.T])
-        expected = len(rows) ** 2 / 2 * np.prod(alike)
-        repeated = counts[place.ravel()] > 1
-        return np.asarray(repeated & (_MOST_ALIKE * expected < pairs))
+        return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
 
     def outcomes(self) -> tuple[float | None, Array | None]:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
@@ -238,8 +220,8 @@ class _Table:
             step = gaps.min() if len(gaps) else 1.0
             with np.errstate(divide="ignore"):
                 bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
-            # Two values that differ by a rounding error are no finer grid: no more than outcomes have without covariates.
-            bits = min(bits, _entropy(rows.labels[:, 0]))
+            # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
+            bits = min(bits, record_bits(rows.labels[:, :1]))
         return bits, label * deviation[:, None]
 
 
@@ -249,19 +231,22 @@ def printed_of(
     attributes: Sequence[str] | None,
     published: tuple[str, ...],
     label: str,
-    family: NDArray[np.intp] | None = None,
+    person: NDArray[np.intp] | None,
+    unit: NDArray[np.intp] | None,
 ) -> Printed:
     """Return what a model prints, and how it moves with the private values of each person."""
     numbers = Numbers.of(fit, release, published)
     if fit.rows.missing and {ERRORS, DISPERSION} & set(published):
         raise UnsupportedError(
-            "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with it "
-            'is not counted. Say published=["coefficients"] if nothing else is printed, or fit on rows without gaps.'
+            "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with "
+            'it is not counted. Say published=["coefficients"] if nothing else is printed, or fit on rows without gaps.'
         )
     columns = [fit.table.names[column] for column in fit.private_columns(None)]
     wanted = columns if attributes is None else [fit.table.names[c] for c in fit.private_columns(attributes)]
     geometry = numbers.geometry
-    blocks, kept, names = {}, [], {}
+    blocks: dict[str, NDArray[np.intp]] = {}
+    kept: list[int] = []
+    names: dict[str, str | None] = {}
     for name, block in zip(columns, geometry.blocks, strict=True):
         if name in wanted:
             blocks[name] = np.arange(len(kept), len(kept) + len(block))
@@ -272,27 +257,29 @@ def printed_of(
         blocks[label] = np.arange(len(kept), len(kept) + values)
         kept += range(width, width + values)
         names[label] = None
-    table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names)
-    (bits, outcomes), guessed = table.outcomes(), table.guessed()
+    columns_of = {name: fit.rows.column(column) for name, column in names.items()}
+    owned = Owned.of(person, fit.rows.count, blocks, columns_of)
+    table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names, owned)
+    (bits, outcomes), guessed = table.outcomes(), table.guessed() if person is None else {}
     return Printed(
         names=numbers.names,
         values=numbers.values,
-        moves=numbers.moves(table.whole),
-        blocks=blocks,
+        moves=owned.summed(numbers.moves(table.whole)),
+        blocks=owned.blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,
         changed=table.changed,
         elsewhere=table.elsewhere,
         guessed={name: rest for name, (rest, _) in guessed.items()},
         deviations={name: deviation for name, (_, deviation) in guessed.items()},
-        levels=table.levels(family),
-        record_bits=table.bits(),
+        levels=table.levels(unit),
+        record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
         outcome_bits=bits,
-        outcomes=outcomes,
+        outcomes=None if person is not None else outcomes,
         outcome=() if geometry.public_label else (label,),
         parameters=int(geometry.position.size),
-        leverage=table.leverage,
-        twice=table.twice(),
+        leverage=owned.summed(table.leverage[:, None])[:, 0],
+        twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),
     )
 
 
@@ -305,38 +292,6 @@ def refuse_weights(weights: Array | None) -> None:
             "sample_weight holds whole numbers above 1: rows that stand for several people each are not one person's "
             "part of the noise. Repeat such rows and leave the weights out; or measure with noise_scale=."
         )
-
-
-def _families_with(has: NDArray[np.bool_], family: NDArray[np.intp] | None) -> int:
-    """Return how many people, or families, have a value."""
-    return int(has.sum()) if family is None else len(np.unique(family[has]))
-
-
-def _collision(column: Array) -> float:
-    """Return how likely two people have the same value of a column."""
-    _, counts = np.unique(column, return_counts=True)
-    return float(((counts / len(column)) ** 2).sum())
-
-
-def _entropy(column: Array) -> float:
-    _, counts = np.unique(column, return_counts=True)
-    share = counts / len(column)
-    return float(-(share * np.log2(share)).sum())
-
-
-def _mode(column: Array) -> float:
-    values, counts = np.unique(column, return_counts=True)
-    return float(values[np.argmax(counts)])
-
-
-def _left(target: Array, known: Array) -> tuple[Array, float]:
-    """Return what a linear guess leaves of a column, and its deviation."""
-    known = np.column_stack([known, np.ones(len(known))])
-    scale = np.abs(known).max(axis=0)
-    known = known / np.where(scale > 0, scale, 1.0)
-    found, _, rank, _ = np.linalg.lstsq(known, target, rcond=None)
-    rest = target - known @ found
-    return rest, float(np.sqrt((rest**2).sum() / max(len(target) - rank, 1)))
 
 
 def _share(labels: Array, label_slope: Array, slope: Array, codes: Array) -> Array:
