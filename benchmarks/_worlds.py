@@ -44,7 +44,7 @@ class Toy:
         return len(self.share) - 1
 
     def moves(self) -> Array:
-        """What each person's case moves the numbers by, to first order, at the mean of all worlds."""
+        """Return what each person's case moves the numbers by, to first order, at the mean of all worlds."""
         mean = (self.low + self.share[:, None] * (self.high - self.low)).sum(axis=0)
         steps = 1e-5 * np.eye(len(mean)) * np.maximum(np.abs(mean), 1.0)[:, None]
         slope = np.stack([(self.solve(mean[None] + s) - self.solve(mean[None] - s))[0] / (2 * s.sum()) for s in steps])
@@ -255,7 +255,7 @@ LATTICES = {
 
 
 def through_the_door(name: str, worlds: int, seed: int = 0) -> Iterator[dict[str, object]]:
-    """Yield, for what is printed and to which digits, success by counting and by `seepage.measure`, a drawn world each."""
+    """Yield success by counting and by `seepage.measure`, for what is printed and to which digits."""
     people, columns, margin = LATTICES[name]
     rng = np.random.default_rng([seed, people])
     lattice = lattices(people, columns, np.array(margin), rng)

@@ -181,16 +181,16 @@ class _Table:
 
     def levels(self, unit: NDArray[np.intp] | None) -> tuple[Level, ...]:
         """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
-        problem, found = self.fit.problem, []
-        values, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
+        problem = self.fit.problem
         if self.fit.classes is not None:
-            values, at = self.fit.classes, problem.labels.positions(self.rows.labels)
-        if self.fit.classes is not None or values.shape == (2, 1):
+            values, at = self.fit.classes.tolist(), problem.labels.positions(self.rows.labels)
+        else:
             # Two outcomes are classes, whatever is fitted to them.
-            found = [
-                Level("the outcome", value, holders(at.ravel() == i, unit), problem.size)
-                for i, value in enumerate(values.ravel().tolist())
-            ]
+            outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
+            values = outcomes.ravel().tolist() if outcomes.shape == (2, 1) else []
+        found = [
+            Level("the outcome", value, holders(at.ravel() == i, unit), problem.size) for i, value in enumerate(values)
+        ]
         return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
 
     def outcomes(self) -> tuple[float | None, Array | None]:
