@@ -120,7 +120,9 @@ def tried(cell: Cell, training: int = TRAINING, test: int = TEST, seed: int = 0)
     attackers = {
         "linear": RidgeCV(np.logspace(-3, 3, 7)),
         "trees": HistGradientBoostingRegressor(max_iter=200, learning_rate=0.05, early_stopping=True, random_state=0),
-        "network": MLPRegressor(hidden_layer_sizes=(32,), alpha=1e-2, early_stopping=True, max_iter=100, random_state=0),
+        "network": MLPRegressor(
+            hidden_layer_sizes=(32,), alpha=1e-2, early_stopping=True, max_iter=100, random_state=0
+        ),
     }
     errors = {}
     for name, model in attackers.items():
@@ -153,7 +155,9 @@ def _told(
     attackers = {
         "linear": LogisticRegression(max_iter=1000),
         "trees": HistGradientBoostingClassifier(max_iter=200, learning_rate=0.05, early_stopping=True, random_state=0),
-        "network": MLPClassifier(hidden_layer_sizes=(32,), alpha=1e-2, early_stopping=True, max_iter=100, random_state=0),
+        "network": MLPClassifier(
+            hidden_layer_sizes=(32,), alpha=1e-2, early_stopping=True, max_iter=100, random_state=0
+        ),
     }
     held = training * 9 // 10
     right = {}

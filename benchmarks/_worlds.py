@@ -6,7 +6,7 @@ function of X^T y, whose distribution over all worlds is a few convolutions, so 
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -249,12 +249,14 @@ LATTICES = {
     "one column": (60, (5,), (0.4, -0.8)),
     "one column, many": (150, (5,), (0.4, -0.8)),
     "two columns": (80, (4, 2), (0.4, 0.5, -0.8)),
-    "rare outcome": (120, (5,), (0.3, -3.2)),
+    "rare outcome": (300, (5,), (0.3, -3.2)),
     "few people": (26, (5,), (0.4, -0.8)),
 }
 
 
-def through_the_door(name: str, worlds: int, seed: int = 0) -> Iterator[dict[str, object]]:
+def through_the_door(
+    name: str, worlds: int, seed: int = 0, digits_of: Sequence[int | None] = (None, 1, 3)
+) -> Iterator[dict[str, object]]:
     """Yield success by counting and by `seepage.measure`, for what is printed and to which digits."""
     people, columns, margin = LATTICES[name]
     rng = np.random.default_rng([seed, people])
@@ -269,7 +271,7 @@ def through_the_door(name: str, worlds: int, seed: int = 0) -> Iterator[dict[str
         if not wild:
             drawn.append(y)
     for published, kept in ((["coefficients"], np.arange(size)), (None, np.arange(2 * size + 1))):
-        for digits in (None, 1, 3):
+        for digits in digits_of:
             said, seen = [], []
             for y in drawn:
                 with warnings.catch_warnings():
