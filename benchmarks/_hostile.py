@@ -50,7 +50,7 @@ def hostile(seed: int = 0) -> Iterator[Hostile]:
             name, pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]), pd.Series(y, name="y"), family, model
         )
 
-    logistic = LogisticRegression(penalty=None, tol=1e-12, max_iter=10_000)
+    logistic = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
     poisson = PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000)
 
     X = rng.standard_t(3, size=(n, 3))

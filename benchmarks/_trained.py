@@ -1,4 +1,4 @@
-"""Attackers who are trained: trees and networks that see ten thousand simulated releases, beside what is said of them."""
+"""Attackers who are trained on ten thousand simulated releases, trees and networks, beside what is said of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def cells(seed: int = 0) -> Iterator[Cell]:
     X = pd.DataFrame(np.column_stack([rng.normal(size=(n, 2)), rng.exponential(size=n)]), columns=["a", "b", "c"])
     margin = 0.8 * X["a"] - 0.5 * X["b"] + 0.3 * X["c"] - 0.3
     yes = pd.Series((rng.random(n) < 1 / (1 + np.exp(-margin))).astype(int), name="yes")
-    logistic = Case("logistic", X, yes, "logistic", LogisticRegression(penalty=None, tol=1e-12, max_iter=10_000))
+    logistic = Case("logistic", X, yes, "logistic", LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000))
     count = pd.Series(rng.poisson(np.exp(0.5 * margin)), name="count")
     poisson = Case("Poisson", X, count, "poisson", PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000))
     exposed = {case.name: _most_exposed(case) for case in (diabetes, logistic, poisson)}

@@ -5,7 +5,7 @@ of one; a little normal noise stands for printing to a tenth of a standard error
 about where the sum stands is an integral over a plane: nothing is expanded and nothing is taken to be normal.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,9 +130,6 @@ def compared(name: str, unknown: int, seed: int = 0, angles: int = 8) -> list[di
     return found
 
 
-def transforms(seed: int = 0) -> Iterator[tuple[str, list[dict[str, object]]]]:
-    """Yield each population with so many unknown people, some of them too few."""
-    for name in POPULATIONS:
-        sizes = (200, 400, 800, 1600) if "rare" in name or "5%" in name else (10, 15, 25, 50, 100, 200)
-        for unknown in sizes:
-            yield f"{name}, {unknown}", compared(name, unknown, seed)
+def sizes(name: str) -> tuple[int, ...]:
+    """Return how many unknown people a population is looked at with, some of them too few."""
+    return (200, 400, 800, 1600) if "rare" in name or "5%" in name else (10, 15, 25, 50, 100, 200)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks._worlds import MOST_BETTER, Lattice, binary_outcomes, counted, one_of_two, said, through_the_door
 
 

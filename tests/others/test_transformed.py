@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks._transform import MOST_APART, POPULATIONS, compared, exact
 
 
