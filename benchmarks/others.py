@@ -1,12 +1,19 @@
 """The error of attackers who use averages, against others who are drawn anew.
 
     python -m benchmarks others [--people 20] [--redraws 1000] [--only diabetes] [--state others.json]
+    python -m benchmarks others --enumerate | --fourier | --hostile | --trained
 
 Of each data set some people are attacked by somebody who knows everything about them but one value, k of the others
 completely, and of the rest the population: the rest are drawn anew from the others, the model is fitted again by a
 plain Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which
 is held against what `seepage.measure` says without having drawn anybody. A cell is one value of one person before one
 attacker. With `--state` a run that was interrupted continues where it was.
+<<<<<<< HEAD
+=======
+
+The others count all worlds that a table could have come from, transform characteristic functions, draw data that a
+description by averages should not fit, and train trees and networks.
+>>>>>>> oracle28
 """
 
 import argparse
@@ -16,11 +23,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import (
     GammaRegressor,
@@ -218,11 +227,17 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--state", type=Path)
+    kinds = parser.add_mutually_exclusive_group()
+    for kind in ("enumerate", "fourier", "hostile", "trained"):
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     done: dict[str, list[dict[str, object]]] = {}
     if asked.state is not None and asked.state.exists():
         done = json.loads(asked.state.read_text())
+    if asked.kind is not None:
+        _others_ways(asked, done)
+        return
     for case in cases():
         if asked.only not in case.name:
             continue
@@ -233,6 +248,67 @@ def main() -> None:
                 asked.state.write_text(json.dumps(done))
         _line(case.name, done[case.name], time.perf_counter() - began)
     _line("all", [cell for cells in done.values() for cell in cells], 0.0)
+
+
+def _others_ways(asked: argparse.Namespace, done: dict[str, list[dict[str, object]]]) -> None:
+    """Run what is not the best linear guess on ordinary data, one case after the other, and print each."""
+    from benchmarks import _hostile, _trained, _transform, _worlds
+
+    tasks: dict[str, Callable[[], list[dict[str, object]]]] = {}
+    if asked.kind == "enumerate":
+        tasks["toys"] = lambda: list(_worlds.toys(8, seed=asked.seed))
+        for name in _worlds.LATTICES:
+            tasks[name] = partial(_listed, _worlds.through_the_door, name, 200, asked.seed)
+    elif asked.kind == "fourier":
+        for name in _transform.POPULATIONS:
+            for unknown in _transform.sizes(name):
+                tasks[f"{name}, {unknown}"] = partial(_transform.compared, name, unknown, asked.seed)
+    elif asked.kind == "hostile":
+        for one in _hostile.hostile(asked.seed):
+            tasks[one.case.name] = partial(_hostile.attacked, one, asked.redraws, asked.seed)
+    else:
+        for cell in _trained.cells(asked.seed):
+            tasks[cell.name] = lambda cell=cell: [_trained.tried(cell)]  # type: ignore[misc]
+    for name, task in tasks.items():
+        if asked.only not in name:
+            continue
+        began = time.perf_counter()
+        key = f"{asked.kind}: {name}"
+        if key not in done:
+            done[key] = task()
+            if asked.state is not None:
+                asked.state.write_text(json.dumps(done))
+        if asked.kind == "hostile":
+            _line(name, done[key], time.perf_counter() - began)
+            continue
+        rows = [row for row in done[key] if row.get("claimed", True)] or done[key][:1]
+        for row in rows if asked.kind != "fourier" else [max(rows, key=_apart)]:
+            print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+    found = [row for key, rows in done.items() if key.startswith(f"{asked.kind}: ") for row in rows]
+    if asked.kind == "hostile":
+        _line("all", found, 0.0)
+    elif asked.kind == "fourier":
+        claimed = [row for row in found if row["claimed"]]
+        print(f"claimed {len(claimed)} of {len(found)}, farthest from exact {max(map(_apart, claimed)):.3f}")
+    elif asked.kind == "enumerate":
+        better = [row["claimed exact"] - row["claimed theory"] for row in found if row["claimed"]]  # type: ignore[operator]
+        print(f"claimed {len(better)} of {len(found)} kinds, counting is better by at most {max(better):.3f}")
+    else:
+        errors = np.array([row["z"] for row in found if row["kind"] == "error"], dtype=float)
+        over = [row["reached"][row["best"]] - row["said"] for row in found if row["kind"] == "rate"]  # type: ignore[index]
+        print(
+            f"errors: {np.mean(errors < -1.645):.0%} of {len(errors)} cells rejected at 5%, "
+            f"{np.sum(errors < norm.ppf(0.05 / len(errors)))} after Bonferroni; rates: trained less said "
+            f"{min(over, default=0.0):.3f} to {max(over, default=0.0):.3f}"
+        )
+
+
+def _listed(function: Callable[..., Iterator[dict[str, object]]], *given: object) -> list[dict[str, object]]:
+    return list(function(*given))
+
+
+def _apart(row: dict[str, object]) -> float:
+    return abs(float(row["said"]) / float(row["exact"]) - 1)  # type: ignore[arg-type]
 
 
 def _line(name: str, cells: list[dict[str, object]], seconds: float) -> None:

@@ -138,7 +138,13 @@ def measure(
     """
     refuse_mistakes(model)
     if noise_scale is None or (others_known is not None and others_known != "all"):
+        if are_paths(X) and not is_results(model):
+            raise UnsupportedError(
+                "Without noise, what a model gives away is not answered over files yet: what everybody moves is looked "
+                "at together. Read the rows into memory, seepage.measure(model, frame, y), or give noise_scale=."
+            )
         asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
+        refuse_in_memory(target, job)
         with asked.explained():
             question = Question(UNIT, public_label, None, numbers, public_preprocessing)
             before = Before(noise_scale, others_known, digits, clusters, published)

@@ -43,6 +43,8 @@ class _Told:
     printed: Printed
     published: tuple[str, ...]
     people: PeopleInMemory
+    family: NDArray[np.intp] | None
+    """Of each person, if clusters were named."""
 
 
 def measure_without_noise(
@@ -51,7 +53,7 @@ def measure_without_noise(
     """Return what printed numbers say to an attacker who uses averages."""
     told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
     printed, base = told.printed, told.base
-    family = _families(before.clusters, told.people, base.count)
+    family = told.family
     others = (base.count if family is None else int(family.max()) + 1) - 1
     attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
     digits = Digits.of(before.digits, printed.values, printed.sampling)
@@ -89,8 +91,10 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     table = Table.of(asked.X)
     people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
     base = LinearInformation.of(fit, release, people, fit.private_columns(None))
-    printed = printed_of(fit, release, attributes, names, release.attribute_names[-1], people.person)
-    return _Told(base, printed, names, people)
+    family = _families(before.clusters, people, base.count)
+    label, unit = release.attribute_names[-1], _units(people.person, family)
+    printed = printed_of(fit, release, attributes, names, label, people.person, unit)
+    return _Told(base, printed, names, people, family)
 
 
 def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:
@@ -101,8 +105,17 @@ def _survival(asked: Given, question: Question, attributes: Sequence[str] | None
     question = Question(UNIT, question.public_label, attributes, question.numbers, question.public_preprocessing)
     base = measure_survival(fit, people, question).information
     named = None if before.published in (None, "summary") else [*(before.published or ())]
-    printed, names = printed_survival(fit, base, named, people.person)  # type: ignore[arg-type]
-    return _Told(base, printed, names, people)
+    family = _families(before.clusters, people, base.count)
+    unit = _units(people.person, family)
+    printed, names = printed_survival(fit, base, named, people.person, unit)  # type: ignore[arg-type]
+    return _Told(base, printed, names, people, family)
+
+
+def _units(person: NDArray[np.intp] | None, family: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+    """Return which rows are not independent of each other, by place; None if all are."""
+    if family is None or person is None:
+        return person if family is None else family
+    return np.asarray(family[person])
 
 
 def _added(noise_scale: float | GaussianNoise | None, names: tuple[str, ...], numbers: int) -> Array | None:

@@ -22,6 +22,7 @@ from seepage.others._claims import (
     MOST_SKEWED,
     REASONS,
     SKEWED,
+    TWICE,
     UNEVEN,
     Claims,
     even,
@@ -131,10 +132,29 @@ class OthersInformation(GatheredInformation):
             found.trace[:] = found.whole
             return found
         found = self._of_crowd(self.crowd)
-        if not self.attacker.covariates:
-            return found
-        # Of the two neither is always the larger: where the model is wrong, everybody's scatter counts its error.
-        return found.larger(self._of_crowd(self._outcomes))
+        return found if not self.attacker.covariates else found.larger(self._of_crowd(self._outcomes))
+
+    @cached_property
+    def _noises(self) -> list[tuple[Unknown, NDArray[np.intp]]]:
+        """What the others may be as noise, and before whom: the largest information of these is answered.
+
+        Of everybody's scatter and that of outcomes neither is always the larger: where the model is wrong, everybody's
+        counts its error. For people of large leverage the others are also looked at where the fit is without them.
+        """
+        everyone = np.arange(self.count)
+        unknown = self.crowd.unknown(self.attacker.unknown)
+        found = [(unknown, everyone)]
+        if self.attacker.covariates:
+            found.append((self._outcomes.unknown(self.attacker.unknown), everyone))
+        if self.printed.elsewhere is not None and self.attacker.unknown:
+            for person in np.flatnonzero(self._large(unknown)):
+                moves = self._together(self.printed.elsewhere(int(person)))
+                found.append((Crowd(moves, self.added).unknown(unknown.count), np.array([person])))
+        return found
+
+    def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
+        """Whose part of the noise is so large that it is another without them."""
+        return np.asarray(unknown.own[self._place(np.arange(self.count))] > _LARGE)
 
     @cached_property
     def _outcomes(self) -> Crowd:
@@ -180,12 +200,12 @@ class OthersInformation(GatheredInformation):
             seen = unknown.without(place, self.printed.jacobian(people))
             self._fill(found, people, seen, unknown.own[place] > _LARGE)
         if not crowd.modeled and self.attacker.unknown:
-            for person in np.flatnonzero(unknown.own[self._place(np.arange(self.count))] > _LARGE):
+            for person in np.flatnonzero(self._large(unknown)):
                 self._alone(found, int(person), unknown)
         common = self.claims.reason(self.attacker.unknown)
-        if common != CLAIMED:
-            found.reason[:] = np.where(np.isinf(found.each), CLAIMED, common)
-            found.whole_reason[:] = np.where(np.isinf(found.whole), CLAIMED, common)
+        for reason, whom in ((TWICE, self.printed.twice), (common, np.full(self.count, common != CLAIMED))):
+            found.reason[:] = np.where(whom[:, None] & ~np.isinf(found.each), reason, found.reason)
+            found.whole_reason[:] = np.where(whom & ~np.isinf(found.whole), reason, found.whole_reason)
         return found
 
     def _alone(self, found: _Answers, person: int, unknown: Unknown) -> None:
@@ -262,24 +282,18 @@ class OthersInformation(GatheredInformation):
         prior are exact where information is a parabola in the value, as for least squares.
         """
         found = {}
-        unknown = self.crowd.unknown(self.attacker.unknown)
-        for name, rest in self.printed.guessed.items():
+        for name in self.printed.guessed:
             if name not in self.attribute_names:
                 continue
             at, total = self.attribute_names.index(name), np.zeros(self.count)
-            block, deviation = self.printed.blocks[name], self.printed.deviations[name]
-            for people in self._chunks(1):
-                for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
-                    moved = self.printed.shifted(people, name, point * deviation - rest[people])[:, :, block]
-                    total[people] += weight * unknown.without(self._place(people), moved).matrices()[:, 0, 0]
             own = self._answers.each[:, at]
-            if self.attacker.covariates or self.attacker.everybody:
-                # There the noise is another, and the value's own information stands for the mean.
-                total = own
+            for unknown, whom in () if self.attacker.everybody else self._noises:
+                total[whom] = np.maximum(total[whom], self._mean(name, unknown, whom))
             claimed = self._answers.reason[:, at] == CLAIMED
             found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
         return found
 
+<<<<<<< HEAD
     @cached_property
     def errors(self) -> dict[str, Array]:
         """The error of a guess of each number by somebody who knows the person's other values beforehand."""
@@ -288,6 +302,17 @@ class OthersInformation(GatheredInformation):
             deviation = self.printed.deviations[name]
             found[name] = unbiased_floor(np.sqrt(eta**2 + 1 / deviation**2)) if deviation > 0 else np.zeros_like(eta)
         return found
+=======
+    def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
+        """Return the mean information about a number of some people, over what their other values let expect."""
+        rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
+        total, block = np.zeros(self.count), self.printed.blocks[name]
+        for chunk in self._chunks(1) if len(whom) == self.count else (whom,):
+            for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
+                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk])[:, :, block]
+                total[chunk] += weight * unknown.without(self._place(chunk), moved).matrices()[:, 0, 0]
+        return np.asarray(total[whom])
+>>>>>>> oracle28
 
     def unclaimed(self) -> Mapping[str, Column]:
         """Return why an answer is not claimed, for each person and attribute; empty where it is."""
@@ -340,31 +365,34 @@ class OthersInformation(GatheredInformation):
             values = np.unique(column).tolist()
         asked = tuple(values)
         truth = np.full(self.count, -1, dtype=np.intp)
-        distance = np.full((self.count, len(asked)), np.nan)
+        distance = np.zeros((self.count, len(asked)))
         for j, value in enumerate(asked):
             truth[column == value] = j
-        crowds = [self.crowd, self._outcomes] if self.attacker.covariates else [self.crowd]
-        for j, value in enumerate(asked):
-            distance[truth == j, j] = 0.0
-            people = np.flatnonzero(truth != j)
-            for start in range(0, len(people), 1024):
-                part = people[start : start + 1024]
-                moved = self.printed.changed(part, attribute, value)[:, :, None]
-                distance[part, j] = np.max([self._apart(crowd, part, moved) for crowd in crowds], axis=0)
+        for unknown, whom in self._noises:
+            for j, value in enumerate(asked):
+                people = whom[truth[whom] != j]
+                for start in range(0, len(people), 1024):
+                    part = people[start : start + 1024]
+                    moved = self.printed.changed(part, attribute, value)[:, :, None]
+                    found = np.stack([distance[part, j], self._apart(unknown, part, moved)])
+                    distance[part, j] = np.where(np.isinf(found).any(axis=0), np.inf, found.max(axis=0))
         return Distances(asked, truth, distance)
 
-    def _apart(self, crowd: Crowd, people: NDArray[np.intp], moved: Array) -> Array:
+    def _apart(self, unknown: Unknown, people: NDArray[np.intp], moved: Array) -> Array:
         """Return how far apart two releases are in units of the noise; NaN where nothing is claimed."""
         if self.attacker.everybody and self.added is None:
             return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
-        unknown = crowd.unknown(self.attacker.unknown)
         seen = unknown.without(self._place(people), moved)
         square = seen.matrices()[:, 0, 0]
         if self.claims.reason(self.attacker.unknown) != CLAIMED:
             square = np.full_like(square, np.nan)
         else:
-            worth = even(seen, np.ones((len(people), 1, 1)), unknown.count)[:, 0]
-            square = np.where((worth >= MOST_LIKE_NORMAL) | (square == 0.0), square, np.nan)
+            normal = even(seen, np.ones((len(people), 1, 1)), unknown.count)[:, 0] >= MOST_LIKE_NORMAL
+            normal &= seen.skewness()[:, 0] <= MOST_SKEWED
+            unsure = self.printed.twice[people]
+            if self.printed.elsewhere is None:
+                unsure = unsure | self._large(unknown)[people]
+            square = np.where((normal | (square == 0.0)) & ~unsure, square, np.nan)
         return np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
 
     def _column(self, attribute: str) -> Column:

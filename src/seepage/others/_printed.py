@@ -69,6 +69,8 @@ class Printed:
     """How many coefficients were fitted."""
     leverage: Array
     """Of each person."""
+    twice: NDArray[np.bool_]
+    """Who has the same values as somebody else, where chance hardly makes two alike: a person entered twice."""
 
     @property
     def sampling(self) -> Array:

@@ -14,7 +14,7 @@ from seepage.linear.information import Fit, Release, check_published, steps_name
 from seepage.linear.objective import derivatives
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
 from seepage.linear.printed._owned import Owned
-from seepage.linear.printed._rows import left_of, rare_values, record_bits
+from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
 from seepage.linear.rows import Batch, InMemory
 from seepage.others import Level, Printed
 
@@ -180,14 +180,19 @@ class _Table:
             found[name] = left_of(target, known)
         return found
 
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self, unit: NDArray[np.intp] | None) -> tuple[Level, ...]:
         """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
-        problem, found = self.fit.problem, []
+        problem = self.fit.problem
         if self.fit.classes is not None:
-            counts = np.bincount(problem.labels.positions(self.rows.labels), minlength=len(self.fit.classes))
-            pairs = zip(self.fit.classes.tolist(), counts.tolist(), strict=True)
-            found = [Level("the outcome", value, count, problem.size) for value, count in pairs]
-        return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names))
+            values, at = self.fit.classes.tolist(), problem.labels.positions(self.rows.labels)
+        else:
+            # Two outcomes are classes, whatever is fitted to them.
+            outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
+            values = outcomes.ravel().tolist() if outcomes.shape == (2, 1) else []
+        found = [
+            Level("the outcome", value, holders(at.ravel() == i, unit), problem.size) for i, value in enumerate(values)
+        ]
+        return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
 
     def outcomes(self) -> tuple[float | None, Array | None]:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
@@ -216,6 +221,8 @@ class _Table:
             step = gaps.min() if len(gaps) else 1.0
             with np.errstate(divide="ignore"):
                 bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
+            # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
+            bits = min(bits, record_bits(rows.labels[:, :1]))
         return bits, label * deviation[:, None]
 
 
@@ -226,6 +233,7 @@ def printed_of(
     published: tuple[str, ...],
     label: str,
     person: NDArray[np.intp] | None,
+    unit: NDArray[np.intp] | None,
 ) -> Printed:
     """Return what a model prints, and how it moves with the private values of each person."""
     numbers = Numbers.of(fit, release, published)
@@ -265,13 +273,14 @@ def printed_of(
         elsewhere=table.elsewhere,
         guessed={name: rest for name, (rest, _) in guessed.items()},
         deviations={name: deviation for name, (_, deviation) in guessed.items()},
-        levels=table.levels(),
+        levels=table.levels(unit),
         record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
         outcome_bits=bits,
         outcomes=None if person is not None else outcomes,
         outcome=() if geometry.public_label else (label,),
         parameters=int(geometry.position.size),
         leverage=owned.summed(table.leverage[:, None])[:, 0],
+        twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),
     )
 
 

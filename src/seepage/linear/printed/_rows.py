@@ -3,15 +3,31 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.others import Level
 
 _SOME = 10_000
+# How many times more pairs of equal rows than independent columns make are left to chance.
+_MOST_ALIKE = 100.0
 
 
-def rare_values(design: Array, names: Sequence[str]) -> Iterator[Level]:
-    """Yield the two values of each column that has two, and how many coefficients rest on people who have one."""
+def holders(has: NDArray[np.bool_], unit: NDArray[np.intp] | None) -> int:
+    """Return how many have a value; rows that are not independent of each other count as one."""
+    return int(has.sum()) if unit is None else len(np.unique(unit[has]))
+
+
+def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | None) -> Iterator[Level]:
+    """Yield the two values of each column that has two, and how many coefficients rest on people who have one.
+
+    Parameters
+    ----------
+    design : ndarray of shape (rows, features)
+    names : sequence of str
+    unit : ndarray of int or None
+        The person, or family, of each row; None where each row is one.
+    """
     if not design.size:
         return
     apart = design != np.array([_mode(column) for column in design.T])
@@ -26,7 +42,28 @@ def rare_values(design: Array, names: Sequence[str]) -> Iterator[Level]:
             if count < len(column) / 2:
                 # Columns that are the same for everybody else have nobody else's word for their coefficients.
                 alone = max(int((~apart[column != value].any(axis=0) & apart.any(axis=0)).sum()), 1)
-            yield Level(names[feature], value, count, alone)
+            yield Level(names[feature], value, holders(column == value, unit), alone)
+
+
+def entered_twice(rows: Array, person: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+    """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike.
+
+    Of columns that have nothing to do with each other so many pairs are expected; those that have are allowed a hundred
+    times as many. Where people are alike more often than that, they are other people.
+    """
+    if person is not None:
+        # Who is whose was said.
+        return np.zeros(int(person.max()) + 1, dtype=bool)
+    _, place, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_inverse=True, return_counts=True)
+    pairs = float((counts * (counts - 1) / 2).sum())
+    expected = len(rows) ** 2 / 2 * np.prod([_alike(column) for column in rows.T])
+    return np.asarray((counts[place.ravel()] > 1) & (_MOST_ALIKE * expected < pairs))
+
+
+def _alike(column: Array) -> float:
+    """Return how likely two people have the same value of a column."""
+    _, counts = np.unique(column, return_counts=True)
+    return float(((counts / len(column)) ** 2).sum())
 
 
 def record_bits(rows: Array) -> float:

@@ -17,7 +17,7 @@ from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS
 from seepage.linear.printed._owned import Owned
-from seepage.linear.printed._rows import left_of, rare_values, record_bits
+from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
 from seepage.others import Level, Printed
 
@@ -113,7 +113,11 @@ class _Hazards:
 
 
 def printed_survival(
-    fit: SurvivalFit, information: SurvivalInformation, published: list[str] | None, person: NDArray[np.intp] | None
+    fit: SurvivalFit,
+    information: SurvivalInformation,
+    published: list[str] | None,
+    person: NDArray[np.intp] | None,
+    unit: NDArray[np.intp] | None,
 ) -> tuple[Printed, tuple[str, ...]]:
     """Return what a Cox model prints: coefficients and the number of events. Standard errors are not counted."""
     if fit.horizons is not None:
@@ -146,9 +150,9 @@ def printed_survival(
             guessed[name] = left_of(np.asarray(fit.table.column(name), dtype=np.float64), known)
     size = len(fit.names)
     levels = (
-        Level("the outcome", "event", events, size),
-        Level("the outcome", "no event", fit.rows.count - events, 1),
-        *rare_values(fit.features, fit.names),
+        Level("the outcome", "event", holders(fit.outcomes.event > 0, unit), size),
+        Level("the outcome", "no event", holders(fit.outcomes.event <= 0, unit), 1),
+        *rare_values(fit.features, fit.names, unit),
     )
     counts = [float(events)] if COUNTS in names else []
     printed = Printed(
@@ -169,6 +173,7 @@ def printed_survival(
         outcome=(),
         parameters=size,
         leverage=owned.summed(_leverage(fit)[:, None])[:, 0],
+        twice=entered_twice(np.column_stack([fit.features, outcome]), person),
     )
     return printed, names
 
