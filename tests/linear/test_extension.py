@@ -156,7 +156,7 @@ def test_a_classifier_of_ones_own():
 
 
 class Normal(RegressorMixin, BaseEstimator):
-    """Least squares, and the logarithm of the deviation that is left."""
+    """Least squares, the logarithm of the deviation that is left, and half the mean square of the labels."""
 
     fit_intercept = True
 
@@ -164,29 +164,32 @@ class Normal(RegressorMixin, BaseEstimator):
         rows = np.column_stack([X, np.ones(len(X))])
         theta = np.linalg.lstsq(rows, y, rcond=None)[0]
         self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
-        self.log_deviation_ = 0.5 * np.log(((y - rows @ theta) ** 2).mean())
+        self.log_deviation_, self.energy_ = 0.5 * np.log(((y - rows @ theta) ** 2).mean()), (y**2).mean() / 2
         return self
 
     @property
     def published(self):
-        return np.array([*self.coef_, self.intercept_, self.log_deviation_])
+        return np.array([*self.coef_, self.intercept_, self.log_deviation_, self.energy_])
 
 
 class NormalLoss(VectorLoss):
-    """(y - m)^2 / 2 e^(-2s) + s, with s as a second margin."""
+    """(y - m)^2 / 2 e^(-2s) + s + (t - y^2 / 2)^2 / 2, with s and t as further margins."""
 
-    outputs = 2
+    outputs = 3
     label_values = 1
 
     def value(self, margins, labels):
-        m, s = margins.T
-        return 0.5 * (m - labels[:, 0]) ** 2 * np.exp(-2 * s) + s
+        (m, s, t), y = margins.T, labels[:, 0]
+        return 0.5 * (m - y) ** 2 * np.exp(-2 * s) + s + 0.5 * (t - y**2 / 2) ** 2
 
     def derivatives(self, margins, labels):
-        gap, share = margins[:, 0] - labels[:, 0], np.exp(-2 * margins[:, 1])
-        slope = np.column_stack([gap * share, 1 - gap**2 * share])
-        curvature = np.array([[share, -2 * gap * share], [-2 * gap * share, 2 * gap**2 * share]]).transpose(2, 0, 1)
-        return Derivatives(slope, curvature, np.column_stack([-share, 2 * gap * share])[:, :, None])
+        (m, s, t), y = margins.T, labels[:, 0]
+        gap, share, one = m - y, np.exp(-2 * s), np.ones(len(y))
+        slope = np.column_stack([gap * share, 1 - gap**2 * share, t - y**2 / 2])
+        curvature = np.zeros((len(y), 3, 3))
+        curvature[:, 0, 0], curvature[:, 1, 1], curvature[:, 2, 2] = share, 2 * gap**2 * share, one
+        curvature[:, 0, 1] = curvature[:, 1, 0] = -2 * gap * share
+        return Derivatives(slope, curvature, np.column_stack([-share, 2 * gap * share, -y])[:, :, None])
 
     def bend(self, margins, labels, direction):
         raise seepage.errors.UnansweredError("no third derivatives")
@@ -197,26 +200,38 @@ class NormalLoss(VectorLoss):
 
 @reader.register
 def _(model: Normal, total_weight: float, count: int, outputs: int) -> Objective:
-    return Objective(NormalLoss(), penalty=0.0, beside={"log deviation": model.log_deviation_})
+    return Objective(NormalLoss(), penalty=0.0, beside={"log deviation": model.log_deviation_, "energy": model.energy_})
 
 
-@pytest.mark.parametrize(
-    ("published", "size"), [(None, 5), (["coefficients", "log deviation"], 5), (["coefficients"], 4)]
-)
-def test_a_number_beside_the_coefficients_is_measured_as_refits_say(published, size):
-    leak = seepage.measure(Normal().fit(X, Y), X, Y, noise_scale=NOISE, published=published)
-    step, row = 1e-5, 7
-    whole = np.column_stack([X, Y])
+@pytest.mark.parametrize("beside", [["log deviation", "energy"], ["log deviation"], ["energy"], []])
+def test_numbers_beside_the_coefficients_are_measured_as_refits_say(beside):
+    leak = seepage.measure(Normal().fit(X, Y), X, Y, noise_scale=NOISE, published=["coefficients", *beside])
+    shown = np.array([True] * 4 + [name in beside for name in ("log deviation", "energy")])
+    step, row, whole = 1e-5, 7, np.column_stack([X, Y])
     moves = []
     for column in range(4):
         ends = []
         for sign in (1, -1):
             rows = whole.copy()
             rows[row, column] += sign * step
-            ends.append(Normal().fit(rows[:, :3], rows[:, 3]).published[:size])
+            ends.append(Normal().fit(rows[:, :3], rows[:, 3]).published[shown])
         moves.append((ends[0] - ends[1]) / (2 * step) / NOISE)
     assert leak.examples["eta"][row] == pytest.approx(np.linalg.norm(moves, 2), rel=1e-6)
     np.testing.assert_allclose(leak.attributes.loc[row], np.linalg.norm(moves, axis=1), rtol=1e-6)
+    # What stays, and what carries noise, is called by its own name.
+    staying = [name for name in ("log deviation", "energy") if name not in beside]
+    said = [each for each in leak.assumptions if "not published" in each]
+    assert said == [f"Fitted together with the coefficients, and not published: {', '.join(staying)}."] * bool(staying)
+    cost = leak.information.cost()
+    assert cost.names[4:] == tuple(beside)
+    np.testing.assert_allclose(cost.parameters, Normal().fit(X, Y).published[shown], rtol=1e-8)
+
+
+def test_a_number_beside_the_coefficients_needs_a_constant():
+    model = Normal().fit(X, Y)
+    model.fit_intercept = False
+    with pytest.raises(seepage.errors.UnsupportedError, match="fits log deviation, energy with its coefficients"):
+        seepage.measure(model, X, Y, noise_scale=NOISE)
 
 
 def test_what_is_beside_the_coefficients_is_not_in_a_published_model():
@@ -224,6 +239,7 @@ def test_what_is_beside_the_coefficients_is_not_in_a_published_model():
         Normal().fit(X, Y), X, Y, noise_scale=NOISE, accept=None, noise_chosen_without_data=True
     ).estimator
     assert not hasattr(found, "log_deviation_")
+    assert not hasattr(found, "energy_")
 
 
 class Deviations(TransformerMixin, BaseEstimator):

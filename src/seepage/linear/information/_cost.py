@@ -50,7 +50,8 @@ def cost_of(geometry: Geometry, rows: Rows, penalty: Array, covariance: Array) -
     if geometry.minimizer.free is not None:
         # Only what is published carries noise.
         kept = np.asarray(np.diag(covariance) > 0)
-        called = (*names, *geometry.minimizer.beside)[: int(kept.sum())]
+        every = (*names, *(name for name in geometry.minimizer.beside for _ in range(p)))
+        called = tuple(every[i] for i in np.flatnonzero(kept).tolist())
     return Cost(
         loss="half the squared error" if squared else "loss",
         exact=squared,

@@ -578,7 +578,8 @@ def _assumptions(
         ),
     ]
     found += steps_assumptions(preprocessing)
-    staying = fit.problem.beside[len(fit.problem.basis) - 1 :]
+    # What is beside the coefficients is in the outputs after the first.
+    staying = [name for i, name in enumerate(fit.problem.beside, 1) if not fit.problem.basis[:, i].any()]
     if staying:
         found.append(
             Assumption(

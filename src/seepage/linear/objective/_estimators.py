@@ -77,8 +77,8 @@ class Objective:
     hint : str, optional
         What this estimator is known to do instead of minimizing, and the way out.
     beside : dict
-        What is fitted beside the coefficients and is the same for all rows, by name; the loss has one more margin for
-        each, in this order. They are published too, unless `published` leaves them out.
+        What is fitted beside the coefficients of one output and is the same for all rows, by name; the loss has one
+        more margin for each, in this order. They are published too, unless `published` leaves them out.
     """
 
     loss: VectorLoss
@@ -477,10 +477,11 @@ def read(model: BaseEstimator, labels: Labels, class_weight: Array | None, total
         absolute = np.zeros_like(penalty)
     free: NDArray[np.bool_] | None = None
     if found.beside:
-        if not model.fit_intercept:
+        if not model.fit_intercept or parameters.shape[1] > 1:
             raise UnsupportedError(
                 f"A {type(model).__name__} that fits {', '.join(found.beside)} with its coefficients is measured with "
-                f"a constant. Add one to its columns, or fit with a known {' and '.join(found.beside)}."
+                "a constant and one output. Add a constant to its columns and fit one model for each output, or fit "
+                f"with a known {' and '.join(found.beside)}."
             )
         # Each is the intercept of a margin that has no other coefficients.
         more = np.zeros((len(parameters), len(found.beside)))
