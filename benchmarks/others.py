@@ -8,12 +8,9 @@ completely, and of the rest the population: the rest are drawn anew from the oth
 plain Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which
 is held against what `seepage.measure` says without having drawn anybody. A cell is one value of one person before one
 attacker. With `--state` a run that was interrupted continues where it was.
-<<<<<<< HEAD
-=======
 
 The others count all worlds that a table could have come from, transform characteristic functions, draw data that a
 description by averages should not fit, and train trees and networks.
->>>>>>> oracle28
 """
 
 import argparse

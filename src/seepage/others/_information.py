@@ -293,7 +293,6 @@ class OthersInformation(GatheredInformation):
             found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
         return found
 
-<<<<<<< HEAD
     @cached_property
     def errors(self) -> dict[str, Array]:
         """The error of a guess of each number by somebody who knows the person's other values beforehand."""
@@ -302,7 +301,7 @@ class OthersInformation(GatheredInformation):
             deviation = self.printed.deviations[name]
             found[name] = unbiased_floor(np.sqrt(eta**2 + 1 / deviation**2)) if deviation > 0 else np.zeros_like(eta)
         return found
-=======
+
     def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
         """Return the mean information about a number of some people, over what their other values let expect."""
         rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
@@ -312,7 +311,6 @@ class OthersInformation(GatheredInformation):
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk])[:, :, block]
                 total[chunk] += weight * unknown.without(self._place(chunk), moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
->>>>>>> oracle28
 
     def unclaimed(self) -> Mapping[str, Column]:
         """Return why an answer is not claimed, for each person and attribute; empty where it is."""
