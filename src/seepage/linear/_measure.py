@@ -21,7 +21,7 @@ from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
 from seepage.linear.written import ModelTable
-from seepage.others import Known
+from seepage.others.types import Known
 
 
 def measure(

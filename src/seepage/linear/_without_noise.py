@@ -17,7 +17,8 @@ from seepage.linear.information import COEFFICIENTS, Fit, LinearInformation, Que
 from seepage.linear.objective import check_supported
 from seepage.linear.printed import printed_of, printed_survival, published_numbers, refuse_choices, refuse_weights
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
-from seepage.others import Attacker, Digits, Known, OthersInformation, OthersLeakage, Printed, about
+from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, Printed, about
+from seepage.others.types import Known
 
 UNIT = GaussianNoise(scale=1.0)
 # What is taken for granted whoever attacks.

@@ -1,7 +1,6 @@
 """Attackers who know less than everything: the other people are the noise on what is printed."""
 
 from seepage.others._attacker import Attacker as Attacker
-from seepage.others._attacker import Known as Known
 from seepage.others._checks import Check as Check
 from seepage.others._claims import Claims as Claims
 from seepage.others._crowd import Crowd as Crowd

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal
 
 from seepage.errors import InputError
-
-Known = int | float | Literal["covariates", "all"]
+from seepage.others.types import Known
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, GatheredInformation, Information
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, GaussianPrior, Guarantee, unbiased_floor
-from seepage.others._attacker import Attacker, Known
+from seepage.others._attacker import Attacker
 from seepage.others._claims import (
     CLAIMED,
     LEVERAGE,
@@ -31,6 +31,7 @@ from seepage.others._claims import (
 from seepage.others._crowd import Crowd, Seen, Unknown
 from seepage.others._digits import Digits
 from seepage.others._printed import Printed
+from seepage.others.types import Known
 
 # People whose part of the noise is larger have the others looked at where the fit would be without them.
 _LARGE = 0.2

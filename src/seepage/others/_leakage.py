@@ -12,11 +12,11 @@ from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage, check_names
 from seepage.leakage.types import Prior
 from seepage.meaning import distance_for
-from seepage.others._attacker import Known
 from seepage.others._information import OthersInformation
 from seepage.others._needed import others_needed
 from seepage.others._statement import Statement
 from seepage.others._table import AttackerTable
+from seepage.others.types import Known
 
 
 @dataclass(frozen=True, eq=False, repr=False)
