@@ -250,6 +250,7 @@ LATTICES = {
     "one column, many": (150, (5,), (0.4, -0.8)),
     "two columns": (80, (4, 2), (0.4, 0.5, -0.8)),
     "rare outcome": (300, (5,), (0.3, -3.2)),
+    "rare outcome, few people": (120, (5,), (0.3, -3.2)),
     "few people": (26, (5,), (0.4, -0.8)),
 }
 
