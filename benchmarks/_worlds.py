@@ -127,6 +127,7 @@ def _printed(moves: Array, levels: tuple[Level, ...]) -> Printed:
     return Printed(
         names=tuple(map(str, range(q))),
         values=np.zeros(q),
+        whole=np.zeros(q, dtype=bool),
         moves=moves,
         blocks={},
         jacobian=none,
@@ -271,7 +272,7 @@ def through_the_door(
         wild = np.abs(lattice.tables((y @ lattice.rows)[None])[0, :size]).max() > 15
         if not wild:
             drawn.append(y)
-    for published, kept in ((["coefficients"], np.arange(size)), (None, np.arange(2 * size + 1))):
+    for published, kept in ((["coefficients"], np.append(np.arange(size), 2 * size)), (None, np.arange(2 * size + 1))):
         for digits in digits_of:
             said, seen = [], []
             for y in drawn:

@@ -15,7 +15,14 @@ from seepage.linear.columns import fitted_columns, split
 from seepage.linear.given import Given
 from seepage.linear.information import COEFFICIENTS, Fit, LinearInformation, Question, Release, SourceInMemory
 from seepage.linear.objective import check_supported
-from seepage.linear.printed import printed_of, printed_survival, published_numbers, refuse_choices, refuse_weights
+from seepage.linear.printed import (
+    COUNTS,
+    printed_of,
+    printed_survival,
+    published_numbers,
+    refuse_choices,
+    refuse_weights,
+)
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
 from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, Printed, about
 from seepage.others.types import Known
@@ -57,7 +64,7 @@ def measure_without_noise(
     family = told.family
     others = (base.count if family is None else int(family.max()) + 1) - 1
     attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
-    digits = Digits.of(before.digits, printed.values, printed.sampling)
+    digits = Digits.of(before.digits, printed)
     private = tuple(printed.blocks)
     kept = tuple(each for each in base.assumptions if each.kind in _KEPT)
     found = OthersInformation(
@@ -66,7 +73,7 @@ def measure_without_noise(
         printed=printed,
         attacker=attacker,
         digits=digits,
-        added=_added(before.noise_scale, told.published, len(printed.names)),
+        added=_added(before.noise_scale, told.published, printed),
         family=family,
         noise=None,
         attribute_names=private,
@@ -119,16 +126,19 @@ def _units(person: NDArray[np.intp] | None, family: NDArray[np.intp] | None) -> 
     return np.asarray(family[person])
 
 
-def _added(noise_scale: float | GaussianNoise | None, names: tuple[str, ...], numbers: int) -> Array | None:
+def _added(noise_scale: float | GaussianNoise | None, names: tuple[str, ...], printed: Printed) -> Array | None:
     if noise_scale is None:
         return None
-    noise = as_noise(noise_scale)
-    if names != (COEFFICIENTS,):
+    noise, numbers = as_noise(noise_scale), len(printed.names)
+    if set(names) - {COEFFICIENTS, COUNTS}:
         raise InputError(
             "Noise is added to the coefficients, and other numbers would leave without any: say "
             'published=["coefficients"].'
         )
-    return noise.scale**2 * np.eye(numbers) if noise.scale is not None else noise.known()
+    # Counts of people are known as they are.
+    found, noisy = np.zeros((numbers, numbers)), np.flatnonzero(~printed.whole)
+    found[np.ix_(noisy, noisy)] = noise.scale**2 * np.eye(len(noisy)) if noise.scale is not None else noise.known()
+    return found
 
 
 def _families(clusters: Listed, people: PeopleInMemory, count: int) -> NDArray[np.intp] | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from seepage._tables import Array
 from seepage.errors import InputError
+from seepage.others._printed import Printed
 
 # A normal variable in steps of delta standard deviations has this entropy over delta, in bits: sqrt(2 pi e).
 _NORMAL = 4.13
@@ -22,27 +23,32 @@ class Digits:
     """How that was said."""
 
     @classmethod
-    def of(cls, digits: int | str | None, values: Array, sampling: Array) -> "Digits":
-        """Return the steps of numbers, given decimals, significant digits, or the rule.
+    def of(cls, digits: int | str | None, printed: Printed) -> "Digits":
+        """Return the steps of numbers, given decimals, significant digits, or the rule; of counts it is one.
 
         Parameters
         ----------
         digits : int, str or None
             Decimals; "3 significant"; or None for multiples of 1, 2 or 5 of at least a tenth of a standard error.
-        values, sampling : ndarray
-            The numbers and their standard deviations.
+        printed : Printed
+            The numbers.
         """
+        steps, rule = cls._steps(digits, printed.values, printed.sampling)
+        return cls(np.where(printed.whole, 1.0, steps), rule)
+
+    @staticmethod
+    def _steps(digits: int | str | None, values: Array, sampling: Array) -> tuple[Array, str]:
         if digits is None:
-            return cls(_round_up(_RULE * sampling), "printed to a tenth of a standard error")
+            return _round_up(_RULE * sampling), "printed to a tenth of a standard error"
         if isinstance(digits, str):
             count, _, word = digits.partition(" ")
             if not count.isdigit() or word != "significant" or int(count) < 1:
                 raise InputError(f'digits is a number of decimals or such as "3 significant", not {digits!r}.')
             size = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
-            return cls(10.0 ** (size - int(count) + 1), f"printed to {count} significant digits")
+            return 10.0 ** (size - int(count) + 1), f"printed to {count} significant digits"
         if isinstance(digits, bool) or not isinstance(digits, int):
             raise InputError(f'digits is a number of decimals or such as "3 significant", not {digits!r}.')
-        return cls(np.full(len(values), 10.0**-digits), f"printed to {digits} decimals")
+        return np.full(len(values), 10.0**-digits), f"printed to {digits} decimals"
 
     def printed(self, values: Array) -> Array:
         """Return the numbers as they are printed."""

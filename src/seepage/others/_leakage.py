@@ -1,8 +1,9 @@
 """What a release without noise gives away, to whom."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,24 @@ class OthersLeakage(Leakage):
             return super().variance_left(prior=prior)
         known = self.information.printed.deviations
         return self.people.frame({name: (error / known[name]) ** 2 for name, error in self.information.errors.items()})
+
+    def success_rate(
+        self,
+        attribute: str,
+        *,
+        values: Sequence[Hashable] | None = None,
+        prior: Literal["data"] | Mapping[Hashable, float] | None = None,
+    ) -> Frame:
+        """Return how often an attacker who uses averages tells a person's true value from another one.
+
+        How the numbers would change is taken to first order in one person among many; what is not claimed is missing.
+
+        Parameters
+        ----------
+        attribute, values, prior
+            As for any `Leakage`.
+        """
+        return super().success_rate(attribute, values=values, prior=prior)
 
     def unclaimed(self) -> Frame:
         """Return why nothing is claimed, for each person and attribute; empty where something is."""

@@ -40,6 +40,8 @@ class Printed:
     """What each number is."""
     values: Array
     """The numbers."""
+    whole: NDArray[np.bool_]
+    """Which of them are counts of people, and printed as they are."""
     moves: Array
     """How much each person moves each number, shape (people, numbers)."""
     blocks: Mapping[str, NDArray[np.intp]]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.linear.information import Fit, Geometry, Release, Stacked, published_of
@@ -91,6 +92,12 @@ class Numbers:
         if self._classes is not None:
             found += [f"number of {each}" for each in np.asarray(self.problem.labels.classes)[1:].tolist()]
         return tuple(found)
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Which numbers are counts of people, and printed as they are."""
+        counts = 0 if self._classes is None else self._classes.shape[1]
+        return np.arange(len(self.names)) >= len(self.names) - counts
 
     @cached_property
     def _dispersions(self) -> int:

@@ -37,7 +37,8 @@ def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> 
     if named is None or named == SUMMARY:
         return tuple(has)
     check_published(named, has)
-    return tuple(name for name in has if name in named)
+    # How many people are in each class is known whoever prints it.
+    return tuple(name for name in has if name in named or name == COUNTS)
 
 
 def _some_label(fit: Fit[InMemory]) -> Array:
@@ -265,6 +266,7 @@ def printed_of(
     return Printed(
         names=numbers.names,
         values=numbers.values,
+        whole=numbers.whole,
         moves=owned.summed(numbers.moves(table.whole)),
         blocks=owned.blocks,
         jacobian=table.jacobian,

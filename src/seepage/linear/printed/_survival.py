@@ -7,7 +7,7 @@ the residuals of Lin and Wei add what they do to the means over risk sets,
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -78,7 +78,6 @@ class _Hazards:
     fit: SurvivalFit
     information: SurvivalInformation
     owned: Owned
-    counted: bool
 
     @cached_property
     def residuals(self) -> _Residuals:
@@ -87,7 +86,7 @@ class _Hazards:
     def moves(self, rows: NDArray[np.intp], features: Array) -> Array:
         found = self.residuals.at(rows, features) @ self.fit.minimum.inverse
         events = self.fit.outcomes.event[rows, None].astype(float)
-        return np.column_stack([found, events]) if self.counted else np.asarray(found)
+        return np.column_stack([found, events])
 
     def jacobian(self, people: NDArray[np.intp]) -> Array:
         def of(rows: NDArray[np.intp]) -> Array:
@@ -95,7 +94,7 @@ class _Hazards:
             # What a scaler does to the shape of noise tells nothing where there is none.
             part = type(part)(part.martingale, part.pull, part.stretch, part.bent, part.direct, None)
             found = self.information.response.jacobians(part).whole().transpose(0, 2, 1)
-            none = np.zeros((len(rows), int(self.counted), found.shape[2]))
+            none = np.zeros((len(rows), 1, found.shape[2]))
             return np.concatenate([found, none], axis=1)
 
         return self.owned.side_by_side(people, of)
@@ -127,8 +126,8 @@ def printed_survival(
             "The penalty is on columns that were standardized with these rows, which is not answered without noise. "
             "Fit without a penalty, or on columns that are scaled by public constants."
         )
+    # How many have an event is known whoever prints it.
     has = (COEFFICIENTS, COUNTS)
-    names = has if published is None else tuple(name for name in has if name in published)
     strange = [name for name in published or () if name not in has]
     if strange:
         raise InputError(
@@ -139,7 +138,7 @@ def printed_survival(
     blocks = dict(zip(covariates, information.response.blocks, strict=True))
     owned = Owned.of(person, fit.rows.count, blocks, {name: fit.table.column(name) for name in covariates})
     every = np.arange(fit.rows.count)
-    hazards = _Hazards(fit, replace(information), owned, COUNTS in names)
+    hazards = _Hazards(fit, information, owned)
     events = int(fit.outcomes.event.sum())
     outcome = np.column_stack([fit.outcomes.time, fit.outcomes.event])
     guessed = {}
@@ -154,10 +153,10 @@ def printed_survival(
         Level("the outcome", "no event", holders(fit.outcomes.event <= 0, unit), 1),
         *rare_values(fit.features, fit.names, unit),
     )
-    counts = [float(events)] if COUNTS in names else []
     printed = Printed(
-        names=(*fit.names, *(["number of events"] if counts else [])),
-        values=np.concatenate([fit.minimum.beta, counts]),
+        names=(*fit.names, "number of events"),
+        values=np.append(fit.minimum.beta, float(events)),
+        whole=np.arange(len(fit.names) + 1) == len(fit.names),
         moves=owned.summed(hazards.moves(every, fit.features)),
         blocks=owned.blocks,
         jacobian=hazards.jacobian,
@@ -175,7 +174,7 @@ def printed_survival(
         leverage=owned.summed(_leverage(fit)[:, None])[:, 0],
         twice=entered_twice(np.column_stack([fit.features, outcome]), person),
     )
-    return printed, names
+    return printed, has
 
 
 def _leverage(fit: SurvivalFit) -> Array:
