@@ -22,6 +22,7 @@ FLOORS = (
     ("display", "ledger"),
     ("federated",),
     ("linear", "network"),
+    ("others",),
     ("leakage",),
     ("meaning", "execution", "datasets", "pages"),
     # The modules of the root: tables, noise, facts.
@@ -33,6 +34,7 @@ STAIRS = {
     "linear": (
         ("",),
         ("written",),
+        ("printed",),
         ("files", "survival", "results"),
         ("information",),
         ("stack",),

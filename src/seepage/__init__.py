@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from seepage import meaning as meaning
     from seepage import models as models
     from seepage import network as network
+    from seepage import others as others
     from seepage import release as release
     from seepage import report as report
     from seepage.attacks import verify as verify
@@ -69,6 +70,7 @@ _PUBLIC = (
     "meaning",
     "models",
     "network",
+    "others",
     "release",
     "report",
 )

@@ -18,6 +18,7 @@ from seepage.leakage._information import GatheredInformation as GatheredInformat
 from seepage.leakage._information import Information as Information
 from seepage.leakage._leakage import Leakage as Leakage
 from seepage.leakage._leakage import checked_leakage as checked_leakage
+from seepage.leakage._leakage import refuse_averages as refuse_averages
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
 from seepage.leakage._prior import Before as Before

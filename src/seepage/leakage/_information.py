@@ -118,8 +118,9 @@ class Information(ABC):
     ----------
     people : People
         Who the rows are.
-    assurance : {"exact", "estimated", "heuristic"}
-        Whether the numbers are exact, estimated (with a standard error), or heuristic.
+    assurance : {"exact", "estimated", "heuristic", "normal"}
+        Whether the numbers are exact, estimated (with a standard error), heuristic, or normal: a description of
+        attackers who use averages, and no bound.
     attribute_names : tuple of str
         The private attributes, the label last unless it is public.
     categorical : frozenset of str

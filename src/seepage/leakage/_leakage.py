@@ -43,7 +43,7 @@ class Leakage:
 
     @property
     def assurance(self) -> str:
-        """Whether the numbers are "exact", "estimated" (with a standard error), or "heuristic"."""
+        """Whether numbers are "exact", "estimated" (with a standard error), "heuristic", or "normal": no bound."""
         # Not a Literal: jedi, which completes names in notebooks, fails on a property of that type, and shows none.
         return self.information.assurance
 
@@ -220,6 +220,7 @@ class Leakage:
         interval : mapping from attribute to (low, high), optional
             Where values are known to lie; needed for the reconstruction bound of differential privacy.
         """
+        refuse_averages(self, "A translation")
         if isinstance(interval, Mapping):
             # Where a category lies is no news, and does no harm.
             check_names(self.information, interval)
@@ -333,7 +334,24 @@ def checked_leakage(leak: object) -> Leakage:
             f"A measurement is wanted here, not {type(leak).__name__}: leak = seepage.measure(model, X, y, "
             "noise_scale=...)."
         )
+    refuse_averages(leak, "This")
     return leak
+
+
+def refuse_averages(leak: Leakage, what: str) -> None:
+    """Refuse a measurement that describes attackers who use averages, where a bound is asked for.
+
+    Parameters
+    ----------
+    leak : Leakage
+    what : str
+        Who asks, as a sentence begins.
+    """
+    if leak.assurance == "normal":
+        raise UnansweredError(
+            f"{what} asks for a bound, and this measurement describes attackers who use averages: its assurance is "
+            '"normal". Take leak.statement() along instead, or measure with noise_scale=.'
+        )
 
 
 def _odds(found: Distances, prior: Literal["data"] | Mapping[Hashable, float] | None) -> Array:

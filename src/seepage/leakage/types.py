@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal
 
-Assurance = Literal["exact", "estimated", "heuristic"]
-"""Whether numbers are exact, estimated (with a standard error), or heuristic."""
+Assurance = Literal["exact", "estimated", "heuristic", "normal"]
+"""Whether numbers are exact, estimated (with a standard error), heuristic, or about attackers who use averages."""
 Kind = Literal["examples", "attributes"]
 """Whether people or their attributes are spoken of."""
 Prior = Literal["data"] | Mapping[str, float] | None

@@ -24,7 +24,7 @@ from seepage._signing import public_key_of
 from seepage._tables import Array
 from seepage.errors import InputError, LedgerError, PolicyError
 from seepage.execution.storage import resolve
-from seepage.leakage import GatheredInformation, Leakage
+from seepage.leakage import GatheredInformation, Leakage, refuse_averages
 from seepage.ledger._audit import Fault, audited, of_chain
 from seepage.ledger._buckets import BucketSums, Folder, Spool, Stored, bucket_of
 from seepage.ledger._certificates import is_same, read, signature_fault
@@ -344,6 +344,7 @@ class Ledger:
         LedgerError
             When a file that this rests on is not what was written; nothing is posted then either.
         """
+        refuse_averages(leak, "A ledger")
         information = leak.information
         scale = self._checked(leak, units, without)
         token = secrets.token_hex(8)

@@ -12,6 +12,7 @@ from seepage.execution import Job
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear._mistakes import refuse_mistakes
+from seepage.linear._without_noise import UNIT, Before, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, given, refuse_beside_table
@@ -20,6 +21,7 @@ from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
 from seepage.linear.written import ModelTable
+from seepage.others.types import Known
 
 
 def measure(
@@ -27,11 +29,14 @@ def measure(
     X: Data = None,
     y: Listed = None,
     *,
-    noise_scale: float | GaussianNoise,
+    noise_scale: float | GaussianNoise | None = None,
+    others_known: Known | None = None,
+    digits: int | str | None = None,
+    clusters: Listed = None,
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
     offset: Listed = None,
-    published: Sequence[str] | None = None,
+    published: Sequence[str] | str | None = None,
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     numbers: Collection[str] | None = None,
@@ -56,9 +61,19 @@ def measure(
     y : array-like of shape (n,) or (n, targets), optional
         The labels that it was fitted on; for files, give `target` instead. Of CoxPHSurvivalAnalysis, outcomes with a
         field for the status and one for the time; a CoxPHFitter finds both in the frame.
-    noise_scale : float or GaussianNoise
+    noise_scale : float or GaussianNoise, optional
         The noise that is added to the published parameters (coefficients and intercept): a standard deviation, or a
-        noise with a covariance, in the units of the features that the model sees.
+        noise with a covariance, in the units of the features that the model sees. Without noise, the answer is about
+        attackers who do not hold all of the other records: the other people are the noise.
+    others_known : int, float, "covariates" or "all", optional
+        What the attacker holds of the other people: complete records of so many, or of a share below 1, drawn at
+        random; everybody's covariates and nobody's outcome; or all records. "all" with noise, and 0 without. Beside
+        both, added noise and the other people count together.
+    digits : int or str, optional
+        How exactly numbers are printed without noise: decimals, or such as "3 significant". By default to a tenth of a
+        standard error, as `leak.rounded()` prints them.
+    clusters : str or array-like of shape (n,), optional
+        Without noise: people who are not independent of each other (families, sites), and count as one.
     target : str or sequence of str, optional
         The column of the files that holds the labels.
     sample_weight : array-like of shape (n,), str or StoredWeights, optional
@@ -67,9 +82,10 @@ def measure(
     offset : array-like of shape (n,), optional
         What was added to each row's margin when a `GLM` was fitted: known to the attacker, and not published. Results
         of statsmodels and a `ModelTable` know theirs. Not over files.
-    published : sequence of str, optional
+    published : sequence of str or "summary", optional
         What leaves the house: "coefficients" (the intercept among them) and, of a negative binomial model whose alpha
-        was fitted with them, "alpha"; of a `SurvivalAt`, "survival". All that the model has by default.
+        was fitted with them, "alpha"; of a `SurvivalAt`, "survival". All that the model has by default. Without noise
+        also "standard errors", "dispersion" and "counts" (of each outcome class): all of them by default.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -96,7 +112,8 @@ def measure(
     Returns
     -------
     Leakage
-        Exact, and in the units of the columns of `X`.
+        With noise: exact, and in the units of the columns of `X`. Without: an `OthersLeakage`, which prints itself as a
+        table by attacker, describes attackers who use averages, and bounds nobody (its assurance is "normal").
 
     Examples
     --------
@@ -110,8 +127,28 @@ def measure(
     Leakage(442 people, 11 private attributes, exact)
     >>> leak.error_floor()["age"].min() > 1
     np.True_
+
+    Without noise:
+
+    >>> leak = seepage.measure(model, X, y)
+    >>> leak
+    Leakage(442 people, 11 private attributes, normal)
+    >>> bool((leak.error_floor(prior="data")["age"] > 11).all())
+    True
     """
     refuse_mistakes(model)
+    if noise_scale is None or (others_known is not None and others_known != "all"):
+        if are_paths(X) and not is_results(model):
+            raise UnsupportedError(
+                "Without noise, what a model gives away is not answered over files yet: what everybody moves is looked "
+                "at together. Read the rows into memory, seepage.measure(model, frame, y), or give noise_scale=."
+            )
+        asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
+        refuse_in_memory(target, job)
+        with asked.explained():
+            question = Question(UNIT, public_label, None, numbers, public_preprocessing)
+            before = Before(noise_scale, others_known, digits, clusters, published)
+            return measure_without_noise(asked, question, attributes, before)
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):

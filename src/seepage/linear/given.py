@@ -53,7 +53,7 @@ class Given:
         if not self.remarks:
             return leak
         found = leak.information
-        return Leakage(replace(found, assumptions=(*found.assumptions, *self.remarks)))
+        return replace(leak, information=replace(found, assumptions=(*found.assumptions, *self.remarks)))
 
 
 def given(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption, public
 from seepage.errors import InputError, UnansweredError
-from seepage.leakage import Distances, GatheredInformation, Information, Leakage
+from seepage.leakage import Distances, GatheredInformation, Information, Leakage, refuse_averages
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta, gaussian_epsilon
 
@@ -215,6 +215,8 @@ def _check_parts(parts: tuple[Leakage, ...]) -> None:
     strange = [part for part in parts if not isinstance(part, Leakage)]
     if strange:
         raise InputError(f"compose takes a list of Leakage, as seepage.measure returns them, not {strange[0]!r}.")
+    for part in parts:
+        refuse_averages(part, "Composing")
     first = parts[0].information
     for number, part in enumerate(parts[1:], 2):
         information = part.information

@@ -11,7 +11,7 @@ from seepage.cli.commands import _options as options
 
 @dataclass(frozen=True, kw_only=True)
 class _Measure(options.Measured):
-    noise_scale: options.NoiseScale
+    noise_scale: options.AnyNoise = None
     groups: options.Groups = None
     policy: options.PolicyOption = None
     stream: options.Stream = None
@@ -39,6 +39,8 @@ class _Measure(options.Measured):
 @options.taking(_Measure)
 def measure(asked: _Measure) -> None:
     """Measure what publishing a model gives away about each person.
+
+    Without --noise-scale: what a printed table of it gives away, to attackers who know a part of the other people.
 
     Parquet is read at once when it takes at most 500 MB in memory, and a batch at a time by all cores otherwise; what
     needs every row at once, such as the success rate of categories, is answered only in memory.
@@ -70,6 +72,9 @@ def measure(asked: _Measure) -> None:
         raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
     if asked.groups is not None and is_publishable:
         raise typer.BadParameter("the publishable edition holds verdicts, and compares nobody.", param_hint="--groups")
+    if asked.noise_scale is None:
+        _without_noise(asked)
+        return
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream, groups=asked.groups)
@@ -107,3 +112,30 @@ def measure(asked: _Measure) -> None:
                 show_written(console, written, asked.edition.value)
         if asked.people is not None:
             console.print(f"Written: {asked.people} (personal data)", style="bold", markup=False)
+
+
+def _without_noise(asked: _Measure) -> None:
+    """Print the table by attacker."""
+    from seepage.cli.terminal import Waiting, screen
+    from seepage.others import OthersLeakage
+
+    beside = {"--policy": asked.policy, "--report": asked.report, "--people": asked.people, "--groups": asked.groups}
+    for name, value in beside.items():
+        if value is not None:
+            raise typer.BadParameter(
+                "without noise nothing is bounded that could be judged or reported. Give --noise-scale too.",
+                param_hint=name,
+            )
+    with Waiting(quiet=asked.quiet).shown() as waiting:
+        leak = asked.measured(waiting, stream=False, groups=None).measured(None)
+        assert isinstance(leak, OthersLeakage)
+        statement = leak.statement()
+    if asked.json is not None:
+        asked.json.write_text(statement.to_json() + "\n", encoding="utf-8")
+    if not asked.quiet:
+        console = screen()
+        console.print(str(statement.table), markup=False, highlight=False, soft_wrap=True)
+        console.print()
+        console.print(statement.paper, markup=False, highlight=False)
+        if asked.json is not None:
+            console.print(f"Written: {asked.json} (a statement, no certificate)", style="bold", markup=False)

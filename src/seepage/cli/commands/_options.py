@@ -97,6 +97,18 @@ NoiseScale = Annotated[
         rich_help_panel=MEASURED,
     ),
 ]
+AnyNoise = Annotated[
+    float | None,
+    typer.Option(
+        "--noise-scale",
+        "-n",
+        metavar="NUMBER",
+        parser=_number,
+        help="The standard deviation of the noise on the published coefficients. Without it: a table by attacker.",
+        show_default=False,
+        rich_help_panel=MEASURED,
+    ),
+]
 Private = Annotated[
     str | None,
     option(

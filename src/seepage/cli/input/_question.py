@@ -170,8 +170,8 @@ class CommandQuestion:
         extra = [None if name is None else _labels(table, name) for name in (self.ids, self.groups, self.weight)]
         return AskedInMemory(X, y, *extra)
 
-    def measured(self, noise_scale: float, *, output: Path | None = None) -> Leakage:
-        """Measure the release with some noise."""
+    def measured(self, noise_scale: float | None, *, output: Path | None = None) -> Leakage:
+        """Measure the release with some noise, or without."""
         from seepage.execution import Job
         from seepage.linear import measure
 

@@ -54,6 +54,11 @@ class Formula(TransformerMixin, BaseEstimator):
         """Which of the columns is the intercept, if there is one."""
         return self.design.intercept
 
+    @property
+    def averages_only(self) -> bool:
+        """Whether what it has stored of the rows are means and deviations, and no knots."""
+        return all(each.scaler is not None for each in self.design.factors if each.learned)
+
     def fit(self, X: Data, y: object = None) -> Self:
         """Return the formula: what it stores was stored when the model was made."""
         return self

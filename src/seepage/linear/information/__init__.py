@@ -19,6 +19,7 @@ from seepage.linear.information._fitted import fit_assumptions as fit_assumption
 from seepage.linear.information._fitted import private_columns as private_columns
 from seepage.linear.information._fitted import steps_assumptions as steps_assumptions
 from seepage.linear.information._geometry import Geometry as Geometry
+from seepage.linear.information._geometry import published_of as published_of
 from seepage.linear.information._information import LinearInformation as LinearInformation
 from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
@@ -49,3 +50,4 @@ from seepage.linear.information._scales import Scales as Scales
 from seepage.linear.information._several_margins import SeveralMargins as SeveralMargins
 from seepage.linear.information._shape import MovingShape as MovingShape
 from seepage.linear.information._shape import noise_assumptions as noise_assumptions
+from seepage.linear.information._stacked import Stacked as Stacked

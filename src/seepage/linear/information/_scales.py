@@ -87,6 +87,26 @@ class Scales:
             mean -= self.shift[features] * deviation
         return Moved(deviation, mean)
 
+    def own(self, batch: Batch, features: NDArray[np.intp], fill: Array) -> Moved:
+        """Return by how much each row itself moves the scaler: what its moments would lack without it, to first order.
+
+        Parameters
+        ----------
+        batch : Batch
+        features : ndarray of int
+        fill : ndarray of shape (features,)
+            The mean of each feature over the rows that have a value of it, with which the others were filled in.
+        """
+        weight, share, factor = self.weights(batch, features), self.share[features], self.factor[features]
+        z, beyond = self.standardized(batch, features), batch.columns(features) - fill
+        deviation = share * (0.5 * weight * (z**2 - 1.0) + self.filled_deviation[features] * beyond / factor)
+        deviation[:, ~self.deviates[features]] = 0.0
+        pulled = share * (weight * z * factor + self.filled_mean[features] * beyond)
+        mean = np.where(self.centered[features], pulled, 0.0)
+        if batch.intercept:
+            mean -= self.shift[features] * deviation
+        return Moved(deviation, mean)
+
     def pull(self, theta: Array, features: NDArray[np.intp]) -> Array:
         """Return how the penalty's gradient in raw units moves with ds / s of some features, (features, outputs).
 

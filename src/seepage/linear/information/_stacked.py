@@ -71,6 +71,27 @@ class Stacked:
         """Return how each row's values move the release, in units of its noise, and its shape, (n, moves, values)."""
         return self.of(batch).whole().transpose(0, 2, 1)
 
+    def own(self, batch: Batch, fill: Array) -> Array:
+        """Return what each row itself adds to the coefficients' equations, as `jacobian` has it, shape (n, published).
+
+        Parameters
+        ----------
+        batch : Batch
+        fill : ndarray of shape (features,)
+            What cells without a value were filled in with, of all features that a value reaches.
+        """
+        scales, rows = self.geometry.scales, self.geometry.frame.rows(batch)
+        slope = derivatives(rows, self.geometry.loss, rows.margins(self.geometry.position)).slope
+        found = np.zeros((len(batch), len(self.geometry.response)))
+        for c, block in enumerate(self._blocks.transpose(1, 0, 2)):
+            found += slope[:, c, None] * rows.project(np.ascontiguousarray(block.T))
+        if scales is None:
+            return found
+        moved = scales.own(batch, self._features, fill)
+        nothing = Derivatives(np.zeros_like(slope), np.empty(0), np.empty(0))
+        slopes = self._slopes(nothing, moved, batch.columns(self._features) - fill)
+        return np.asarray(found + np.einsum("nkf,kfp->np", slopes, self._columns, optimize=True))
+
     @cached_property
     def moves(self) -> int:
         """How many numbers say how the release, and its shape, move."""
@@ -174,8 +195,16 @@ class Stacked:
         labels = 0 if geometry.public_label else geometry.loss.label_values
         return Jacobians(reached, parts, labels)
 
-    def _slopes(self, found: Derivatives, moved: Moved | None) -> Array:
-        """Return what the columns are multiplied by, shape (n, K, features or 1)."""
+    def _slopes(self, found: Derivatives, moved: Moved | None, filled: Array | float = 1.0) -> Array:
+        """Return what the columns are multiplied by, shape (n, K, features or 1).
+
+        Parameters
+        ----------
+        found : Derivatives
+        moved : Moved or None
+        filled : ndarray of shape (n, features), or float
+            By how much each row moves what is filled in, for one over the number of rows that have a value.
+        """
         geometry, scales = self.geometry, self.geometry.scales
         slopes = found.slope[:, :, None]
         if scales is None or moved is None:
@@ -186,7 +215,7 @@ class Stacked:
             slopes += (scales.lean * geometry.parameters[-1])[:, None] * moved.mean[:, None, :]
             more.append(moved.mean[:, None])
         if len(scales.filled):
-            more.append(np.ones((len(slopes), 1, slopes.shape[2])))
+            more.append(np.broadcast_to(filled, (len(slopes), slopes.shape[2]))[:, None])
         return np.concatenate([slopes, *more], axis=1)
 
     @cached_property

@@ -252,6 +252,15 @@ class Generalized(Loss):
         gap, h, first, _, found = self._parts(m, y)
         return h * (found.slope if self.expected else found.slope - gap * first)
 
+    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
+        if self.family in ("binomial", "poisson", "negative binomial"):
+            return None
+        found = self._mean(m)
+        spread, gap = self._spread(found), y - found.mean
+        square = gap**2 / spread.variance
+        pulled = 2.0 * gap / spread.variance
+        return square, -found.slope * (pulled + square * spread.first), pulled
+
     def label_slope(self, m: Array, y: Array) -> Array:
         return -self._parts(m, y)[1]
 

@@ -29,6 +29,17 @@ class Derivatives(NamedTuple):
     """d2 loss / d m d y, shape (n, outputs, label values)."""
 
 
+class PearsonSquares(NamedTuple):
+    """Squares of residuals in units of the variance that the family says, whose mean is the dispersion, per row."""
+
+    square: Array
+    """Shape (n, dispersions)."""
+    slope: Array
+    """By the margins, shape (n, dispersions, outputs)."""
+    label_slope: Array
+    """By the label, shape (n, dispersions, label values)."""
+
+
 class VectorLoss(ABC):
     """A loss of `outputs` margins; labels come as `label_values` numbers a row, most often one for each."""
 
@@ -69,6 +80,10 @@ class VectorLoss(ABC):
     def label_bend(self, margins: Array, labels: Array) -> Array:
         """Return how each label slope moves with its own margin (d3 loss / d m2 d y), shape (n, outputs)."""
 
+    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
+        """Return what the dispersion is the mean of; None where it is known to be one."""
+        return None
+
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         """Return which ways each row's margins can go such that its loss falls all the way, if that is known.
 
@@ -107,6 +122,10 @@ class Loss(VectorLoss):
     def label_third(self, m: Array, y: Array) -> Array:
         """Return d3 loss / d m^2 d y."""
 
+    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
+        """Return the squared Pearson residual with its slopes by m and y; None where the dispersion is one."""
+        return None
+
     def side(self, y: Array) -> Array | None:
         """Return 1 where the loss falls for every larger margin, -1 for every smaller one, 0 for neither.
 
@@ -117,6 +136,13 @@ class Loss(VectorLoss):
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         side = self.side(labels[:, 0])
         return None if side is None else (np.where(side == 0, 1.0, side)[:, None, None], (side == 0)[:, None])
+
+    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
+        found = self.pearson(margins[:, 0], labels[:, 0])
+        if found is None:
+            return None
+        square, slope, label_slope = found
+        return PearsonSquares(square[:, None], slope[:, None, None], label_slope[:, None, None])
 
     def value(self, margins: Array, labels: Array) -> Array:
         return self.loss(margins[:, 0], labels[:, 0])
@@ -148,6 +174,9 @@ class Squared(Loss):
 
     def slope(self, m: Array, y: Array) -> Array:
         return m - y
+
+    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array]:
+        return (m - y) ** 2, 2.0 * (m - y), -2.0 * (m - y)
 
     def curvature(self, m: Array, y: Array) -> Array:
         return np.ones_like(m)
@@ -216,6 +245,10 @@ class Tweedie(Loss):
     def slope(self, m: Array, y: Array) -> Array:
         return np.exp((2 - self.power) * m) - y * np.exp((1 - self.power) * m)
 
+    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
+        # A Poisson variable has no dispersion of its own.
+        return None if self.power == 1 else _pearson(y, np.exp(m), np.exp(m), self.power)
+
     def curvature(self, m: Array, y: Array) -> Array:
         q = self.power
         return (2 - q) * np.exp((2 - q) * m) - (1 - q) * y * np.exp((1 - q) * m)
@@ -251,6 +284,9 @@ class TweedieIdentity(Loss):
     def slope(self, m: Array, y: Array) -> Array:
         return m**-self.power * (m - y)
 
+    def pearson(self, m: Array, y: Array) -> tuple[Array, Array, Array] | None:
+        return None if self.power == 1 else _pearson(y, m, np.ones_like(m), self.power)
+
     def curvature(self, m: Array, y: Array) -> Array:
         q = self.power
         return (1 - q) * m**-q + q * y * m ** (-q - 1)
@@ -264,6 +300,13 @@ class TweedieIdentity(Loss):
 
     def label_third(self, m: Array, y: Array) -> Array:
         return self.power * m ** (-self.power - 1)
+
+
+def _pearson(y: Array, mean: Array, rise: Array, power: float) -> tuple[Array, Array, Array]:
+    """Return (y - mu)^2 / mu^power and its slopes, where the mean rises so with the margin."""
+    gap, variance = y - mean, mean**power
+    square = gap**2 / variance
+    return square, -rise * (2.0 * gap / variance + power * square / mean), 2.0 * gap / variance
 
 
 @dataclass(frozen=True)
@@ -408,6 +451,12 @@ class Separate(VectorLoss):
     def falling(self, labels: Array) -> tuple[Array, NDArray[np.bool_]] | None:
         side = self.each.side(labels)
         return None if side is None else (np.where(side == 0, 1.0, side)[:, :, None] * np.eye(self.outputs), side == 0)
+
+    def dispersed(self, margins: Array, labels: Array) -> PearsonSquares | None:
+        found, unit = self.each.pearson(margins, labels), np.eye(self.outputs)
+        if found is None:
+            return None
+        return PearsonSquares(found[0], found[1][:, :, None] * unit, found[2][:, :, None] * unit)
 
     def value(self, margins: Array, labels: Array) -> Array:
         return np.asarray(self.each.loss(margins, labels).sum(axis=1))

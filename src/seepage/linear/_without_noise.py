@@ -1,0 +1,163 @@
+"""From a fitted model and its rows to what it gives away without noise, to attackers who know a part of the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._facts import Assumption
+from seepage._noise import GaussianNoise, as_noise
+from seepage._tables import Array, Listed, Table, column_values
+from seepage.errors import InputError
+from seepage.leakage import Information, PeopleInMemory
+from seepage.linear.columns import fitted_columns, split
+from seepage.linear.given import Given
+from seepage.linear.information import COEFFICIENTS, Fit, LinearInformation, Question, Release, SourceInMemory
+from seepage.linear.objective import check_supported
+from seepage.linear.printed import (
+    COUNTS,
+    printed_of,
+    printed_survival,
+    published_numbers,
+    refuse_choices,
+    refuse_weights,
+)
+from seepage.linear.survival import SurvivalFit, measure_survival, people_of
+from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, Printed, about
+from seepage.others.types import Known
+
+UNIT = GaussianNoise(scale=1.0)
+# What is taken for granted whoever attacks.
+_KEPT = ("label", "raw units", "offset", "minimizer", "class weights", "imputation")
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """Who attacks, and what is printed; `seepage.measure` says what the fields are."""
+
+    noise_scale: float | GaussianNoise | None
+    others_known: Known | None
+    digits: int | str | None
+    clusters: Listed
+    published: Sequence[str] | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What a model of any kind prints, about whom."""
+
+    base: Information
+    printed: Printed
+    published: tuple[str, ...]
+    people: PeopleInMemory
+    family: NDArray[np.intp] | None
+    """Of each person, if clusters were named."""
+
+
+def measure_without_noise(
+    asked: Given, question: Question, attributes: Sequence[str] | None, before: Before
+) -> OthersLeakage:
+    """Return what printed numbers say to an attacker who uses averages."""
+    told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
+    printed, base = told.printed, told.base
+    family = told.family
+    others = (base.count if family is None else int(family.max()) + 1) - 1
+    attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
+    digits = Digits.of(before.digits, printed)
+    private = tuple(printed.blocks)
+    kept = tuple(each for each in base.assumptions if each.kind in _KEPT)
+    found = OthersInformation(
+        people=told.people,
+        base=base,
+        printed=printed,
+        attacker=attacker,
+        digits=digits,
+        added=_added(before.noise_scale, told.published, printed),
+        family=family,
+        noise=None,
+        attribute_names=private,
+        categorical=frozenset(base.categorical & set(private)),
+        assumptions=(about(attacker), *_assumptions(told.published, digits), *kept, *asked.remarks),
+        units=base.units,
+    )
+    return OthersLeakage(found)
+
+
+def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:
+    preprocess, estimator = split(asked.model)
+    check_supported(estimator)
+    if asked.X is None:
+        raise InputError("X is missing: give the rows that the model was fitted on.")
+    columns = fitted_columns(preprocess, estimator)
+    source = SourceInMemory.of(asked.X, asked.y, columns, asked.sample_weight, asked.offset)
+    refuse_weights(source.sample_weight)
+    fit = Fit.assembled(asked.model, source)
+    refuse_choices(fit.called, fit.problem.selects, fit.search, fit.preprocess, question.public_preprocessing)
+    names = published_numbers(fit, before.published)
+    release = Release.of(fit, fit.minimize(), question, asked.label)
+    table = Table.of(asked.X)
+    people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
+    base = LinearInformation.of(fit, release, people, fit.private_columns(None))
+    family = _families(before.clusters, people, base.count)
+    label, unit = release.attribute_names[-1], _units(people.person, family)
+    printed = printed_of(fit, release, attributes, names, label, people.person, unit)
+    return _Told(base, printed, names, people, family)
+
+
+def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:
+    fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
+    refuse_weights(fit.rows.weights)
+    refuse_choices(fit.called, False, fit.search, split(fit.model)[0], question.public_preprocessing)
+    people = people_of(fit, asked.ids, asked.groups)
+    question = Question(UNIT, question.public_label, attributes, question.numbers, question.public_preprocessing)
+    base = measure_survival(fit, people, question).information
+    named = None if before.published in (None, "summary") else [*(before.published or ())]
+    family = _families(before.clusters, people, base.count)
+    unit = _units(people.person, family)
+    printed, names = printed_survival(fit, base, named, people.person, unit)  # type: ignore[arg-type]
+    return _Told(base, printed, names, people, family)
+
+
+def _units(person: NDArray[np.intp] | None, family: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+    """Return which rows are not independent of each other, by place; None if all are."""
+    if family is None or person is None:
+        return person if family is None else family
+    return np.asarray(family[person])
+
+
+def _added(noise_scale: float | GaussianNoise | None, names: tuple[str, ...], printed: Printed) -> Array | None:
+    if noise_scale is None:
+        return None
+    noise, numbers = as_noise(noise_scale), len(printed.names)
+    if set(names) - {COEFFICIENTS, COUNTS}:
+        raise InputError(
+            "Noise is added to the coefficients, and other numbers would leave without any: say "
+            'published=["coefficients"].'
+        )
+    # Counts of people are known as they are.
+    found, noisy = np.zeros((numbers, numbers)), np.flatnonzero(~printed.whole)
+    found[np.ix_(noisy, noisy)] = noise.scale**2 * np.eye(len(noisy)) if noise.scale is not None else noise.known()
+    return found
+
+
+def _families(clusters: Listed, people: PeopleInMemory, count: int) -> NDArray[np.intp] | None:
+    if clusters is None:
+        return None
+    values = people.labels(clusters if isinstance(clusters, str) else column_values(clusters))
+    if values.shape != (count,):
+        raise InputError(f"clusters= must name the cluster of each of the {count} people; it has shape {values.shape}.")
+    return np.unique(values, return_inverse=True)[1].astype(np.intp)
+
+
+def _assumptions(names: tuple[str, ...], digits: Digits) -> tuple[Assumption, ...]:
+    return (
+        Assumption(
+            "release", "Printed are {what}, and nothing else about these people.", names={"what": ", ".join(names)}
+        ),
+        Assumption("digits", "Every number is {rule}.", names={"rule": digits.rule}),
+        Assumption(
+            "averages",
+            "This describes an attacker who uses averages; it is no bound, and nothing is claimed where it is missing.",
+        ),
+    )

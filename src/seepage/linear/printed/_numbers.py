@@ -1,0 +1,307 @@
+"""What a table of a fitted model prints, and how each person moves it.
+
+Besides the coefficients theta a table has standard errors, a dispersion, and how many people are in each class. With
+h = H^-1 r for the coefficient that r reads, and phi the dispersion, the square of its standard error is phi r . h, and
+
+    d (r . h) = - h^T (dH) h,       H = sum of S x x^T over rows,
+
+where a row moves H by its own term, and everybody's terms by moving theta. So both of a row are sums of what it does
+itself and what it does through theta: nothing larger than one number a row and coefficient is formed.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+from seepage.linear.information import Fit, Geometry, Release, Stacked, published_of
+from seepage.linear.objective import Derivatives, Problem, derivatives
+from seepage.linear.rows import Batch, InMemory
+from seepage.linear.stack import Reach, Reached
+
+COEFFICIENTS, ERRORS, DISPERSION, COUNTS = "coefficients", "standard errors", "dispersion", "counts"
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The numbers that leave, as functions of the rows."""
+
+    geometry: Geometry
+    """Of all columns, in the parameters' own units."""
+    problem: Problem
+    rows: InMemory
+    published: tuple[str, ...]
+    coordinate_columns: tuple[int, ...]
+    """The raw column of each coordinate."""
+    raw: Array | None = None
+    """From the parameters to those in the units of the columns, shape (p, p), if these are printed."""
+
+    @classmethod
+    def of(cls, fit: Fit[InMemory], release: Release, published: tuple[str, ...]) -> "Numbers":
+        """Return what is printed of a model, whose release is about all of its columns."""
+        scales = release.geometry.scales
+        geometry = replace(
+            release.geometry,
+            whitening=1.0,
+            scales=None if scales is None else scales.without_shape(),
+            shape=None,
+        )
+        columns = fit.private_columns(None)
+        owners = [np.full(len(block), column) for block, column in zip(geometry.blocks, columns, strict=True)]
+        raw = _raw_units(fit) if scales is not None else None
+        places = np.concatenate([*geometry.blocks, np.empty(0, dtype=np.intp)])
+        by_place = np.concatenate([*owners, np.empty(0)]).astype(int)[np.argsort(places)]
+        return cls(geometry, fit.problem, fit.rows, published, tuple(by_place.tolist()), raw)
+
+    @cached_property
+    def _stacked(self) -> Stacked:
+        return Stacked(self.geometry)
+
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(self.geometry.reading, self.geometry.curves)
+
+    @cached_property
+    def read(self) -> Array:
+        """What is printed of the coefficients, shape (coefficients, outputs * p)."""
+        problem = self.problem
+        found = published_of(problem.basis, problem.size, self.geometry.minimizer.free)
+        if self.raw is None:
+            return found
+        return np.asarray(found @ np.kron(np.eye(self.geometry.outputs), self.raw))
+
+    @cached_property
+    def _classes(self) -> Array | None:
+        """From a label's numbers to which class it is, shape (label values, classes - 1), where classes are counted."""
+        codes = self.problem.labels.codes
+        if codes is None or COUNTS not in self.published:
+            return None
+        unit = np.eye(len(codes))[:, 1:]
+        return np.asarray(np.linalg.lstsq(codes - codes.mean(axis=0), unit - unit.mean(axis=0), rcond=None)[0])
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each number is."""
+        names = self.geometry.minimizer.names
+        found = [names[i % len(names)] for i in range(len(self.read))]
+        if ERRORS in self.published:
+            found += [f"standard error of {name}" for name in found]
+        found += [DISPERSION] * self._dispersions
+        if self._classes is not None:
+            found += [f"number of {each}" for each in np.asarray(self.problem.labels.classes)[1:].tolist()]
+        return tuple(found)
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Which numbers are counts of people, and printed as they are."""
+        counts = 0 if self._classes is None else self._classes.shape[1]
+        return np.arange(len(self.names)) >= len(self.names) - counts
+
+    @cached_property
+    def _dispersions(self) -> int:
+        if DISPERSION not in self.published and ERRORS not in self.published:
+            return 0
+        found = self._sums[0]
+        return 0 if found is None else len(found)
+
+    @cached_property
+    def _free(self) -> float:
+        """The degrees of freedom of the residuals."""
+        return float(self.rows.count - self.geometry.minimizer.position.size)
+
+    @cached_property
+    def _sums(self) -> tuple[Array | None, Array, Array]:
+        """The dispersions, how their sums move with the parameters, and how h^T H h does; rows are the frame's."""
+        total: Array | None = None
+        pulled = np.zeros((0, 0))
+        bent = np.zeros((len(self.read), self.geometry.position.size))
+        for span in self.rows.spans():
+            rows = self.geometry.frame.rows(self.rows.read(span))
+            margins, weight = rows.margins(self.geometry.position), _weights(rows)
+            found = self.geometry.loss.dispersed(margins, rows.labels)
+            if found is not None:
+                own = weight @ found.square
+                slope = np.stack([rows.total(weight[:, None] * each).T.ravel() for each in found.slope.swapaxes(0, 1)])
+                total, pulled = (own, slope) if total is None else (total + own, pulled + slope)
+            if ERRORS in self.published and not self.geometry.loss.quadratic:
+                for k, along in enumerate(self._along(rows).transpose(1, 0, 2)):
+                    third = self.geometry.loss.bend(margins, rows.labels, along)
+                    bent[k] += rows.total(weight[:, None] * np.einsum("ncd,nd->nc", third, along)).T.ravel()
+        return None if total is None else total / self._free, pulled / self._free, bent
+
+    @cached_property
+    def _response(self) -> Array:
+        """H^-1, from pulls on rows in the frame to the parameters, shape (outputs * p, outputs * q)."""
+        return self.geometry.response
+
+    @cached_property
+    def _back(self) -> Array:
+        """From the parameters to their place in the frame, shape (outputs * q, outputs * p)."""
+        size, q = len(self.geometry.parameters), len(self.geometry.position)
+        one = np.linalg.pinv(self.geometry.frame.matrix(size))
+        return np.kron(np.eye(self.geometry.outputs), one).reshape(self.geometry.outputs * q, -1)
+
+    def _along(self, rows: Batch) -> Array:
+        """Return x . h for each row, coefficient and output, shape (n, coefficients, outputs)."""
+        blocks = (self.read @ self._response).reshape(len(self.read), self.geometry.outputs, -1)
+        return np.stack([rows.project(np.ascontiguousarray(block.T)) for block in blocks.transpose(1, 0, 2)], axis=2)
+
+    @cached_property
+    def errors(self) -> Array:
+        """The standard errors."""
+        inverse = np.einsum("kp,pq,kq->k", self.read, self.geometry.hessian_inverse, self.read)
+        return np.asarray(np.sqrt(np.maximum(inverse, 0.0) * self._phi))
+
+    @property
+    def _phi(self) -> float:
+        found = self._sums[0]
+        return 1.0 if found is None else float(found.mean())
+
+    @cached_property
+    def values(self) -> Array:
+        """The numbers as they are."""
+        parts = [self.read @ self.geometry.parameters.T.ravel()]
+        if ERRORS in self.published:
+            parts.append(self.errors)
+        if self._dispersions:
+            parts.append(np.asarray(self._sums[0]))
+        if self._classes is not None:
+            index = self.problem.labels.positions(self.rows.labels)
+            parts.append(np.bincount(index, minlength=len(self._classes) + 1)[1:].astype(np.float64))
+        return np.concatenate(parts)
+
+    @cached_property
+    def _fill(self) -> Array:
+        """The mean of each feature over the rows that have a value of it."""
+        features = self._reach.features
+        total, count = np.zeros(len(features)), np.zeros(len(features))
+        reach = (np.abs(self._reach.straight) > 0).astype(float)
+        columns = [self.coordinate_columns[i] for i in range(reach.shape[1])]
+        for span in self.rows.spans():
+            batch = self.rows.read(span)
+            lacks = np.zeros((len(batch), reach.shape[1]))
+            for i, column in enumerate(columns):
+                if column in batch.missing:
+                    lacks[:, i] = batch.missing[column]
+            has = (lacks @ reach.T == 0).astype(float)
+            values = batch.columns(features)
+            total += (has * values).sum(axis=0)
+            count += has.sum(axis=0)
+        return np.asarray(total / np.maximum(count, 1.0))
+
+    def moves(self, batch: Batch, position: Array | None = None) -> Array:
+        """Return how much each row moves each number, to first order, shape (n, numbers).
+
+        Parameters
+        ----------
+        batch : Batch
+        position : ndarray, optional
+            Where rows are looked at, in the frame, if not at the minimizer; how the numbers follow is as it is there.
+        """
+        stacked = self._stacked
+        if position is not None:
+            minimizer = replace(self.geometry.minimizer, position=position)
+            stacked = replace(stacked, geometry=replace(self.geometry, minimizer=minimizer))
+        theta = -stacked.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
+        where = self.geometry.position if position is None else position
+        rows = self.geometry.frame.rows(batch)
+        margins, weight = rows.margins(where), _weights(rows)
+        parts, through = [theta @ self.read.T], theta @ self._back.T
+        _, pulled, bent = self._sums
+        spread = np.zeros((len(batch), 1))
+        dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        if dispersed is not None:
+            spread = weight[:, None] * dispersed.square / self._free + through @ pulled.T
+        if ERRORS in self.published:
+            own = derivatives(rows, self.geometry.loss, margins)
+            along = self._along(rows)
+            square = np.einsum("ncd,nkc,nkd->nk", own.curvature, along, along, optimize=True) + through @ bent.T
+            parts.append(self._errors_moved(square, spread))
+        if dispersed is not None:
+            parts.append(spread)
+        if self._classes is not None:
+            parts.append(batch.labels @ self._classes)
+        return np.concatenate(parts, axis=1)
+
+    def _errors_moved(self, square: Array, spread: Array) -> Array:
+        """Return how standard errors move with h^T H h and the dispersion, the numbers last."""
+        inverse = self.errors**2 / self._phi
+        return np.asarray((inverse * spread.mean(axis=-1, keepdims=True) - self._phi * square) / (2.0 * self.errors))
+
+    def jacobian(self, batch: Batch) -> Array:
+        """Return how each number moves with each row's values, shape (n, numbers, values)."""
+        # The label's numbers stand last.
+        theta = -self._stacked.jacobian(batch)
+        n, _, values = theta.shape
+        parts = [np.einsum("kp,npv->nkv", self.read, theta, optimize=True)]
+        through = np.einsum("qp,npv->nqv", self._back, theta, optimize=True)
+        rows = self.geometry.frame.rows(batch)
+        margins, weight = rows.margins(self.geometry.position), _weights(rows)
+        own, reached = derivatives(rows, self.geometry.loss, margins), self._reach.at(batch.bent)
+        slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
+        _, pulled, bent = self._sums
+        spread = np.zeros((n, values, 1))
+        dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        if dispersed is not None:
+            direct = np.zeros((n, values, len(pulled)))
+            by_feature = np.einsum("ndc,fc->nfd", dispersed.slope, slopes)
+            direct[:, :width] = reached.each(by_feature)
+            if values > width:
+                direct[:, width:] = dispersed.label_slope.swapaxes(1, 2)
+            spread = weight[:, None, None] * direct / self._free + np.einsum("nqv,dq->nvd", through, pulled)
+        if ERRORS in self.published:
+            square = self._squares_moved(rows, own, margins, weight, reached, values)
+            square += np.einsum("nqv,kq->nvk", through, bent, optimize=True)
+            parts.append(self._errors_moved(square, spread).swapaxes(1, 2))
+        if dispersed is not None:
+            parts.append(spread.swapaxes(1, 2))
+        if self._classes is not None:
+            counted = np.zeros((n, self._classes.shape[1], values))
+            if values > width:
+                counted[:, :, width:] = self._classes.T
+            parts.append(counted)
+        return np.concatenate(parts, axis=1)
+
+    def _squares_moved(
+        self, rows: Batch, own: Derivatives, margins: Array, weight: Array, reached: Reached, values: int
+    ) -> Array:
+        """Return how each row's own part of h^T H h moves with its values, shape (n, values, coefficients)."""
+        geometry, reach = self.geometry, self._reach
+        along, (n, width) = self._along(rows), (len(rows), geometry.reading.shape[1])
+        blocks = (self.read @ self._response).reshape(len(self.read), geometry.outputs, -1)
+        axes = geometry.frame.axes
+        in_frame = np.eye(len(geometry.position))[reach.features] if axes is None else axes[reach.features]
+        unit = np.einsum("kcq,fq->fkc", blocks, in_frame)
+        pulled = np.einsum("ncd,nkd->nkc", own.curvature, along)
+        by_feature = 2.0 * np.einsum("fkc,nkc->nfk", unit, pulled, optimize=True)
+        found = np.zeros((n, values, len(self.read)))
+        if not geometry.loss.quadratic:
+            theta = geometry.parameters[reach.features]
+            for f, direction in enumerate(theta):
+                third = geometry.loss.bend(margins, rows.labels, direction) * weight[:, None, None]
+                by_feature[:, f] += np.einsum("ncd,nkc,nkd->nk", third, along, along, optimize=True)
+            if values > width:
+                third = geometry.loss.label_bend(margins, rows.labels) * weight[:, None]
+                found[:, width:] = np.einsum("nc,nkc->nck", third, along**2)[:, : values - width]
+        found[:, :width] = reached.each(by_feature)
+        return found
+
+
+def _raw_units(fit: Fit[InMemory]) -> Array | None:
+    """Return the map to coefficients of the columns themselves, where each feature is one of them; None elsewhere."""
+    matrix, size = fit.affine.matrix.toarray(), fit.problem.size
+    one = ((matrix != 0).sum(axis=0) == 1).all() and ((matrix != 0).sum(axis=1) == 1).all()
+    if fit.affine.bends or not one or np.isnan(fit.affine.offset).any():
+        return None
+    found = np.eye(size)
+    features = len(matrix)
+    found[np.arange(features), np.arange(features)] = matrix.sum(axis=1)
+    if fit.problem.intercept:
+        found[-1, :features] = fit.affine.offset
+    return found
+
+
+def _weights(rows: Batch) -> Array:
+    return np.ones(len(rows)) if rows.weights is None else rows.weights

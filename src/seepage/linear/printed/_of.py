@@ -1,0 +1,316 @@
+"""From a fitted model and its rows to what it prints about whom."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array, Model
+from seepage.errors import InputError, UnsupportedError
+from seepage.linear.columns import learns, single_steps
+from seepage.linear.information import Fit, Release, check_published, steps_named
+from seepage.linear.objective import derivatives
+from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
+from seepage.linear.printed._owned import Owned
+from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
+from seepage.linear.rows import Batch, InMemory
+from seepage.others import Level, Printed
+
+# What statsmodels prints with a fitted model.
+SUMMARY = "summary"
+# Encoders learn which values there are: names, of which somebody may be the only holder, and levels are counted.
+_NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder", "TargetLevels")
+
+
+def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Return what is printed: all that a table of such a model has, unless somebody names it."""
+    has = [COEFFICIENTS]
+    if not fit.problem.penalty.any() and not fit.problem.beside:
+        # Of penalized coefficients nobody prints standard errors.
+        has.append(ERRORS)
+    if fit.problem.loss.dispersed(np.zeros((1, fit.problem.loss.outputs)), _some_label(fit)) is not None:
+        has.append(DISPERSION)
+    if fit.classes is not None:
+        has.append(COUNTS)
+    if named is None or named == SUMMARY:
+        return tuple(has)
+    check_published(named, has)
+    # How many people are in each class is known whoever prints it.
+    return tuple(name for name in has if name in named or name == COUNTS)
+
+
+def _some_label(fit: Fit[InMemory]) -> Array:
+    return np.ones((1, fit.problem.loss.label_values))
+
+
+def refuse_choices(
+    called: str, selects: bool, search: str | None, preprocess: Model | None, public: Sequence[str]
+) -> None:
+    """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it.
+
+    Parameters
+    ----------
+    called : str
+        What the model is called.
+    selects : bool
+        Whether a penalty keeps coefficients at zero.
+    search : str or None
+        What chose the penalty, if something did.
+    preprocess : transformer or None
+        The steps before the model.
+    public : sequence of str
+        Those that everybody may know.
+    """
+    if selects:
+        raise UnsupportedError(
+            f"{called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
+            "tells is not that of averages. Measure it with noise_scale=, or publish a model with an L2 penalty."
+        )
+    if search is not None:
+        raise UnsupportedError(
+            f"The penalty was chosen with these rows by {search}, and what a choice tells is not that of averages. "
+            "Measure a model whose penalty was chosen beforehand, or this one with noise_scale=."
+        )
+    steps = {} if preprocess is None else dict(single_steps(preprocess))
+    named = steps_named(steps, public)
+    for path, step in steps.items():
+        called = type(step).__name__
+        moments = called == "StandardScaler" or getattr(step, "strategy", None) == "mean"
+        moments |= getattr(step, "averages_only", False)
+        if path in named or moments or called in _NAMES_ONLY or not learns(step):
+            continue
+        raise UnsupportedError(
+            f"The step {path!r} ({called}) learned from these rows something that is no average of them: a median, a "
+            "knot, an extreme, a choice of columns. Nothing is claimed of what it tells. If everybody may know it, say "
+            f"public_preprocessing=[{path!r}]; or measure with noise_scale=."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A fitted model in memory, as what it prints is asked for."""
+
+    fit: Fit[InMemory]
+    release: Release
+    numbers: Numbers
+    kept: NDArray[np.intp]
+    """The private values among all."""
+    blocks: dict[str, NDArray[np.intp]]
+    names: dict[str, str | None]
+    """The column of each attribute; None for the label."""
+    owned: Owned
+    """The rows of each person."""
+
+    @property
+    def rows(self) -> InMemory:
+        return self.fit.rows
+
+    @cached_property
+    def whole(self) -> Batch:
+        """All rows."""
+        return self.rows.read(slice(0, self.rows.count))
+
+    def jacobian(self, people: NDArray[np.intp]) -> Array:
+        return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
+
+    def _of(self, batch: Batch) -> Array:
+        found = self.numbers.jacobian(batch)
+        for place, column in enumerate(self.numbers.coordinate_columns):
+            if column in batch.missing:
+                found[batch.missing[column], :, place] = 0.0
+        return np.asarray(found[:, :, self.kept])
+
+    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Array:
+        batch, name = self.rows.picked(self.owned.first[people]), self.names[attribute]
+        if name is None:
+            return self._of(replace(batch, labels=batch.labels + by[:, None]))
+        (place,) = self.kept[self.blocks[attribute]]
+        column = self.numbers.geometry.reading[: batch.features.shape[1], [int(place)]].toarray()[:, 0]
+        return self._of(replace(batch, features=batch.dense() + by[:, None] * column))
+
+    def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
+        name = self.names[attribute]
+
+        def moved(rows: NDArray[np.intp]) -> Array:
+            other = self.rows.altered(rows, name, value)
+            return np.asarray(self.numbers.moves(other) - self.numbers.moves(self.rows.picked(rows)))
+
+        return self.owned.added(people, moved)
+
+    def elsewhere(self, person: int) -> Array:
+        geometry = self.numbers.geometry
+        rows = geometry.frame.rows(self.rows.picked(self.owned.of_person(person)))
+        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
+        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
+        # One step of Newton from here: to where the others would have left it.
+        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
+        position = geometry.position + step.reshape(geometry.outputs, -1).T
+        return self.owned.summed(self.numbers.moves(self.whole, position))
+
+    @cached_property
+    def leverage(self) -> Array:
+        """How much of their own fitted value each person is."""
+        geometry = self.numbers.geometry
+        rows = geometry.frame.rows(self.whole)
+        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        x, outputs = rows.augmented(), geometry.outputs
+        inverse = geometry.minimizer.inverse.reshape(outputs, x.shape[1], outputs, x.shape[1])
+        return np.asarray(np.einsum("ni,cidj,nj,ncd->n", x, inverse, x, found.curvature, optimize=True))
+
+    def guessed(self) -> dict[str, tuple[Array, float]]:
+        """Return how far each number is from a guess that knows the person's other values, and its deviation."""
+        design, labels = self.whole.dense(), self.whole.labels
+        found = {}
+        for name, block in self.blocks.items():
+            if name in self.release.categorical or len(block) != 1:
+                continue
+            column = self.names[name]
+            if column is None:
+                target, known = labels[:, 0], design
+            else:
+                (place,) = self.kept[block]
+                reached = self.numbers.geometry.reading[:, [int(place)]].toarray()[: design.shape[1], 0] != 0
+                curves = self.numbers.geometry.curves
+                if curves is not None:
+                    reached[curves.features[curves.coordinates == place]] = True
+                target = np.asarray(self.rows.column(column), dtype=np.float64)
+                known = np.column_stack([design[:, ~reached], labels])
+            found[name] = left_of(target, known)
+        return found
+
+    def levels(self, unit: NDArray[np.intp] | None) -> tuple[Level, ...]:
+        """Return the values that a part of the people have in common: of outcomes, and of two-valued columns."""
+        problem = self.fit.problem
+        if self.fit.classes is not None:
+            values, at = self.fit.classes.tolist(), problem.labels.positions(self.rows.labels)
+        else:
+            # Two outcomes are classes, whatever is fitted to them.
+            outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
+            values = outcomes.ravel().tolist() if outcomes.shape == (2, 1) else []
+        found = [
+            Level("the outcome", value, holders(at.ravel() == i, unit), problem.size) for i, value in enumerate(values)
+        ]
+        return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
+
+    def outcomes(self) -> tuple[float | None, Array | None]:
+        """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
+        geometry, loss = self.numbers.geometry, self.numbers.geometry.loss
+        if geometry.public_label or loss.label_values != 1:
+            return None, None
+        rows = geometry.frame.rows(self.whole)
+        margins = rows.margins(geometry.position)
+        found = loss.derivatives(margins, rows.labels)
+        slope, curvature = found.label_slope[:, 0, 0], found.curvature[:, 0, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = np.where(slope != 0, np.maximum(curvature, 0.0) / slope**2, 0.0)
+        dispersed = loss.dispersed(margins, rows.labels)
+        if dispersed is not None:
+            variance = variance * float(dispersed.square.mean())
+        deviation = np.sqrt(variance)
+        label = self.numbers.jacobian(self.whole)[:, :, -1]
+        codes = self.fit.problem.labels.codes
+        if codes is not None:
+            share = np.clip(_share(rows.labels[:, 0], slope, found.slope[:, 0], codes), 1e-12, 1 - 1e-12)
+            bits = float(-(share * np.log2(share) + (1 - share) * np.log2(1 - share)).mean())
+        else:
+            if loss.quadratic:
+                deviation = np.minimum(deviation, _flexible(self.whole.dense(), rows.labels[:, 0]))
+            gaps = np.diff(np.unique(rows.labels[:, 0]))
+            step = gaps.min() if len(gaps) else 1.0
+            with np.errstate(divide="ignore"):
+                bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
+            # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
+            bits = min(bits, record_bits(rows.labels[:, :1]))
+        return bits, label * deviation[:, None]
+
+
+def printed_of(
+    fit: Fit[InMemory],
+    release: Release,
+    attributes: Sequence[str] | None,
+    published: tuple[str, ...],
+    label: str,
+    person: NDArray[np.intp] | None,
+    unit: NDArray[np.intp] | None,
+) -> Printed:
+    """Return what a model prints, and how it moves with the private values of each person."""
+    numbers = Numbers.of(fit, release, published)
+    if fit.rows.missing and {ERRORS, DISPERSION} & set(published):
+        raise UnsupportedError(
+            "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with "
+            'it is not counted. Say published=["coefficients"] if nothing else is printed, or fit on rows without gaps.'
+        )
+    columns = [fit.table.names[column] for column in fit.private_columns(None)]
+    wanted = columns if attributes is None else [fit.table.names[c] for c in fit.private_columns(attributes)]
+    geometry = numbers.geometry
+    blocks: dict[str, NDArray[np.intp]] = {}
+    kept: list[int] = []
+    names: dict[str, str | None] = {}
+    for name, block in zip(columns, geometry.blocks, strict=True):
+        if name in wanted:
+            blocks[name] = np.arange(len(kept), len(kept) + len(block))
+            kept += block.tolist()
+            names[name] = name
+    if not geometry.public_label:
+        width, values = geometry.reading.shape[1], geometry.loss.label_values
+        blocks[label] = np.arange(len(kept), len(kept) + values)
+        kept += range(width, width + values)
+        names[label] = None
+    columns_of = {name: fit.rows.column(column) for name, column in names.items()}
+    owned = Owned.of(person, fit.rows.count, blocks, columns_of)
+    table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names, owned)
+    (bits, outcomes), guessed = table.outcomes(), table.guessed() if person is None else {}
+    return Printed(
+        names=numbers.names,
+        values=numbers.values,
+        whole=numbers.whole,
+        moves=owned.summed(numbers.moves(table.whole)),
+        blocks=owned.blocks,
+        jacobian=table.jacobian,
+        shifted=table.shifted,
+        changed=table.changed,
+        elsewhere=table.elsewhere,
+        guessed={name: rest for name, (rest, _) in guessed.items()},
+        deviations={name: deviation for name, (_, deviation) in guessed.items()},
+        levels=table.levels(unit),
+        record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
+        outcome_bits=bits,
+        outcomes=None if person is not None else outcomes,
+        outcome=() if geometry.public_label else (label,),
+        parameters=int(geometry.position.size),
+        leverage=owned.summed(table.leverage[:, None])[:, 0],
+        twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),
+    )
+
+
+def refuse_weights(weights: Array | None) -> None:
+    """Refuse weights that may stand for several people each."""
+    if weights is None or not len(weights):
+        return
+    if (weights == np.round(weights)).all() and weights.max() > 1:
+        raise InputError(
+            "sample_weight holds whole numbers above 1: rows that stand for several people each are not one person's "
+            "part of the noise. Repeat such rows and leave the weights out; or measure with noise_scale=."
+        )
+
+
+def _share(labels: Array, label_slope: Array, slope: Array, codes: Array) -> Array:
+    """Return the probability of the second class, which is where the slope vanishes between the two labels."""
+    low, high = float(codes[0, 0]), float(codes[1, 0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = labels - slope / label_slope
+    return np.asarray((mean - low) / (high - low))
+
+
+def _flexible(design: Array, labels: Array) -> float:
+    """Return the residual deviation of a flexible fit, out of its sample: a curved truth scatters less than a line."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.model_selection import cross_val_predict
+
+    if len(labels) < 50:
+        return float("inf")
+    guess = cross_val_predict(HistGradientBoostingRegressor(max_iter=50, random_state=0), design, labels, cv=5)
+    return float(np.sqrt(np.mean((labels - guess) ** 2)))

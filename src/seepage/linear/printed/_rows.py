@@ -1,0 +1,88 @@
+"""What the rows say of the people in them: rare values, how much of a record is new, how well a value is guessed."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+from seepage.others import Level
+
+_SOME = 10_000
+# How many times more pairs of equal rows than independent columns make are left to chance.
+_MOST_ALIKE = 100.0
+
+
+def holders(has: NDArray[np.bool_], unit: NDArray[np.intp] | None) -> int:
+    """Return how many have a value; rows that are not independent of each other count as one."""
+    return int(has.sum()) if unit is None else len(np.unique(unit[has]))
+
+
+def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | None) -> Iterator[Level]:
+    """Yield the two values of each column that has two, and how many coefficients rest on people who have one.
+
+    Parameters
+    ----------
+    design : ndarray of shape (rows, features)
+    names : sequence of str
+    unit : ndarray of int or None
+        The person, or family, of each row; None where each row is one.
+    """
+    if not design.size:
+        return
+    apart = design != np.array([_mode(column) for column in design.T])
+    for feature, column in enumerate(design.T):
+        if len(np.unique(column[:_SOME])) > 2:
+            continue
+        values, counts = np.unique(column, return_counts=True)
+        if len(values) != 2:
+            continue
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            alone = 1
+            if count < len(column) / 2:
+                # Columns that are the same for everybody else have nobody else's word for their coefficients.
+                alone = max(int((~apart[column != value].any(axis=0) & apart.any(axis=0)).sum()), 1)
+            yield Level(names[feature], value, holders(column == value, unit), alone)
+
+
+def entered_twice(rows: Array, person: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+    """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike.
+
+    Of columns that have nothing to do with each other so many pairs are expected; those that have are allowed a hundred
+    times as many. Where people are alike more often than that, they are other people.
+    """
+    if person is not None:
+        # Who is whose was said.
+        return np.zeros(int(person.max()) + 1, dtype=bool)
+    _, place, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_inverse=True, return_counts=True)
+    pairs = float((counts * (counts - 1) / 2).sum())
+    expected = len(rows) ** 2 / 2 * np.prod([_alike(column) for column in rows.T])
+    return np.asarray((counts[place.ravel()] > 1) & (_MOST_ALIKE * expected < pairs))
+
+
+def _alike(column: Array) -> float:
+    """Return how likely two people have the same value of a column."""
+    _, counts = np.unique(column, return_counts=True)
+    return float(((counts / len(column)) ** 2).sum())
+
+
+def record_bits(rows: Array) -> float:
+    """Return the entropy of one record, as far as these people show it."""
+    _, counts = np.unique(np.ascontiguousarray(rows), axis=0, return_counts=True)
+    share = counts / counts.sum()
+    return float(-(share * np.log2(share)).sum())
+
+
+def left_of(target: Array, known: Array) -> tuple[Array, float]:
+    """Return what a linear guess leaves of a column, and its deviation."""
+    known = np.column_stack([known, np.ones(len(known))])
+    scale = np.abs(known).max(axis=0)
+    known = known / np.where(scale > 0, scale, 1.0)
+    found, _, rank, _ = np.linalg.lstsq(known, target, rcond=None)
+    rest = target - known @ found
+    return rest, float(np.sqrt((rest**2).sum() / max(len(target) - rank, 1)))
+
+
+def _mode(column: Array) -> float:
+    values, counts = np.unique(column, return_counts=True)
+    return float(values[np.argmax(counts)])

@@ -1,0 +1,14 @@
+"""Attackers who know less than everything: the other people are the noise on what is printed."""
+
+from seepage.others._attacker import Attacker as Attacker
+from seepage.others._checks import Check as Check
+from seepage.others._claims import Claims as Claims
+from seepage.others._crowd import Crowd as Crowd
+from seepage.others._digits import Digits as Digits
+from seepage.others._information import OthersInformation as OthersInformation
+from seepage.others._information import about as about
+from seepage.others._leakage import OthersLeakage as OthersLeakage
+from seepage.others._printed import Level as Level
+from seepage.others._printed import Printed as Printed
+from seepage.others._statement import Statement as Statement
+from seepage.others._table import AttackerTable as AttackerTable

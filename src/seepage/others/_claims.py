@@ -1,0 +1,97 @@
+"""When the theory may be claimed, and how many unknown people it takes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+from seepage.others._crowd import Crowd, Seen
+from seepage.others._digits import Digits
+from seepage.others._printed import Printed
+
+# How many people the noise on a guess must be worth, and how many times the numbers that are printed must be unknown.
+MOST_LIKE_NORMAL = 5.0
+_A_NUMBER = 5
+# How much more than the numbers can say must be unknown.
+_SPARE, _MORE = 1.25, 5.0
+# What skewness may add before a normal sum is no description.
+MOST_SKEWED = 1.25
+# Of the noise in their own direction, what nobody may be for the first condition to hold whatever is guessed.
+_NOBODY = 0.2
+
+CLAIMED, FEW, SMALL, DIGITS, UNEVEN, SKEWED, LEVERAGE, CHOSEN, TWICE = range(9)
+REASONS = (
+    "",
+    "too few unknown people for so many printed numbers",
+    "too few unknown people with one value",
+    "the printed digits say more than is unknown",
+    "a few people are most of the noise",
+    "the noise is too skewed",
+    "this person's leverage is too large",
+    "the rows chose something before",
+    "another row is the same, so that a person may be in them twice",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What must hold of the unknown people, whatever is asked about whom."""
+
+    printed: Printed
+    crowd: Crowd
+    digits: Digits
+    bits: float
+    """The entropy of what is not known of one person."""
+
+    @property
+    def _others(self) -> int:
+        return self.crowd.count - 1
+
+    def needed(self) -> Iterator[tuple[int, float, str]]:
+        """Yield how many people each condition asks to be unknown, its reason, and a sentence about it."""
+        rank = self.crowd.rank
+        yield FEW, _A_NUMBER * rank, f"{rank} numbers are printed"
+        for level in self.printed.levels:
+            # Of people with this value as many are unknown as of all.
+            needed = level.needed * self._others / max(level.people, 1)
+            yield SMALL, needed, level.words
+        bits = self.digits.bits(self.printed.sampling)
+        spare = _SPARE * bits + _MORE
+        yield DIGITS, spare / max(self.bits, 1e-300), f"{bits:.0f} bits are {self.digits.rule}"
+
+    @property
+    def fewest(self) -> float:
+        """How many people must be unknown for anything to be claimed."""
+        return max(count for _, count, _ in self.needed())
+
+    def reason(self, unknown: float) -> int:
+        """Return which of the conditions is not met by so many unknown people."""
+        for reason, count, _ in self.needed():
+            if unknown < count:
+                return reason
+        return CLAIMED
+
+    def sentence(self, unknown: float) -> str:
+        """Return what is not met, in words; empty if all is."""
+        for reason, count, about in self.needed():
+            if unknown < count:
+                return f"{REASONS[reason]}: {about}, which asks for {np.ceil(count):,.0f} unknown people"
+        return ""
+
+
+def even(seen: Seen, directions: Array, unknown: float) -> Array:
+    """Return how many people the noise on guesses is worth (m_eff of condition 1), shape (k, m)."""
+    others = seen.unknown.crowd.count - 1
+    squares = seen.shares(directions) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(unknown / others * squares.sum(axis=2) ** 2 / (squares**2).sum(axis=2))
+
+
+def surely_even(seen: Seen, unknown: float) -> NDArray[np.bool_]:
+    """Return of which people the noise is even, whatever is guessed: nobody else is much of it."""
+    own = seen.unknown.own
+    order = np.argsort(own)[::-1]
+    largest = np.where(seen.people == order[0], own[order[1]], own[order[0]])
+    return np.asarray((seen.unknown.crowd.count - 1) / max(unknown, 1e-300) * largest <= _NOBODY)

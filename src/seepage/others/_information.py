@@ -1,0 +1,453 @@
+"""What a release without noise, or with little, says to attackers who know less than everything."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._facts import Assumption
+from seepage._tables import Array, Column
+from seepage.errors import InputError, UnansweredError
+from seepage.leakage import Distances, GatheredInformation, Information
+from seepage.leakage.types import Assurance, Kind, Variance, Who
+from seepage.meaning import EmpiricalPrior, GaussianPrior, Guarantee, unbiased_floor
+from seepage.others._attacker import Attacker
+from seepage.others._claims import (
+    CLAIMED,
+    LEVERAGE,
+    MOST_LIKE_NORMAL,
+    MOST_SKEWED,
+    REASONS,
+    SKEWED,
+    TWICE,
+    UNEVEN,
+    Claims,
+    even,
+    surely_even,
+)
+from seepage.others._crowd import Crowd, Seen, Unknown
+from seepage.others._digits import Digits
+from seepage.others._printed import Printed
+from seepage.others.types import Known
+
+# People whose part of the noise is larger have the others looked at where the fit would be without them.
+_LARGE = 0.2
+# Numbers in the largest temporary.
+_MOST_NUMBERS = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Squared eta, and why some are not claimed; infinite where nothing protects."""
+
+    whole: Array
+    trace: Array
+    each: Array
+    """Shape (people, attributes)."""
+    whole_reason: NDArray[np.int8]
+    reason: NDArray[np.int8]
+
+    @classmethod
+    def empty(cls, people: int, attributes: int) -> "_Answers":
+        return cls(
+            np.zeros(people),
+            np.zeros(people),
+            np.zeros((people, attributes)),
+            np.zeros(people, dtype=np.int8),
+            np.zeros((people, attributes), dtype=np.int8),
+        )
+
+    def larger(self, other: "_Answers") -> "_Answers":
+        """Return the larger of two informations about the same; claimed where both are."""
+        return _Answers(
+            np.maximum(self.whole, other.whole),
+            np.maximum(self.trace, other.trace),
+            np.maximum(self.each, other.each),
+            np.where(self.whole_reason == CLAIMED, other.whole_reason, self.whole_reason).astype(np.int8),
+            np.where(self.reason == CLAIMED, other.reason, self.reason).astype(np.int8),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OthersInformation(GatheredInformation):
+    """The information that printed numbers carry to an attacker who uses averages: the other people are the noise."""
+
+    assurance: Assurance = "normal"
+    base: Information
+    """What is known of the people and their values, whoever attacks."""
+    printed: Printed
+    attacker: Attacker
+    digits: Digits
+    added: Array | None
+    """The covariance of noise that is added to the numbers, if some is."""
+    family: NDArray[np.intp] | None = None
+    """Which people are not independent of each other, by place; None if all are."""
+
+    @property
+    def count(self) -> int:
+        return self.base.count
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        return tuple(name for name in self.base.outcome if name in self.attribute_names)
+
+    @property
+    def private_values(self) -> int:
+        return sum(len(block) for block in self.printed.blocks.values())
+
+    @cached_property
+    def crowd(self) -> Crowd:
+        """Whoever is independent of each other."""
+        return Crowd(self._together(self.printed.moves), self.added)
+
+    def _together(self, moves: Array) -> Array:
+        if self.family is None:
+            return moves
+        found = np.zeros((int(self.family.max()) + 1, moves.shape[1]))
+        np.add.at(found, self.family, moves)
+        return found
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What must hold of the unknown people."""
+        printed = self.printed
+        bits = printed.outcome_bits if self.attacker.covariates else printed.record_bits
+        return Claims(printed, self.crowd, self.digits, 0.0 if bits is None else bits)
+
+    def against(self, known: Known) -> "OthersInformation":
+        """Return the same release before another attacker."""
+        attacker = Attacker.of(known, self.crowd.count - 1)
+        rest = tuple(one for one in self.assumptions if one.kind != "attacker")
+        return replace(self, attacker=attacker, assumptions=(about(attacker), *rest))
+
+    @cached_property
+    def _answers(self) -> _Answers:
+        if self.attacker.everybody and self.added is None:
+            found = _Answers.empty(self.count, len(self.attribute_names))
+            silent = ~self._moving
+            found.each[:] = np.where(silent, 0.0, np.inf)
+            found.whole[:] = np.where(silent.all(axis=1), 0.0, np.inf)
+            found.trace[:] = found.whole
+            return found
+        found = self._of_crowd(self.crowd)
+        return found if not self.attacker.covariates else found.larger(self._of_crowd(self._outcomes))
+
+    @cached_property
+    def _noises(self) -> list[tuple[Unknown, NDArray[np.intp]]]:
+        """What the others may be as noise, and before whom: the largest information of these is answered.
+
+        Of everybody's scatter and that of outcomes neither is always the larger: where the model is wrong, everybody's
+        counts its error. For people of large leverage the others are also looked at where the fit is without them.
+        """
+        everyone = np.arange(self.count)
+        unknown = self.crowd.unknown(self.attacker.unknown)
+        found = [(unknown, everyone)]
+        if self.attacker.covariates:
+            found.append((self._outcomes.unknown(self.attacker.unknown), everyone))
+        if self.printed.elsewhere is not None and self.attacker.unknown:
+            for person in np.flatnonzero(self._large(unknown)):
+                moves = self._together(self.printed.elsewhere(int(person)))
+                found.append((Crowd(moves, self.added).unknown(unknown.count), np.array([person])))
+        return found
+
+    def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
+        """Whose part of the noise is so large that it is another without them."""
+        return np.asarray(unknown.own[self._place(np.arange(self.count))] > _LARGE)
+
+    @cached_property
+    def _outcomes(self) -> Crowd:
+        """What everybody's outcomes may do, given their covariates."""
+        if self.printed.outcomes is None:
+            raise UnansweredError(
+                "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
+                "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
+            )
+        return Crowd(self._together(self.printed.outcomes), self.added, modeled=True)
+
+    @cached_property
+    def _moving(self) -> NDArray[np.bool_]:
+        """Which attributes of whom move the numbers at all."""
+        found = np.zeros((self.count, len(self.attribute_names)), dtype=bool)
+        for people in self._chunks(1):
+            moved = np.abs(self.printed.jacobian(people)).max(axis=1)
+            for i, block in enumerate(self._blocks):
+                found[people, i] = (moved[:, block] > 0).any(axis=1)
+        return found
+
+    @property
+    def _blocks(self) -> list[NDArray[np.intp]]:
+        return [self.printed.blocks[name] for name in self.attribute_names]
+
+    def _chunks(self, numbers: int) -> Iterator[NDArray[np.intp]]:
+        """Yield a few people at a time, each of whom takes so many numbers."""
+        each = max(numbers, len(self.printed.names) * max(self.private_values, 1))
+        step = max(_MOST_NUMBERS // each, 1)
+        for start in range(0, self.count, step):
+            yield np.arange(start, min(start + step, self.count))
+
+    def _place(self, people: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return where people stand in the crowd."""
+        return people if self.family is None else self.family[people]
+
+    def _of_crowd(self, crowd: Crowd) -> _Answers:
+        unknown = crowd.unknown(self.attacker.unknown)
+        found = _Answers.empty(self.count, len(self.attribute_names))
+        values = max(self.private_values, 1)
+        for people in self._chunks(values * min(crowd.count, 4096)):
+            place = self._place(people)
+            seen = unknown.without(place, self.printed.jacobian(people))
+            self._fill(found, people, seen, unknown.own[place] > _LARGE)
+        if not crowd.modeled and self.attacker.unknown:
+            for person in np.flatnonzero(self._large(unknown)):
+                self._alone(found, int(person), unknown)
+        common = self.claims.reason(self.attacker.unknown)
+        for reason, whom in ((TWICE, self.printed.twice), (common, np.full(self.count, common != CLAIMED))):
+            found.reason[:] = np.where(whom[:, None] & ~np.isinf(found.each), reason, found.reason)
+            found.whole_reason[:] = np.where(whom & ~np.isinf(found.whole), reason, found.whole_reason)
+        return found
+
+    def _alone(self, found: _Answers, person: int, unknown: Unknown) -> None:
+        """Answer about somebody of large leverage: the others are looked at where the fit is without them."""
+        at = np.array([person])
+        if self.printed.elsewhere is None:
+            found.reason[person] = np.where(np.isinf(found.each[person]), CLAIMED, LEVERAGE)
+            found.whole_reason[person] = CLAIMED if np.isinf(found.whole[person]) else LEVERAGE
+            return
+        moves = self._together(self.printed.elsewhere(person))
+        seen = Crowd(moves, self.added).unknown(unknown.count).without(self._place(at), self.printed.jacobian(at))
+        before = found.each[person].copy(), found.whole[person], found.trace[person]
+        self._fill(found, at, seen, np.zeros(1, dtype=bool))
+        found.each[person] = np.maximum(found.each[person], before[0])
+        found.whole[person] = max(found.whole[person], before[1])
+        found.trace[person] = max(found.trace[person], before[2])
+
+    def _fill(self, found: _Answers, people: NDArray[np.intp], seen: Seen, later: NDArray[np.bool_]) -> None:
+        """Put down what is known of some people."""
+        matrices, skewness = seen.matrices(), seen.skewness()
+        top, direction = _largest(matrices)
+        found.whole[people] = np.where(seen.endless.any(axis=1), np.inf, top)
+        trace = np.einsum("kvv->k", matrices) / max(matrices.shape[1], 1)
+        found.trace[people] = np.where(seen.endless.any(axis=1), np.inf, trace)
+        directions = [direction]
+        for i, block in enumerate(self._blocks):
+            value, along = _largest(matrices[:, block][:, :, block])
+            found.each[people, i] = np.where(seen.endless[:, block].any(axis=1), np.inf, value)
+            whole = np.zeros_like(direction)
+            whole[:, block] = along
+            directions.append(whole)
+        asked = np.stack(directions, axis=2)
+        uneven = np.zeros((len(people), asked.shape[2]), dtype=bool)
+        unknown = seen.unknown.count
+        looked = np.flatnonzero(~surely_even(seen, unknown) & ~later)
+        step = max(_MOST_NUMBERS // (asked.shape[2] * seen.unknown.crowd.count), 1)
+        for start in range(0, len(looked), step):
+            part = looked[start : start + step]
+            some = replace(seen, people=seen.people[part], moved=seen.moved[part], grown=seen.grown[part])
+            uneven[part] = ~(even(some, asked[part], unknown) >= MOST_LIKE_NORMAL)
+        skewed = np.einsum("kv,kvm->km", skewness, asked**2) > MOST_SKEWED
+        reason = np.where(uneven, UNEVEN, np.where(skewed, SKEWED, CLAIMED)).astype(np.int8)
+        silent = np.concatenate([found.whole[people, None], found.each[people]], axis=1) == 0.0
+        reason[silent] = CLAIMED
+        found.reason[people] = np.where(np.isinf(found.each[people]), CLAIMED, reason[:, 1:])
+        found.whole_reason[people] = np.where(np.isinf(found.whole[people]), CLAIMED, reason[:, 0])
+
+    def examples(self) -> dict[str, Array]:
+        return self._examples
+
+    @cached_property
+    def _examples(self) -> dict[str, Array]:
+        found = self._answers
+        claimed, every = found.whole_reason == CLAIMED, (found.reason == CLAIMED).all(axis=1)
+        return {
+            "eta": np.where(claimed, np.sqrt(found.whole), np.nan),
+            "dfil": np.where(every | np.isinf(found.trace), np.sqrt(found.trace), np.nan),
+        }
+
+    def attributes(self) -> dict[str, Array]:
+        return self._attributes
+
+    @cached_property
+    def _attributes(self) -> dict[str, Array]:
+        found = self._answers
+        etas = np.where(found.reason == CLAIMED, np.sqrt(found.each), np.nan)
+        return {name: etas[:, i].copy() for i, name in enumerate(self.attribute_names)}
+
+    @cached_property
+    def averaged(self) -> dict[str, Array]:
+        """Eta of each number in the root mean square over what the person's other values let expect of it.
+
+        An attacker with a prior does not know the value at which the release is looked at. Three points of a normal
+        prior are exact where information is a parabola in the value, as for least squares.
+        """
+        found = {}
+        for name in self.printed.guessed:
+            if name not in self.attribute_names:
+                continue
+            at, total = self.attribute_names.index(name), np.zeros(self.count)
+            own = self._answers.each[:, at]
+            for unknown, whom in () if self.attacker.everybody else self._noises:
+                total[whom] = np.maximum(total[whom], self._mean(name, unknown, whom))
+            claimed = self._answers.reason[:, at] == CLAIMED
+            found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
+        return found
+
+    @cached_property
+    def errors(self) -> dict[str, Array]:
+        """The error of a guess of each number by somebody who knows the person's other values beforehand."""
+        found = {}
+        for name, eta in self.averaged.items():
+            deviation = self.printed.deviations[name]
+            found[name] = unbiased_floor(np.sqrt(eta**2 + 1 / deviation**2)) if deviation > 0 else np.zeros_like(eta)
+        return found
+
+    def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
+        """Return the mean information about a number of some people, over what their other values let expect."""
+        rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
+        total, block = np.zeros(self.count), self.printed.blocks[name]
+        for chunk in self._chunks(1) if len(whom) == self.count else (whom,):
+            for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
+                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk])[:, :, block]
+                total[chunk] += weight * unknown.without(self._place(chunk), moved).matrices()[:, 0, 0]
+        return np.asarray(total[whom])
+
+    def unclaimed(self) -> Mapping[str, Column]:
+        """Return why an answer is not claimed, for each person and attribute; empty where it is."""
+        words = np.array(REASONS, dtype=object)
+        return {name: words[self._answers.reason[:, i]] for i, name in enumerate(self.attribute_names)}
+
+    def column_at(self, kind: Kind, name: str, factor: float) -> Array:
+        if self.added is None:
+            raise UnansweredError("No noise is added that could be larger. Measure with noise_scale=.")
+        louder = replace(self, added=self.added * factor**2)
+        return (louder.examples() if kind == "examples" else louder.attributes())[name]
+
+    def joint(self, who: Who, attribute: str | None) -> float:
+        mask = self.base.people.mask(who, self.count)  # type: ignore[attr-defined]
+        people = np.arange(self.count) if mask is None else np.flatnonzero(mask)
+        place = np.unique(self._place(people))
+        rest = np.setdiff1d(np.arange(self.crowd.count), place)
+        left = self.attacker.unknown - len(place) + 1
+        if self.claims.reason(left) != CLAIMED:
+            raise UnansweredError(
+                f"About {len(people):,} people together nothing is claimed: {self.claims.sentence(left)}."
+            )
+        unknown = Crowd(self.crowd.moves[rest], self.added).unknown(left)
+        total = np.zeros((unknown.white.shape[1],) * 2)
+        for start in range(0, len(people), 256):
+            jacobian = self.printed.jacobian(people[start : start + 256])
+            if attribute is not None:
+                jacobian = jacobian[:, :, self.printed.blocks[attribute]]
+            if unknown._escaped(jacobian / unknown.scale[:, None]).any():
+                return float("inf")
+            moved = np.einsum("qr,kqv->krv", unknown.white / unknown.scale[:, None], jacobian)
+            flat = moved.transpose(1, 0, 2).reshape(len(total), -1)
+            total += flat @ flat.T
+        values, vectors = np.linalg.eigh(np.eye(len(total)) + unknown.skewed)
+        root = (vectors * np.sqrt(values)) @ vectors.T
+        return float(np.sqrt(max(np.linalg.eigvalsh(root @ total @ root)[-1], 0.0)))
+
+    def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
+        column = self._column(attribute)
+        if column.ndim > 1:
+            raise UnansweredError(
+                f"{attribute!r} is several numbers at once; success rates are for one value at a time."
+            )
+        if values is None:
+            if attribute not in self.categorical:
+                raise InputError(
+                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
+                    "for its error_floor()."
+                )
+            values = np.unique(column).tolist()
+        asked = tuple(values)
+        truth = np.full(self.count, -1, dtype=np.intp)
+        distance = np.zeros((self.count, len(asked)))
+        for j, value in enumerate(asked):
+            truth[column == value] = j
+        for unknown, whom in self._noises:
+            for j, value in enumerate(asked):
+                people = whom[truth[whom] != j]
+                for start in range(0, len(people), 1024):
+                    part = people[start : start + 1024]
+                    moved = self.printed.changed(part, attribute, value)[:, :, None]
+                    found = np.stack([distance[part, j], self._apart(unknown, part, moved)])
+                    distance[part, j] = np.where(np.isinf(found).any(axis=0), np.inf, found.max(axis=0))
+        return Distances(asked, truth, distance)
+
+    def _apart(self, unknown: Unknown, people: NDArray[np.intp], moved: Array) -> Array:
+        """Return how far apart two releases are in units of the noise; NaN where nothing is claimed."""
+        if self.attacker.everybody and self.added is None:
+            return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
+        seen = unknown.without(self._place(people), moved)
+        square = seen.matrices()[:, 0, 0]
+        if self.claims.reason(self.attacker.unknown) != CLAIMED:
+            square = np.full_like(square, np.nan)
+        else:
+            normal = even(seen, np.ones((len(people), 1, 1)), unknown.count)[:, 0] >= MOST_LIKE_NORMAL
+            normal &= seen.skewness()[:, 0] <= MOST_SKEWED
+            unsure = self.printed.twice[people]
+            if self.printed.elsewhere is None:
+                unsure = unsure | self._large(unknown)[people]
+            square = np.where((normal | (square == 0.0)) & ~unsure, square, np.nan)
+        return np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
+
+    def _column(self, attribute: str) -> Column:
+        found: Any = self.base
+        return found._column(attribute)  # type: ignore[no-any-return]
+
+    def variances(self) -> Mapping[str, Variance]:
+        """Return the variance that is left of each attribute, given the person's other values."""
+        return {
+            name: self.printed.deviations[name] ** 2
+            for name in self.attribute_names
+            if name not in self.categorical and name in self.printed.deviations
+        }
+
+    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
+        return (GaussianPrior(self.printed.deviations[attribute] ** 2),)  # type: ignore[return-value]
+
+    def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
+        raise UnansweredError(
+            "Differential privacy is about attackers who know everybody else, and nothing of it follows from what "
+            'others do not know. Measure with noise_scale=, which is others_known="all".'
+        )
+
+    def intervals(self) -> dict[str, Array]:
+        """Return how wide an interval printed digits leave somebody who knows everything else, to first order."""
+        printed = self.digits.printed(self.printed.values) - self.printed.values
+        low, high = printed - 0.5 * self.digits.steps, printed + 0.5 * self.digits.steps
+        found = {name: np.full(self.count, np.inf) for name in self.attribute_names if name not in self.categorical}
+        for people in self._chunks(1):
+            jacobian = self.printed.jacobian(people)
+            for name, values in found.items():
+                (at,) = self.printed.blocks[name] if len(self.printed.blocks[name]) == 1 else (None,)
+                if at is None:
+                    continue
+                slope = jacobian[:, :, at]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ends = np.stack([low / slope, high / slope])
+                ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
+                values[people] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
+        return found
+
+
+def _largest(matrices: Array) -> tuple[Array, Array]:
+    """Return the largest eigenvalue of each matrix, and its direction."""
+    if matrices.shape[1] == 0:
+        return np.zeros(len(matrices)), np.zeros((len(matrices), 0))
+    if matrices.shape[1] == 1:
+        return np.maximum(matrices[:, 0, 0], 0.0), np.ones((len(matrices), 1))
+    values, vectors = np.linalg.eigh(matrices)
+    return np.maximum(values[:, -1], 0.0), np.asarray(vectors[:, :, -1])
+
+
+def about(attacker: Attacker) -> Assumption:
+    """Say who attacks."""
+    return Assumption(
+        "attacker",
+        "The attacker uses averages, knows everything about the person but one value, and {known}.",
+        names={"known": attacker.words},
+    )

@@ -1,0 +1,60 @@
+"""How many of the others an attacker must know to guess so well (eq. 12.4)."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+from seepage.others._claims import MOST_LIKE_NORMAL
+from seepage.others._information import OthersInformation
+
+_MOST_NUMBERS = 2**23
+
+
+def others_needed(
+    information: OthersInformation, wanted: float, slopes: Callable[[NDArray[np.intp]], Array], deviation: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how many others drawn at random, and how many chosen, let a guess be as good as wanted.
+
+    Parameters
+    ----------
+    information : OthersInformation
+    wanted : float
+        The standard error of the guess.
+    slopes : callable
+        How the numbers move with what is guessed of some people, shape (k, numbers, 1).
+    deviation : float
+        Of a guess without the release; infinite for one who knows nothing.
+    """
+    count, crowd = information.count, information.crowd
+    others = crowd.count - 1
+    random, chosen = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
+    if wanted >= deviation:
+        return random, chosen
+    tau = 1 / wanted**2 - 1 / deviation**2
+    unknown = crowd.unknown(others)
+    fewest, rank = information.claims.fewest, crowd.rank
+    step = max(_MOST_NUMBERS // crowd.count, 1)
+    for start in range(0, count, step):
+        people = np.arange(start, min(start + step, count))
+        seen = unknown.without(information._place(people), slopes(people))
+        plain = np.einsum("krv,krv->k", seen.moved, seen.moved)
+        # Without the shares that were put into the noise: that of one unknown person, and of all as they are.
+        one, skewed = plain * unknown.share * (others - 1), (seen.skewness()[:, 0] - 1.0) * 2.0 * unknown.count
+        b = one + tau * (rank + 1)
+        m = (b + np.sqrt(b**2 + 2 * tau * one * skewed)) / (2 * tau)
+        parts = np.sort((seen.shares(np.ones((len(people), 1, 1)))[:, 0] * unknown.share) ** 2, axis=1)[:, ::-1]
+        whole = plain * unknown.share
+        with np.errstate(divide="ignore", invalid="ignore"):
+            even = MOST_LIKE_NORMAL * others * (parts**2).sum(axis=1) / parts.sum(axis=1) ** 2
+        least = np.maximum(np.maximum(m, fewest), np.where(np.isfinite(even), even, 0.0))
+        random[people] = np.maximum(np.floor(others - least), 0)
+        rest = parts.sum(axis=1, keepdims=True) - np.cumsum(np.pad(parts, ((0, 0), (1, 0))), axis=1)[:, :-1]
+        enough = rest <= (whole**2 / tau)[:, None]
+        chosen[people] = np.minimum(np.where(enough.any(axis=1), enough.argmax(axis=1), others), random[people])
+        silent = plain == 0.0
+        random[people[silent]] = chosen[people[silent]] = others
+        alone = seen.endless[:, 0]
+        random[people[alone]] = chosen[people[alone]] = 0
+    return random, chosen

@@ -1,0 +1,81 @@
+"""What a release prints, and what a measurement of it needs to know."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+
+
+class Level(NamedTuple):
+    """A value that a part of the people have in common."""
+
+    name: str
+    """Of which column, or outcome, it is a value."""
+    value: Hashable
+    people: int
+    coefficients: int
+    """How many coefficients rest on these people alone."""
+
+    @property
+    def words(self) -> str:
+        """Who they are."""
+        value = f"{self.value:g}" if isinstance(self.value, float) else f"{self.value}"
+        return f"{self.people:,} people have {value} as {self.name}"
+
+    @property
+    def needed(self) -> int:
+        """How many of them must be unknown for their part to be like a normal sum."""
+        return max(10, 5 * self.coefficients)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Printed:
+    """Numbers that leave the house, and how they move with people, to first order."""
+
+    names: tuple[str, ...]
+    """What each number is."""
+    values: Array
+    """The numbers."""
+    whole: NDArray[np.bool_]
+    """Which of them are counts of people, and printed as they are."""
+    moves: Array
+    """How much each person moves each number, shape (people, numbers)."""
+    blocks: Mapping[str, NDArray[np.intp]]
+    """Which of a person's values each private attribute is."""
+    jacobian: Callable[[NDArray[np.intp]], Array]
+    """How the numbers move with the values of some people, shape (k, numbers, values)."""
+    shifted: Callable[[NDArray[np.intp], str, Array], Array]
+    """The same, where an attribute of each of them has another value: so much more, shape (k,)."""
+    changed: Callable[[NDArray[np.intp], str, Hashable], Array]
+    """How the numbers change if an attribute of some people takes a value, shape (k, numbers)."""
+    elsewhere: Callable[[int], Array] | None
+    """What everybody moves at the fit without one person; None where that is not known."""
+    guessed: Mapping[str, Array]
+    """Of each attribute that is a number, how far each person's value is above what their other values let expect."""
+    deviations: Mapping[str, float]
+    """The deviation of that: how far a guess from the person's other values is off."""
+    levels: tuple[Level, ...]
+    record_bits: float
+    """The entropy of one person's record, as far as these people show it."""
+    outcome_bits: float | None
+    """The mean entropy of an outcome, given the covariates; None where the outcome is not modeled."""
+    outcomes: Array | None
+    """What each person's outcome moves the numbers by, in deviations given the covariates, (people, numbers)."""
+    outcome: tuple[str, ...]
+    """The attributes that are predicted."""
+    parameters: int
+    """How many coefficients were fitted."""
+    leverage: Array
+    """Of each person."""
+    twice: NDArray[np.bool_]
+    """Who has the same values as somebody else, where chance hardly makes two alike: a person entered twice."""
+
+    @property
+    def sampling(self) -> Array:
+        """The standard deviation of each number over samples of such people."""
+        centered = self.moves - self.moves.mean(axis=0)
+        return np.asarray(np.sqrt((centered**2).sum(axis=0)))
