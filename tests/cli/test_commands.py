@@ -80,6 +80,20 @@ def test_help_of_every_command_fits_80_columns(terminal: Terminal) -> None:
         assert "..." not in answer.out.replace("{DATA...}...", "").replace("DATA...", "")
 
 
+def test_without_noise_a_table_by_attacker_is_printed_and_a_statement_written(terminal: Terminal) -> None:
+    answer = terminal.run(f"seepage measure {ASK} --json statement.json")
+    assert answer.code == 0
+    for word in ("nobody", "covariates", "everybody", "residual degrees of freedom", "no bound", "no certificate"):
+        assert word in answer.out
+    people = pd.read_csv(terminal.folder / "people.csv")
+    model = skops.io.load(terminal.folder / "model.skops")
+    leak = seepage.measure(model, people[list(model.feature_names_in_)], people["progression"])
+    for line in str(leak).splitlines():
+        assert line in answer.out
+    told = json.loads((terminal.folder / "statement.json").read_text(encoding="utf-8"))
+    assert told["sentence"] == leak.statement().paper
+
+
 def test_version(terminal: Terminal) -> None:
     assert terminal.run("seepage --version").out == f"seepage {seepage.__version__}\n"
 

@@ -126,9 +126,9 @@ CASES = {
     "text for numbers": (f"measure {MODEL} text.csv -t progression -n 1", ["not numbers", "Pipeline"]),
     "other data": (f"measure {MODEL} others.csv -t progression -n 1", ["not the minimizer", "other rows"]),
     "no noise": (f"measure {MODEL} {DATA} -t progression -n 0", ["infinite information"]),
-    "noise left out": (
-        f"measure {MODEL} {DATA} -t progression",
-        ["--noise-scale 0.1", "seepage calibrate", "seepage certify"],
+    "groups of people without noise": (
+        f"measure {MODEL} {DATA} -t progression --groups sex",
+        ["--groups", "nothing is bounded", "--noise-scale"],
     ),
     "coefficients in CSV": (f"measure coefficients.csv {DATA} -n 1", ["TOML", "[coefficients]", "model.toml"]),
     "another column of a classifier": (

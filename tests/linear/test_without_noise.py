@@ -28,8 +28,8 @@ def leak():
 def test_without_noise_the_answer_is_normal_and_prints_a_table_by_attacker(leak):
     assert leak.assurance == "normal"
     text = str(leak)
-    assert max(map(len, text.splitlines())) <= 94
-    for attacker in ("nobody", "covariates", "half", "everybody"):
+    assert max(map(len, text.splitlines())) <= 80
+    for attacker in ("nobody", "registry", "half", "everybody else"):
         assert attacker in text
     assert "no bound" in text
     assert "residual degrees of freedom: 437" in text

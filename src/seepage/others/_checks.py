@@ -34,6 +34,6 @@ def checks_of(information: OthersInformation) -> tuple[Check, ...]:
         Check("people to a coefficient", people / max(printed.parameters, 1), free > 0, "more than 1: not saturated"),
     ]
     if small is not None:
-        rule = f"at least {_LEAST}; {small.words}"
+        rule = f"at least {_LEAST}; {small.named}"
         found.append(Check("people with the rarest value", small.people, small.people >= _LEAST, rule))
     return tuple(found)

@@ -23,8 +23,13 @@ class Level(NamedTuple):
     @property
     def words(self) -> str:
         """Who they are."""
+        return f"{self.people:,} people have {self.named}"
+
+    @property
+    def named(self) -> str:
+        """Which value it is."""
         value = f"{self.value:g}" if isinstance(self.value, float) else f"{self.value}"
-        return f"{self.people:,} people have {value} as {self.name}"
+        return f"{value} as {self.name}"
 
     @property
     def needed(self) -> int:

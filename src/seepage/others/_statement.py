@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from seepage._version import __version__
-from seepage.others._table import AttackerColumn, AttackerTable
+from seepage.others._table import REGISTRY, AttackerColumn, AttackerTable
 
 KIND = "statement about attackers who use averages"
 
@@ -39,7 +39,7 @@ class Statement:
     @property
     def _most_claimed(self) -> AttackerColumn:
         """The attacker who knows most of those about whom something is claimed."""
-        claimed = [c for c in self.table.columns[:-1] if not c.reason and c.name != "covariates"]
+        claimed = [c for c in self.table.columns[:-1] if not c.reason and c.name != REGISTRY]
         return claimed[-1] if claimed else self.table.columns[0]
 
     @property

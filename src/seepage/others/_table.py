@@ -15,9 +15,11 @@ from seepage.others._checks import Check, checks_of
 from seepage.others._information import OthersInformation
 from seepage.pages import counted
 
-_WIDTH = 92
-_NAME, _PERSON, _CELL = 17, 9, 11
+_WIDTH = 79
+_NAME, _PERSON, _CELL = 16, 8, 9
 _STATISTICS = (("median", 0.5), ("1 in 20", 0.05), ("worst", 0.0))
+# Who knows everybody's covariates.
+REGISTRY = "registry"
 # Beyond so many people categories are not changed one by one for a table.
 _MOST_CHANGED = 5_000
 
@@ -72,7 +74,7 @@ class AttackerTable:
         columns = [_column(information.against(0), "nobody")]
         # Of some models it is not known how outcomes scatter, given the covariates.
         with suppress(UnansweredError):
-            columns.append(_column(information.against("covariates"), "covariates"))
+            columns.append(_column(information.against("covariates"), REGISTRY))
         columns.append(_column(information.against(0.5), "half"))
         if most is not None:
             columns.append(_column(information.against(most), f"{most:,}"))
@@ -106,7 +108,7 @@ class AttackerTable:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield self.heading
+        yield from textwrap.wrap(self.heading, _WIDTH)
         yield ""
         about = (
             "How far off an attacker is who uses averages and knows everything about a person but one value, by what "
@@ -131,18 +133,19 @@ class AttackerTable:
             yield from textwrap.wrap(f"{column.name}: knows {column.holds}.{reason}", _WIDTH, subsequent_indent="  ")
         yield from textwrap.wrap(
             "-: nothing is claimed. none: nothing protects. Percentages: how often a category is told, at even odds. "
-            "wide: the interval that the printed digits leave.",
+            "[width]: of the interval that the printed digits leave.",
             _WIDTH,
         )
         for sentence in self.alone:
             yield from textwrap.wrap(sentence, _WIDTH)
         yield ""
-        yield from map(str, self.checks)
+        for check in self.checks:
+            yield from textwrap.wrap(str(check), _WIDTH, subsequent_indent="      ")
 
     def _cell(self, name: str, column: AttackerColumn, statistic: int) -> str:
         value = column.cells[name].values[statistic]
         if column is self.columns[-1] and name not in self.categories and 0 < value < inf:
-            return f"{value:.3g} wide"
+            return f"[{value:.3g}]"
         return self._shown(name, value)
 
     def _shown(self, name: str, value: float) -> str:
@@ -193,7 +196,7 @@ def _everybody(information: OthersInformation) -> AttackerColumn:
     widths, cells = information.intervals(), {}
     for name in information.attribute_names:
         cells[name] = _cell(widths[name]) if name in widths else Cell((1.0, 1.0, 1.0), 1.0)
-    return AttackerColumn("everybody", "everybody else's record: only the printed digits are left", cells, "")
+    return AttackerColumn("all", "everybody else's record: only the printed digits are left", cells, "")
 
 
 def _alone(information: OthersInformation) -> Iterator[str]:
