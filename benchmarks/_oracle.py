@@ -142,7 +142,9 @@ def _arithmetic(step: Any, x: NDArray[Any]) -> NDArray[Any]:
         return x / step.scale_
     if isinstance(step, PCA):
         turned = (x - step.mean_) @ step.components_.T
-        return turned / np.sqrt(step.explained_variance_) if step.whiten else turned
+        # The floor is scikit-learn's own, for components without variance.
+        scale = np.maximum(np.sqrt(step.explained_variance_), np.finfo(np.float64).eps)
+        return turned / scale if step.whiten else turned
     if isinstance(step, TruncatedSVD):
         return x @ step.components_.T
     raise NotImplementedError(type(step).__name__)
