@@ -26,6 +26,7 @@ from seepage.display import (
     FrontierDisplay,
     GalleryDisplay,
     GroupDisplay,
+    KnownDisplay,
     LayerDisplay,
     SusceptibilityDisplay,
     WorstDisplay,
@@ -33,6 +34,7 @@ from seepage.display import (
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
+WITHOUT_NOISE = seepage.measure(Ridge().fit(X, Y), X, Y)
 SEX = X["sex"].map({1.0: "f", 2.0: "m"})
 DIGITS = load_digits()
 
@@ -81,6 +83,7 @@ DISPLAYS = {
     "attributes": lambda: AttributeDisplay.from_leakage(LEAK),
     "groups": lambda: GroupDisplay.from_leakage(LEAK, SEX),
     "floor": lambda: FloorDisplay.from_leakage(LEAK, "bmi"),
+    "known": lambda: KnownDisplay.from_leakage(WITHOUT_NOISE, "bmi"),
     "floor without a prior": lambda: FloorDisplay.from_leakage(LEAK, "bmi", prior=None),
     "equalized": _equalized,
     "gallery": _gallery,
@@ -341,3 +344,15 @@ def test_balances_show_the_most_exposed_person_and_the_promise():
     np.testing.assert_array_equal(lines["the most exposed person"], [np.inf, 2.0])
     with pytest.raises(seepage.errors.InputError, match="2 releases are named, the last of them refused"):
         BalanceDisplay.from_history(floors, releases=["a", "b"], attribute="age", promise=1.5, refused=[1.0, 1.0, 1.0])
+
+
+def test_errors_fall_with_what_is_known_and_end_where_nothing_is_claimed():
+    display = KnownDisplay.from_leakage(WITHOUT_NOISE, "bmi")
+    assert (np.diff(display.errors[:, 0]) < 0).all()
+    assert display.errors[0, 0] < display.blind
+    assert display.claimed == pytest.approx(display.shares[-1])
+    assert display.claimed == pytest.approx(1 - WITHOUT_NOISE.information.claims.fewest / 441, abs=1 / 441)
+    with pytest.raises(seepage.errors.InputError, match="without noise"):
+        KnownDisplay.from_leakage(LEAK, "bmi")
+    with pytest.raises(seepage.errors.InputError, match="numbers"):
+        KnownDisplay.from_leakage(WITHOUT_NOISE, "sex")
