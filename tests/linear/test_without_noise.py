@@ -116,6 +116,21 @@ def test_what_the_rows_chose_is_refused(model, said):
         seepage.measure(model.fit(SMALL, Y), SMALL, Y)
 
 
+def test_balanced_classes_are_a_choice_that_the_rows_made():
+    high = (Y > 140).astype(int)
+    model = LogisticRegression(class_weight="balanced", tol=1e-10, max_iter=10_000).fit(SMALL, high)
+    with pytest.raises(UnsupportedError, match="balanced"):
+        seepage.measure(model, SMALL, high)
+
+
+def test_outcomes_of_families_are_not_modeled(leak):
+    model = LinearRegression().fit(SMALL, Y)
+    found = seepage.measure(model, SMALL, Y, clusters=np.arange(442) // 2)
+    with pytest.raises(UnansweredError, match="covariates"):
+        found.against("covariates").attributes  # noqa: B018
+    assert "registry" not in str(found)
+
+
 def test_what_everybody_may_know_is_no_choice_of_the_rows():
     model = make_pipeline(MinMaxScaler(), Ridge()).fit(SMALL, Y)
     assert seepage.measure(model, SMALL, Y, public_preprocessing=["minmaxscaler"]).assurance == "normal"

@@ -257,7 +257,7 @@ def test_outcomes_that_a_rounding_error_sets_apart_are_no_finer_grid():
     steps = (y * 2).round() / 2
     steps.iloc[0] += 1e-15
     exact, off = measured(X, (y * 2).round() / 2), measured(X, steps)
-    assert off.information.printed.outcome_bits == pytest.approx(exact.information.printed.outcome_bits, rel=0.2)
+    assert off.information.printed.outcomes[0] == pytest.approx(exact.information.printed.outcomes[0], rel=0.2)
 
 
 def test_a_few_people_who_are_most_of_the_noise_are_none():

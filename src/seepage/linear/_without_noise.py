@@ -93,7 +93,8 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     source = SourceInMemory.of(asked.X, asked.y, columns, asked.sample_weight, asked.offset)
     refuse_weights(source.sample_weight)
     fit = Fit.assembled(asked.model, source)
-    refuse_choices(fit.called, fit.problem.selects, fit.search, fit.preprocess, question.public_preprocessing)
+    balanced = fit.rows.reading.balance is not None
+    refuse_choices(fit.called, fit.problem.selects, balanced, fit.search, fit.preprocess, question.public_preprocessing)
     names = published_numbers(fit, before.published)
     release = Release.of(fit, fit.minimize(), question, asked.label)
     table = Table.of(asked.X)
@@ -108,7 +109,7 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
 def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:
     fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
     refuse_weights(fit.rows.weights)
-    refuse_choices(fit.called, False, fit.search, split(fit.model)[0], question.public_preprocessing)
+    refuse_choices(fit.called, False, False, fit.search, split(fit.model)[0], question.public_preprocessing)
     people = people_of(fit, asked.ids, asked.groups)
     question = Question(UNIT, question.public_label, attributes, question.numbers, question.public_preprocessing)
     base = measure_survival(fit, people, question).information

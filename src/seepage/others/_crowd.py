@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import svd
 
 from seepage._tables import Array
 
@@ -53,21 +52,29 @@ class Crowd:
         """How many of the numbers are not determined by the others."""
         return int(self._directions(1.0, None)[1].shape[1])
 
+    @cached_property
+    def _triangle(self) -> Array:
+        """R with R^T R the sum of squares: what everybody moves, as far as it scatters."""
+        return np.asarray(np.linalg.qr(self.centered / self._sizes, mode="r") * self._sizes)
+
+    @cached_property
+    def _sizes(self) -> Array:
+        found = np.sqrt((self.centered**2).sum(axis=0))
+        return np.where(found == 0.0, 1.0, found)
+
     def _directions(self, share: float, noise: Array | None) -> tuple[Array, Array, Array]:
         """Return the numbers' scales, and a basis in which  share * sum c c^T + noise  is the identity.
 
         Also a basis of what is left over, in which nothing scatters.
         """
-        scattered = np.sqrt(share) * self.centered
+        scattered = np.sqrt(share) * self._triangle
         if noise is not None:
             values, vectors = np.linalg.eigh(noise)
             scattered = np.vstack([scattered, (vectors * np.sqrt(np.maximum(values, 0.0))).T])
         scale = np.sqrt((scattered**2).sum(axis=0))
         scale[scale == 0.0] = 1.0
-        _, sizes, axes = svd(scattered / scale, full_matrices=False)
-        if len(axes) < axes.shape[1]:
-            axes = np.linalg.svd(scattered / scale)[2]
-            sizes = np.pad(sizes, (0, len(axes) - len(sizes)))
+        _, sizes, axes = np.linalg.svd(scattered / scale)
+        sizes = np.pad(sizes, (0, len(axes) - len(sizes)))
         kept = sizes**2 > _DETERMINED * max(sizes[0] ** 2, 1e-300)
         return scale, axes[kept].T / sizes[kept], axes[~kept].T
 

@@ -114,8 +114,8 @@ class OthersInformation(GatheredInformation):
     def claims(self) -> Claims:
         """What must hold of the unknown people."""
         printed = self.printed
-        bits = printed.outcome_bits if self.attacker.covariates else printed.record_bits
-        return Claims(printed, self.crowd, self.digits, 0.0 if bits is None else bits)
+        known = printed.outcomes if self.attacker.covariates else None
+        return Claims(printed, self.crowd, self.digits, printed.record_bits if known is None else known[0])
 
     def against(self, known: Known) -> "OthersInformation":
         """Return the same release before another attacker."""
@@ -165,7 +165,7 @@ class OthersInformation(GatheredInformation):
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        return Crowd(self._together(self.printed.outcomes), self.added, modeled=True)
+        return Crowd(self.printed.outcomes[1], self.added, modeled=True)
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -59,17 +60,15 @@ class Printed:
     """How the numbers change if an attribute of some people takes a value, shape (k, numbers)."""
     elsewhere: Callable[[int], Array] | None
     """What everybody moves at the fit without one person; None where that is not known."""
-    guessed: Mapping[str, Array]
-    """Of each attribute that is a number, how far each person's value is above what their other values let expect."""
-    deviations: Mapping[str, float]
-    """The deviation of that: how far a guess from the person's other values is off."""
+    guesses: Callable[[], Mapping[str, tuple[Array, float]]]
+    """Of each attribute that is a number, how far each person's value is above what their other values let expect, and
+    the deviation of that."""
     levels: tuple[Level, ...]
     record_bits: float
     """The entropy of one person's record, as far as these people show it."""
-    outcome_bits: float | None
-    """The mean entropy of an outcome, given the covariates; None where the outcome is not modeled."""
-    outcomes: Array | None
-    """What each person's outcome moves the numbers by, in deviations given the covariates, (people, numbers)."""
+    scatter: Callable[[], tuple[float, Array] | None]
+    """The mean entropy of an outcome given the covariates, in bits, and what each person's outcome moves the numbers by
+    in deviations given them, shape (people, numbers); None where outcomes are not modeled."""
     outcome: tuple[str, ...]
     """The attributes that are predicted."""
     parameters: int
@@ -79,7 +78,26 @@ class Printed:
     twice: NDArray[np.bool_]
     """Who has the same values as somebody else, where chance hardly makes two alike: a person entered twice."""
 
+    @cached_property
+    def _guesses(self) -> Mapping[str, tuple[Array, float]]:
+        return self.guesses()
+
     @property
+    def guessed(self) -> dict[str, Array]:
+        """How far each person's value is above what their other values let expect."""
+        return {name: rest for name, (rest, _) in self._guesses.items()}
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        """How far a guess from the person's other values is off."""
+        return {name: deviation for name, (_, deviation) in self._guesses.items()}
+
+    @cached_property
+    def outcomes(self) -> tuple[float, Array] | None:
+        """What `scatter` returns, once."""
+        return self.scatter()
+
+    @cached_property
     def sampling(self) -> Array:
         """The standard deviation of each number over samples of such people."""
         centered = self.moves - self.moves.mean(axis=0)

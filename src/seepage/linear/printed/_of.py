@@ -46,7 +46,7 @@ def _some_label(fit: Fit[InMemory]) -> Array:
 
 
 def refuse_choices(
-    called: str, selects: bool, search: str | None, preprocess: Model | None, public: Sequence[str]
+    called: str, selects: bool, balanced: bool, search: str | None, preprocess: Model | None, public: Sequence[str]
 ) -> None:
     """Refuse what the rows chose before: what is chosen moves by jumps, and no average knows of it.
 
@@ -56,6 +56,8 @@ def refuse_choices(
         What the model is called.
     selects : bool
         Whether a penalty keeps coefficients at zero.
+    balanced : bool
+        Whether classes are weighed by how many people are in them.
     search : str or None
         What chose the penalty, if something did.
     preprocess : transformer or None
@@ -67,6 +69,11 @@ def refuse_choices(
         raise UnsupportedError(
             f"{called} has an L1 penalty: which coefficients are zero is a choice that the rows made, and what it "
             "tells is not that of averages. Measure it with noise_scale=, or publish a model with an L2 penalty."
+        )
+    if balanced:
+        raise UnsupportedError(
+            f"The classes of this {called} are balanced, so that everybody's weight is a choice that the rows made. "
+            "Give class_weight as numbers that were chosen beforehand, or measure with noise_scale=."
         )
     if search is not None:
         raise UnsupportedError(
@@ -195,11 +202,11 @@ class _Table:
         ]
         return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
 
-    def outcomes(self) -> tuple[float | None, Array | None]:
+    def outcomes(self) -> tuple[float, Array] | None:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
         geometry, loss = self.numbers.geometry, self.numbers.geometry.loss
         if geometry.public_label or loss.label_values != 1:
-            return None, None
+            return None
         rows = geometry.frame.rows(self.whole)
         margins = rows.margins(geometry.position)
         found = loss.derivatives(margins, rows.labels)
@@ -262,7 +269,6 @@ def printed_of(
     columns_of = {name: fit.rows.column(column) for name, column in names.items()}
     owned = Owned.of(person, fit.rows.count, blocks, columns_of)
     table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names, owned)
-    (bits, outcomes), guessed = table.outcomes(), table.guessed() if person is None else {}
     return Printed(
         names=numbers.names,
         values=numbers.values,
@@ -273,17 +279,19 @@ def printed_of(
         shifted=table.shifted,
         changed=table.changed,
         elsewhere=table.elsewhere,
-        guessed={name: rest for name, (rest, _) in guessed.items()},
-        deviations={name: deviation for name, (_, deviation) in guessed.items()},
+        guesses=table.guessed if person is None else dict,
         levels=table.levels(unit),
         record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
-        outcome_bits=bits,
-        outcomes=None if person is not None else outcomes,
+        scatter=table.outcomes if unit is None else _unmodeled,
         outcome=() if geometry.public_label else (label,),
         parameters=int(geometry.position.size),
         leverage=owned.summed(table.leverage[:, None])[:, 0],
         twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),
     )
+
+
+def _unmodeled() -> None:
+    """Say that outcomes of people who are not independent, or have several, are not modeled."""
 
 
 def refuse_weights(weights: Array | None) -> None:
