@@ -144,18 +144,21 @@ def cases() -> Iterator[Case]:
 
 
 def _stored(rng: np.random.Generator) -> Iterator[Case]:
-    where = os.environ.get("SEEPAGE_DATA")
-    if where is None:
+    """Yield samples of people from public data, if they are here: numbers and two-valued columns of theirs."""
+    if os.environ.get("SEEPAGE_DATA") is None:
         return
-    if False:
-        X = y = None
-        yield Case("warfarin (IWPC), ridge", *_numbers(X, y, rng, 1500), "squares", Ridge(alpha=10.0), 10.0)
-
-
-def _numbers(X: object, y: object, rng: np.random.Generator, count: int) -> tuple[pd.DataFrame, pd.Series]:
-    frame = pd.DataFrame(X).select_dtypes("number")
-    chosen = rng.choice(len(frame), min(count, len(frame)), replace=False)
-    return frame.iloc[chosen].reset_index(drop=True), pd.Series(np.asarray(y)[chosen], name="label")
+    patients = seepage.datasets.load_iwpc()
+    at = rng.choice(len(patients.data), 1000, replace=False)
+    X = patients.data.select_dtypes("number").iloc[at].reset_index(drop=True)
+    y = pd.Series(np.asarray(patients.target)[at], name="dose")
+    yield Case("warfarin (IWPC), ridge", X, y, "squares", Ridge(alpha=10.0), 10.0)
+    adults = seepage.datasets.load_adult()
+    at = rng.choice(len(adults.data), 1500, replace=False)
+    X = adults.data.iloc[at][["age", "education-num", "hours-per-week"]].astype(float).reset_index(drop=True)
+    X["male"] = (adults.data["sex"].iloc[at].to_numpy() == "Male").astype(float)
+    X = (X - X.mean()) / X.std()
+    y = pd.Series(np.asarray(adults.target)[at].astype(int), name="rich")
+    yield Case("Adult, logistic", X, y, "logistic", LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000))
 
 
 def attacked(case: Case, people: int, redraws: int, rng: np.random.Generator) -> list[dict[str, object]]:
