@@ -55,6 +55,15 @@ def test_beside_everybody_nothing_protects_without_noise(leak):
     assert (everybody.error_floor()["age"] == 0).all()
 
 
+def test_what_nothing_protects_is_told_before_any_condition():
+    # Twenty people are too few for anything to be claimed; who knows all covariates reads them off standard errors.
+    found = seepage.measure(LinearRegression().fit(SMALL[:20], Y[:20]), SMALL[:20], Y[:20])
+    assert found.attributes["age"].isna().all()
+    registry = found.against("covariates")
+    assert np.isinf(registry.attributes["age"]).all()
+    assert (registry.error_floor(prior="data")["age"] == 0).all()
+
+
 def test_added_noise_and_other_people_count_together():
     model = LinearRegression().fit(SMALL, Y)
     alone = seepage.measure(model, SMALL, Y, published=["coefficients"])

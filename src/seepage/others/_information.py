@@ -61,13 +61,16 @@ class _Answers:
         )
 
     def larger(self, other: "_Answers") -> "_Answers":
-        """Return the larger of two informations about the same; claimed where both are."""
+        """Return the larger of two informations about the same; claimed where both are, or where one is infinite."""
+        whole, each = np.maximum(self.whole, other.whole), np.maximum(self.each, other.each)
+        of_whole = np.where(self.whole_reason == CLAIMED, other.whole_reason, self.whole_reason)
+        of_each = np.where(self.reason == CLAIMED, other.reason, self.reason)
         return _Answers(
-            np.maximum(self.whole, other.whole),
+            whole,
             np.maximum(self.trace, other.trace),
-            np.maximum(self.each, other.each),
-            np.where(self.whole_reason == CLAIMED, other.whole_reason, self.whole_reason).astype(np.int8),
-            np.where(self.reason == CLAIMED, other.reason, self.reason).astype(np.int8),
+            each,
+            np.where(np.isinf(whole), CLAIMED, of_whole).astype(np.int8),
+            np.where(np.isinf(each), CLAIMED, of_each).astype(np.int8),
         )
 
 
