@@ -34,7 +34,8 @@ from seepage.display import (
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 LEAK = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
-WITHOUT_NOISE = seepage.measure(Ridge().fit(X, Y), X, Y)
+FEW = X[["age", "sex", "bmi"]]
+WITHOUT_NOISE = seepage.measure(Ridge().fit(FEW, Y), FEW, Y)
 SEX = X["sex"].map({1.0: "f", 2.0: "m"})
 DIGITS = load_digits()
 

@@ -180,7 +180,7 @@ def test_names_complete(shown, tmp_path, monkeypatch):
         ((X, Y, MODEL), {}, "A DataFrame was given as the model, which comes first"),
         ((MODEL, X, Y), {"noise_scale": "2.0"}, "not '2.0': write noise_scale=0.1, without quotes"),
         ((MODEL, X, Y), {"noise_scale": True}, "is a number, the standard deviation"),
-        ((MODEL, X, Y), {"noise_scale": None}, "infinite information.*seepage.release.suggest"),
+        ((MODEL, X, Y), {"noise_scale": 0}, "infinite information.*seepage.release.suggest"),
     ],
 )
 def test_natural_mistakes_get_kind_answers(arguments, settings, answer):

@@ -307,7 +307,7 @@ def test_information_is_averaged_over_the_prior():
             z[0] = guess + deviation * point
             slope = -inverse @ (np.array([z @ theta - plain.y[i], 0, 0]) + z * theta[0])
             total += weight * plain.information(i, slope)
-        assert leak.information.averaged["a"][i] ** 2 == pytest.approx(total, rel=0.03)
+        assert leak.information.averaged("a")[i] ** 2 == pytest.approx(total, rel=0.03)
         ratio.append(total / leak.attributes["a"].iloc[i] ** 2)
     assert max(ratio) > 1.3 or min(ratio) < 0.75
 

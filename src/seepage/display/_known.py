@@ -12,7 +12,7 @@ from seepage.errors import InputError
 from seepage.others import OthersLeakage
 
 # Points of the curves.
-_POINTS = 24
+_POINTS = 16
 
 
 @dataclass(eq=False)
@@ -28,6 +28,7 @@ class KnownDisplay(Display):
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import LinearRegression
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> X = X[["age", "bmi"]]
     >>> leak = seepage.measure(LinearRegression().fit(X, y), X, y)
     >>> KnownDisplay.from_leakage(leak, "bmi", unit="kg/m²").plot().ax_.get_ylabel()
     'error of a guess of bmi (kg/m²)'
@@ -73,7 +74,7 @@ class KnownDisplay(Display):
         known = np.unique(np.linspace(0, most, _POINTS).astype(int))
         errors = np.full((len(known), 3), np.nan)
         for row, count in enumerate(known.tolist()):
-            found = information.against(count).errors[attribute]
+            found = information.against(count).error_of(attribute)
             found = found[~np.isnan(found)]
             if len(found):
                 errors[row] = np.quantile(found, [0.5, 0.05, 0.0], method="inverted_cdf")

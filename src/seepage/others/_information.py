@@ -278,33 +278,30 @@ class OthersInformation(GatheredInformation):
         etas = np.where(found.reason == CLAIMED, np.sqrt(found.each), np.nan)
         return {name: etas[:, i].copy() for i, name in enumerate(self.attribute_names)}
 
-    @cached_property
-    def averaged(self) -> dict[str, Array]:
-        """Eta of each number in the root mean square over what the person's other values let expect of it.
+    def averaged(self, name: str) -> Array:
+        """Return eta of a number in the root mean square over what the person's other values let expect of it.
 
         An attacker with a prior does not know the value at which the release is looked at. Three points of a normal
         prior are exact where information is a parabola in the value, as for least squares.
         """
-        found = {}
-        for name in self.printed.guessed:
-            if name not in self.attribute_names:
-                continue
-            at, total = self.attribute_names.index(name), np.zeros(self.count)
-            own = self._answers.each[:, at]
-            for unknown, whom in () if self.attacker.everybody else self._noises:
-                total[whom] = np.maximum(total[whom], self._mean(name, unknown, whom))
-            claimed = self._answers.reason[:, at] == CLAIMED
-            found[name] = np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
-        return found
+        at, total = self.attribute_names.index(name), np.zeros(self.count)
+        own = self._answers.each[:, at]
+        for unknown, whom in () if self.attacker.everybody else self._noises:
+            total[whom] = np.maximum(total[whom], self._mean(name, unknown, whom))
+        claimed = self._answers.reason[:, at] == CLAIMED
+        return np.where(np.isinf(own), np.inf, np.where(claimed, np.sqrt(total), np.nan))
+
+    def error_of(self, name: str) -> Array:
+        """Return the error of a guess of a number by somebody who knows the person's other values beforehand."""
+        deviation = self.printed.deviations[name]
+        if deviation == 0:
+            return np.zeros(self.count)
+        return np.asarray(unbiased_floor(np.sqrt(self.averaged(name) ** 2 + 1 / deviation**2)))
 
     @cached_property
     def errors(self) -> dict[str, Array]:
-        """The error of a guess of each number by somebody who knows the person's other values beforehand."""
-        found = {}
-        for name, eta in self.averaged.items():
-            deviation = self.printed.deviations[name]
-            found[name] = unbiased_floor(np.sqrt(eta**2 + 1 / deviation**2)) if deviation > 0 else np.zeros_like(eta)
-        return found
+        """The errors of guesses of all attributes that are numbers."""
+        return {name: self.error_of(name) for name in self.printed.deviations if name in self.attribute_names}
 
     def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
         """Return the mean information about a number of some people, over what their other values let expect."""

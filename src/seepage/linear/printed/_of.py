@@ -20,8 +20,10 @@ from seepage.others import Level, Printed
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
+# Jacobians of so many numbers are kept: several attackers ask for them.
+_MOST_KEPT = 2**23
 # Encoders learn which values there are: names, of which somebody may be the only holder, and levels are counted.
-_NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder", "TargetLevels")
+_NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder")
 
 
 def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> tuple[str, ...]:
@@ -120,6 +122,14 @@ class _Table:
         return self.rows.read(slice(0, self.rows.count))
 
     def jacobian(self, people: NDArray[np.intp]) -> Array:
+        small = self.rows.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
+        return self._every[people] if small else self._jacobian(people)
+
+    @cached_property
+    def _every(self) -> Array:
+        return self._jacobian(np.arange(len(self.owned.first)))
+
+    def _jacobian(self, people: NDArray[np.intp]) -> Array:
         return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
 
     def _of(self, batch: Batch) -> Array:
