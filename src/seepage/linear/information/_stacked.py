@@ -122,7 +122,9 @@ class Stacked:
     def _parts(self, batch: Batch) -> Iterator[tuple[slice, Jacobians]]:
         """Yield rows a few at a time."""
         values = max(self.geometry.values, len(self._features))
-        numbers = _FORMED // (self.moves * values) if self._bends else _MOST_NUMBERS // (64 * max(values, 1))
+        # Behind a bend alone there is little to a Jacobian, and splines are made anew for each part.
+        formed = _MOST_NUMBERS if self.geometry.shape is None else _FORMED
+        numbers = formed // (self.moves * values) if self._bends else _MOST_NUMBERS // (64 * max(values, 1))
         step = max(numbers, 16)
         for start in range(0, len(batch), step):
             at = slice(start, min(start + step, len(batch)))
