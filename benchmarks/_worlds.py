@@ -138,7 +138,6 @@ def _printed(moves: Array, levels: tuple[Level, ...]) -> Printed:
         levels=levels,
         record_bits=0.0,
         scatter=lambda: None,
-        outcome=(),
         parameters=q,
         leverage=np.zeros(len(moves)),
         twice=np.zeros(len(moves), dtype=bool),

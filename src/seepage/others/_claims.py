@@ -21,7 +21,7 @@ MOST_SKEWED = 1.25
 # Of the noise in their own direction, what nobody may be for the first condition to hold whatever is guessed.
 _NOBODY = 0.2
 
-CLAIMED, FEW, SMALL, DIGITS, UNEVEN, SKEWED, LEVERAGE, CHOSEN, TWICE = range(9)
+CLAIMED, FEW, SMALL, DIGITS, UNEVEN, SKEWED, LEVERAGE, TWICE = range(8)
 REASONS = (
     "",
     "too few unknown people for so many printed numbers",
@@ -30,7 +30,6 @@ REASONS = (
     "a few people are most of the noise",
     "the noise is too skewed",
     "this person's leverage is too large",
-    "the rows chose something before",
     "another row is the same, so that a person may be in them twice",
 )
 

@@ -69,8 +69,6 @@ class Printed:
     scatter: Callable[[], tuple[float, Array] | None]
     """The mean entropy of an outcome given the covariates, in bits, and what each person's outcome moves the numbers by
     in deviations given them, shape (people, numbers); None where outcomes are not modeled."""
-    outcome: tuple[str, ...]
-    """The attributes that are predicted."""
     parameters: int
     """How many coefficients were fitted."""
     leverage: Array

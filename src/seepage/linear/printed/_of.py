@@ -144,6 +144,10 @@ class _Table:
         if name is None:
             return self._of(replace(batch, labels=batch.labels + by[:, None]))
         (place,) = self.kept[self.blocks[attribute]]
+        curves = self.numbers.geometry.curves
+        if curves is not None and (curves.coordinates == place).any():
+            # What a bend makes of another value is not looked at: the value's own slopes stand for it.
+            return self._of(batch)
         column = self.numbers.geometry.reading[: batch.features.shape[1], [int(place)]].toarray()[:, 0]
         return self._of(replace(batch, features=batch.dense() + by[:, None] * column))
 
@@ -293,7 +297,6 @@ def printed_of(
         levels=table.levels(unit),
         record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
         scatter=table.outcomes if unit is None else _unmodeled,
-        outcome=() if geometry.public_label else (label,),
         parameters=int(geometry.position.size),
         leverage=owned.summed(table.leverage[:, None])[:, 0],
         twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),

@@ -167,7 +167,6 @@ def printed_survival(
         levels=tuple(level for level in levels if level.people),
         record_bits=record_bits(np.column_stack([fit.features, outcome])),
         scatter=lambda: None,
-        outcome=(),
         parameters=size,
         leverage=owned.summed(_leverage(fit)[:, None])[:, 0],
         twice=entered_twice(np.column_stack([fit.features, outcome]), person),
