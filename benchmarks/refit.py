@@ -121,7 +121,7 @@ def _report() -> None:
     leak = seepage.measure(model, X, y, noise_scale=0.05)
     policy = seepage.Policy(success_rate={"sex": 0.6, "race": 0.6})
     start = time.perf_counter()
-    leak.report("internal", policy=policy).html()
+    seepage.Report.of(leak, "internal", policy=policy).html()
     seconds = time.perf_counter() - start
     print(f"A report on Adult ({len(y):,} people) with two success-rate targets: {seconds:.1f} s (goal 60)")
 

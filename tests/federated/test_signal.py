@@ -101,8 +101,7 @@ def guarded(network, plan, limit, **policy):
     return mod._settled(layers, plan.noise_scale)
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("above", [1.0, 1.5])
+@pytest.mark.parametrize(("frozen", "above"), [(False, 1.5), (True, 1.0)])
 def test_whoever_is_above_a_limit_passes_in_one_of_a_hundred_rounds_at_most(frozen, above):
     network, examples, plan, truth = wide(frozen, 2000)
     limit = np.sqrt(truth) / plan.noise_scale / above

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import seepage
-from seepage.datasets import load_cifar10, load_mnist, unit_ball_components
+from seepage.datasets import load_mnist, unit_ball_components
 
 
 def _eta(model, X, y):
@@ -34,17 +34,6 @@ def test_logistic_regression_on_mnist(digits):
     eta = _eta(model, train, y)
     assert eta.mean() == pytest.approx(0.0267, abs=1e-3)
     assert eta.std() == pytest.approx(0.0124, abs=1e-3)
-
-
-@pytest.mark.usefixtures("data_home")
-def test_linear_regression_on_cifar():
-    cars, others = load_cifar10(), load_cifar10(subset="test")
-    (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
-    model = LinearRegression(fit_intercept=False).fit(train, 2.0 * y - 1)
-    eta = _eta(model, train, 2.0 * y - 1)
-    assert eta.mean() == pytest.approx(0.247, abs=1e-3)
-    assert eta.std() == pytest.approx(0.080, abs=1e-3)
-    assert np.mean((model.predict(test) > 0) == z) == pytest.approx(0.798, abs=1e-3)
 
 
 @pytest.mark.usefixtures("data_home")

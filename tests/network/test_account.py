@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import coverage
 from seepage.network._account import Stretches, Visits, estimate
 
 
@@ -45,19 +44,6 @@ def test_whoever_is_named_twice_is_visited_twice_and_still_at_steps_drawn_unifor
     assert seen[0] == 0
     assert seen[2] > 0.8 * 3000
     assert np.abs(counts - counts.mean()).max() < 6 * np.sqrt(counts.mean())
-
-
-@pytest.mark.parametrize("name", coverage.SETTINGS)
-def test_estimates_are_unbiased_and_intervals_cover(name):
-    """In a hundred repetitions; `python -m benchmarks coverage` takes a thousand."""
-    found = coverage.study(name, seeds=100)
-    assert abs(found.bias) < 5 * found.bias_error + 0.01
-    assert 0.9 < found.coverage < 0.99
-
-
-@pytest.mark.parametrize("name", ["no sampling, a trend", "secret sampling, rare"])
-def test_intervals_of_dfil_cover_also_where_only_some_people_are_neighbors(name):
-    assert 0.9 < coverage.study(name, seeds=10, people=200).coverage_dfil < 0.995
 
 
 def test_the_trend_takes_most_of_the_error_away():

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import seepage
-from seepage.datasets import iwpc_features, load_cifar10, load_iwpc, load_mnist, unit_ball_components
+from seepage.datasets import iwpc_features, load_iwpc, load_mnist, unit_ball_components
 from seepage.engines import Local
 
 X, Y = load_diabetes(return_X_y=True)
@@ -61,20 +61,6 @@ def test_logistic_regression_on_mnist_becomes_equal(digits):
     model = seepage.release.EqualizedLeakage(inner, noise_scale=1.0).fit(train, y)
     assert model.leakage_.examples["eta"].mean() == pytest.approx(0.0238, abs=1e-4)
     assert model.n_iter_ <= 15
-
-
-@pytest.mark.usefixtures("data_home")
-def test_linear_regression_on_cifar_becomes_equal():
-    cars, others = load_cifar10(), load_cifar10(subset="test")
-    (train, test), y, z = unit_ball_components(cars.data, others.data), cars.target, others.target
-    model = seepage.release.EqualizedLeakage(LinearRegression(fit_intercept=False), noise_scale=1.0).fit(
-        train, 2.0 * y - 1
-    )
-    eta = model.leakage_.examples["eta"]
-    assert eta.mean() == pytest.approx(0.295, abs=1e-3)
-    assert eta.std() < 5e-4
-    assert model.n_iter_ <= 15
-    assert np.mean((model.predict(test) > 0) == z) == pytest.approx(0.806, abs=2e-3)
 
 
 @pytest.fixture(scope="module")

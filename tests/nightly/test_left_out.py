@@ -1,0 +1,44 @@
+"""Where Java, a browser or data sets are missing, their tests are left out by name; in CI never."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT
+
+from seepage.datasets._fetch import VARIABLE
+
+
+@pytest.mark.parametrize("ci", [False, True])
+def test_without_java_and_a_browser_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
+    kept = {name: value for name, value in os.environ.items() if name != "CI"}
+    environment = {**kept, "PATH": str(tmp_path), "SEEPAGE_DATA": str(tmp_path), **({"CI": "true"} if ci else {})}
+    files = [f"tests/nightly/test_{name}.py" for name in ("impossible", "lost_node", "rendered")]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    for said in ("3 tests are left out: they start Spark", "tests are left out: they render pages"):
+        assert (said in run.stdout) is not ci, run.stdout
+    for name in ("test_spark_connect_is_refused_with_the_reason", "[spark_nodes]", "test_both_editions_are_rendered"):
+        assert (name in run.stdout) is ci
+    assert "[ray_nodes]" in run.stdout
+
+
+@pytest.mark.parametrize("ci", [False, True])
+def test_without_data_sets_their_tests_are_left_out_and_in_ci_never(tmp_path, ci):
+    hidden = {VARIABLE, "CI"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment |= {"HOME": str(tmp_path), **({"CI": "true"} if ci else {})}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "tests/nightly/test_images.py",
+    ]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    said = "tests are left out: they read public data sets of which 10 files are missing"
+    assert (said in run.stdout) is not ci, run.stdout
+    assert ("test_linear_regression_on_cifar" in run.stdout) is ci
