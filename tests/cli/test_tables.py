@@ -82,3 +82,37 @@ def test_another_ending_is_refused_by_name(terminal: Terminal, name: str) -> Non
     assert name in answer.text
     assert "unwritten.toml" in answer.text.replace("\n", "")
     assert not (terminal.folder / name).exists()
+
+
+def test_a_formula_is_a_model_and_so_are_printed_coefficients(wards: Terminal) -> None:
+    ask = "-n 0.05 --policy formula.toml --format json"
+    (wards.folder / "formula.toml").write_text("[error_floor]\nage = 0.5\n")
+    formula = '--formula "ill ~ age + log(dose) + ward" --family binomial wards.parquet'
+    table = seepage.models.ModelTable.read(wards.folder / "ill.toml")
+    lines = [f'"{name}",{value:.7g},0.1' for name, value in table.coefficients.items()]
+    (wards.folder / "ill.csv").write_text("\n".join(['"","Estimate","Std. Error"', *lines]) + "\n")
+    answers = [
+        wards.run(f"seepage check {given} {ask}")
+        for given in ("ill.toml wards.parquet", formula, "ill.csv wards.parquet --family binomial --target ill")
+    ]
+    assert [answer.code for answer in answers] == [answers[0].code] * 3, [answer.text for answer in answers]
+    told = [json.loads(answer.out) for answer in answers]
+    for each in told:
+        each.pop("model")
+    assert told[0] == told[1] == told[2]
+    names = "--categories ward=east,north,south"
+    published = wards.run(f"seepage publish {formula} -n 0.05 --without-policy --out formula-noisy.toml {names}")
+    assert published.code == 0, published.text
+    assert wards.run(f"seepage measure {formula}").out.startswith("300 people")
+
+
+def test_what_is_missing_beside_a_formula_or_a_csv_is_asked_for(wards: Terminal) -> None:
+    for given, said in {
+        '--formula "ill ~ age" wards.parquet': "Of which family is the formula?",
+        '--formula "ill ~ age" --family binomial wards.parquet --target ill': "leave --target out",
+        "ill.toml wards.parquet --family binomial": "leave --family out",
+        "ill.toml": "which rows was the model fitted on?",
+    }.items():
+        answer = wards.run(f"seepage measure {given}")
+        assert answer.code == 2
+        assert said in " ".join(answer.err.replace("│", "").split())

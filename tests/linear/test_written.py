@@ -369,11 +369,11 @@ def test_few_digits_are_told_from_other_rows():
     written = {"family": "binomial", "outcome": "ill"}
     rounded = ModelTable(coefficients={name: round(value, 5) for name, value in results.params.items()}, **written)
     leak = seepage.measure(rounded, PEOPLE, noise_scale=NOISE)
-    # The exact minimizer is measured, and how far the digits are from it is said.
+    # The exact minimizer is measured, and that the digits are fewer is said.
     np.testing.assert_allclose(
         leak.examples["eta"], seepage.measure(results, noise_scale=NOISE).examples["eta"], rtol=1e-8
     )
-    assert "standard errors from it" in leak.assumptions[-1]
+    assert "which rounds to them" in leak.assumptions[-1]
     few = ModelTable(coefficients={name: round(value, 1) for name, value in results.params.items()}, **written)
     with pytest.raises(seepage.errors.MinimizerError, match=r"have been rounded.*17 digits.*%\.17g") as told:
         seepage.measure(few, PEOPLE, noise_scale=NOISE)

@@ -57,7 +57,7 @@ def check(asked: _Check) -> None:
 
     if asked.output is not None and asked.format is Format.text:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
-    inputs = {"MODEL": asked.model, **data_inputs(asked.data), "--policy": asked.policy}
+    inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = PolicyFile.read(asked.policy)

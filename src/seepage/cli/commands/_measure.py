@@ -59,7 +59,7 @@ def measure(asked: _Measure) -> None:
     from seepage.leakage import Summary
     from seepage.report import Report
 
-    inputs = {"MODEL": asked.model, **data_inputs(asked.data), "--policy": asked.policy}
+    inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
     check_outputs({"--report": asked.report, "--json": asked.json}, inputs=inputs, force=asked.force)
     check_outputs(
         {"--people": asked.people},

@@ -24,7 +24,8 @@ def option(panel: str, metavar: str, words: str, *names: str) -> Any:
 
 
 ARGUMENTS = {
-    "model": "The fitted model: a scikit-learn estimator or Pipeline, written with skops, or a table in TOML.",
+    "model": "The fitted model: of scikit-learn, written with skops; a table in TOML; or coefficients of R or Stata in "
+    "a CSV. None with --formula.",
     "data": "The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.",
     "quantity": "For example eta, error_floor, success_rate, epsilon; all names if left out.",
     "file": "A report or a certificate, as JSON.",
@@ -33,7 +34,25 @@ ARGUMENTS = {
 }
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help=ARGUMENTS["model"], show_default=False)]
-Data = Annotated[list[str], typer.Argument(metavar="DATA...", help=ARGUMENTS["data"], show_default=False)]
+Data = Annotated[list[str] | None, typer.Argument(metavar="DATA...", help=ARGUMENTS["data"], show_default=False)]
+Formula = Annotated[
+    str | None,
+    option(
+        MEASURED,
+        "FORMULA",
+        'Instead of MODEL: "ill ~ age + ward", as R writes it, with --family. It is fitted to the rows.',
+        "--formula",
+    ),
+]
+Family = Annotated[
+    str | None,
+    option(
+        MEASURED,
+        "NAME",
+        "Of a formula, or of coefficients in a CSV: gaussian, binomial, poisson, gamma, cox.",
+        "--family",
+    ),
+]
 Target = Annotated[
     list[str] | None,
     option(MEASURED, "COLUMN", "The column that the model predicts; a table names it itself.", "--target", "-t"),
@@ -199,12 +218,30 @@ class Asked:
     """What every command takes that is about a model and the rows it was fitted on."""
 
     model: Model
-    data: Data
+    data: Data = None
+    formula: Formula = None
+    family: Family = None
     target: Target = None
     private: Private = None
     ids: Ids = None
     sample_weight: SampleWeight = None
     trust: Trust = None
+
+    @property
+    def model_file(self) -> Path | None:
+        """The file of the model, if it is in one."""
+        return None if self.formula is not None else self.model
+
+    @property
+    def files(self) -> list[str]:
+        """The files of rows: a formula is no file, so that what stands first is one of them."""
+        found = [*([] if self.formula is None else [str(self.model)]), *(self.data or [])]
+        if not found:
+            raise typer.BadParameter(
+                f"which rows was the model fitted on? Name their files behind it: {self.model} people.parquet",
+                param_hint="DATA",
+            )
+        return found
 
     def question(
         self,
@@ -220,9 +257,11 @@ class Asked:
 
         return CommandQuestion.of(
             waiting,
-            self.model,
-            self.data,
+            self.model_file,
+            self.files,
             self.target,
+            formula=self.formula,
+            family=self.family,
             private=self.private,
             trust=self.trust,
             public_label=public_label,

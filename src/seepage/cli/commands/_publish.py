@@ -150,8 +150,8 @@ def publish(asked: _Publish) -> None:
     units = options.units_of(asked.unit)
     certificate = asked.certificate or asked.out.with_suffix(".certificate.json")
     inputs = {
-        "MODEL": asked.model,
-        **data_inputs(asked.data),
+        "MODEL": asked.model_file,
+        **data_inputs(asked.files),
         "--policy": asked.policy,
         "--sign": asked.sign,
         "--ledger-key": asked.ledger_key,
@@ -161,9 +161,12 @@ def publish(asked: _Publish) -> None:
     check_name(asked.out)
     journal = Journal.beside(
         asked.out,
-        files=[asked.model, *asked.data, asked.policy],
+        files=[asked.model_file, *asked.files, asked.policy],
         words=[
+            asked.formula,
+            asked.family,
             asked.target,
+            asked.ids,
             asked.noise_scale,
             asked.private,
             asked.public_label,

@@ -41,7 +41,12 @@ _PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle")
 
 def is_table(path: Path) -> bool:
     """Return whether a file should hold a model as a table."""
-    return path.suffix.lower() == ".toml"
+    return path.suffix.lower() == ".toml" or is_printed(path)
+
+
+def is_printed(path: Path) -> bool:
+    """Return whether a file should hold coefficients alone, as R and Stata print them."""
+    return path.suffix.lower() == ".csv"
 
 
 def read_model(path: Path, trust: Sequence[str] = ()) -> Model:
@@ -97,7 +102,7 @@ def check_model(path: Path) -> None:
         )
     raise InputError(
         f"{path} is no skops file. A model of scikit-learn is written with: {_HOW_TO_WRITE} -- and coefficients of R, "
-        f"Stata or by hand as a table in TOML, not as CSV or text, such as this model.toml:\n\n{_TABLE}"
+        f"Stata or by hand as a CSV or as a table in TOML, such as this model.toml:\n\n{_TABLE}"
     )
 
 

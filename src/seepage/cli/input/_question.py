@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
-from seepage.cli.input._models import check_model, is_table, read_model
+from seepage.cli.input._models import check_model, is_printed, is_table, read_model
 from seepage.cli.input._sources import GivenSource
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
 from seepage.errors import InputError, MinimizerError, SeepageError
@@ -39,7 +39,8 @@ class AskedInMemory:
 class CommandQuestion:
     """A model and its rows, as the command line names them."""
 
-    model_file: Path
+    model_file: Path | None
+    """None of a formula."""
     data: tuple[str, ...]
     target: tuple[str, ...]
     waiting: Waiting
@@ -58,10 +59,12 @@ class CommandQuestion:
     def of(
         cls,
         waiting: Waiting,
-        model: Path,
+        model: Path | None,
         data: Sequence[str],
         target: Sequence[str] | None,
         *,
+        formula: str | None = None,
+        family: str | None = None,
         private: str | None,
         trust: Sequence[str] | None,
         public_label: bool = False,
@@ -72,16 +75,12 @@ class CommandQuestion:
         public_preprocessing: Sequence[str] | None = None,
     ) -> "CommandQuestion":
         """Take the options apart that hold several names."""
-        labels, columns, table = separate(target or ()), listed(private), None
-        if is_table(model):
-            from seepage.linear import ModelTable
-
-            table = ModelTable.read(model)
-            for option, given in {"--target": target, "--sample-weight": weight}.items():
-                if given:
-                    raise InputError(f"{model} names its outcome and weights itself: leave {option} out.")
+        labels, columns = separate(target or ()), listed(private)
+        table = _table(model, labels, weight, formula, family)
+        if table is not None:
             labels, weight = table.roles.outcome, table.roles.weights
         elif not labels:
+            assert model is not None
             check_model(model)
             raise InputError("Which column does the model predict? Name it with --target COLUMN.")
         if public_label and columns is not None and set(columns) & set(labels):
@@ -104,6 +103,7 @@ class CommandQuestion:
         self.source  # noqa: B018
         if self.table is not None:
             return self.assembled.model if not self.source.stream else self.table.over(list(self.source.paths)).model
+        assert self.model_file is not None
         with self.waiting.doing("reading the model"):
             return read_model(self.model_file, self.trust)
 
@@ -261,6 +261,39 @@ class CommandQuestion:
                         f"{option} is {shortened(name)!r}, which is no column of {source.name}. "
                         f"{did_you_mean(name, source.names)}Its columns are: {listing(source.names)}."
                     )
+
+
+def _table(
+    model: Path | None, labels: tuple[str, ...], weight: str | None, formula: str | None, family: str | None
+) -> "ModelTable | None":
+    """Return a model that is no estimator: a formula, a table, or coefficients alone; None if it is one."""
+    from seepage.linear import ModelTable
+
+    if formula is not None:
+        if family is None:
+            raise InputError("Of which family is the formula? Name it with --family binomial (or gaussian, poisson).")
+        if labels:
+            raise InputError(f"The formula {formula!r} names its outcome itself: leave --target out.")
+        return ModelTable(formula=formula, family=family, weights=weight)
+    assert model is not None
+    if not is_table(model):
+        if family is not None:
+            raise InputError(f"{model} knows its family itself: leave --family out.")
+        return None
+    if is_printed(model):
+        if family is None or len(labels) not in (1, 2):
+            raise InputError(
+                f"{model} has coefficients alone. Say of what they are: --family binomial --target ill, or of a Cox "
+                "model --family cox --target died --target weeks."
+            )
+        if family == "cox":
+            status, time = labels if len(labels) == 2 else (None, labels[0])
+            return ModelTable.read(model, family=family, status=status, time=time, weights=weight)
+        return ModelTable.read(model, family=family, outcome=labels[0] if len(labels) == 1 else labels, weights=weight)
+    for option, given in {"--target": labels, "--sample-weight": weight, "--family": family}.items():
+        if given:
+            raise InputError(f"{model} names its outcome, weights and family itself: leave {option} out.")
+    return ModelTable.read(model)
 
 
 def as_frame(table: pa.Table) -> Frame:

@@ -69,7 +69,7 @@ class Assembled(NamedTuple):
         if not self.remarks:
             return leak
         found = leak.information
-        return Leakage(replace(found, assumptions=(*found.assumptions, *self.remarks)))
+        return replace(leak, information=replace(found, assumptions=(*found.assumptions, *self.remarks)))
 
 
 class AssembledInFiles(NamedTuple):
@@ -137,6 +137,7 @@ def assembled_in_files(roles: WrittenRoles, files: Files) -> AssembledInFiles:
         "counts of successes and failures": len(roles.outcome) > 1,
         "which outcome is a success": roles.success is not None,
         "glmnet's standard deviations": roles.glmnet is not None,
+        "the fit of a formula": roles.formula is not None,
     }
     for what, needed in needs.items():
         if needed:

@@ -1,4 +1,4 @@
-"""Why coefficients that somebody wrote down are not those of the rows: told by fitting again."""
+"""Coefficients that somebody wrote down beside those of a new fit: a checksum of the rows, and why it fails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from seepage._facts import Assumption
 from seepage._tables import Column, Model, Table
 from seepage.errors import MinimizerError, SeepageError
 from seepage.linear.columns import fitted_columns, split
@@ -22,6 +23,10 @@ Array = NDArray[np.float64]
 _DIGITS = 'Write them with 17 digits: sprintf("%.17g", coef(fit)) in R, %24.16e in Stata, repr() in Python'
 # How near two fits are that are the same one, next to the effects of all coefficients.
 _SAME = 0.01
+# With more digits a number is taken as it is.
+_PRINTED = 15
+# How far rounding may move predictions, next to how far they are spread, in coefficients that tell whose rows they are.
+_CHECKSUM = 0.1
 
 
 class _Row(NamedTuple):
@@ -38,11 +43,54 @@ class _Row(NamedTuple):
         return f"{self.name} {self.written:.{digits}g} and {self.fitted:.{digits}g}"
 
     @property
-    def is_rounded(self) -> bool:
-        """Whether the number that was written is the other one with fewer digits."""
+    def rounding(self) -> float:
+        """How far the number may be from the one that it was rounded from."""
         exponent = Decimal(repr(self.written)).normalize().as_tuple().exponent
         assert isinstance(exponent, int)
-        return abs(self.written - self.fitted) <= 0.5000001 * 10.0**exponent
+        return 0.5000001 * 10.0 ** min(exponent, 0)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether the number that was written is the other one with fewer digits."""
+        return abs(self.written - self.fitted) <= self.rounding
+
+
+def settled(given: Assembled, *, written: bool) -> Assembled:
+    """Return a model with the coefficients of its rows, where those that were written are a checksum of them.
+
+    Parameters
+    ----------
+    given : Assembled
+    written : bool
+        Whether somebody wrote coefficients down at all. All of their digits are taken as they are, and whether they are
+        the minimizer is looked at by whoever measures; those that were printed with fewer are compared with a new fit.
+    """
+    estimator = split(given.model)[1]
+    if written and any(_digits(number) > _PRINTED for number in (*estimator.coef_, estimator.intercept_)):
+        return given
+    fitted = _fit(clone(estimator), _features(given), _outcome(given, estimator), given, quiet=written)
+    if fitted is None:
+        return given
+    if written:
+        rows = _beside(given, fitted)
+        moved = np.sqrt(sum((row.rounding * row.effect) ** 2 for row in rows))
+        spread = float(np.std(_features(given) @ fitted.coef_))
+        if not all(row.is_rounded for row in rows) or moved > _CHECKSUM * spread:
+            # What is different is said where the coefficients are refused.
+            return given
+    estimator.coef_, estimator.intercept_ = fitted.coef_, fitted.intercept_
+    return given._replace(remarks=(*given.remarks, _ROUNDED if written else _FITTED))
+
+
+def _digits(number: float) -> int:
+    return len(Decimal(repr(float(number))).normalize().as_tuple().digits)
+
+
+_ROUNDED = Assumption(
+    "written",
+    "The coefficients were given with few digits: measured is the fit to these rows, which rounds to them.",
+)
+_FITTED = Assumption("written", "No coefficients were given: measured is the fit of the formula to these rows.")
 
 
 @contextmanager
@@ -57,9 +105,11 @@ def explaining(given: Assembled) -> Iterator[None]:
 
 
 def _sentence(given: Assembled, error: MinimizerError) -> str:
-    rows = _compared(given)
-    if rows is None:
+    estimator = split(given.model)[1]
+    fitted = _fit(clone(estimator), _features(given), _outcome(given, estimator), given)
+    if fitted is None:
         return str(error)
+    rows = _beside(given, fitted)
     worst = sorted(rows, key=lambda row: -abs(row.written - row.fitted) * row.effect)[:3]
     start = (
         f"The coefficients are not those of these rows: they are {error.distance:.2g} standard errors away. Written, "
@@ -70,7 +120,6 @@ def _sentence(given: Assembled, error: MinimizerError) -> str:
     found = _instead(given, rows)
     if found is not None:
         return f"{start} {found}"
-    estimator = split(given.model)[1]
     if isinstance(estimator, Cox):
         other = "rows, weights, strata, ties or another penalty"
     elif estimator.fit_intercept:
@@ -83,14 +132,10 @@ def _sentence(given: Assembled, error: MinimizerError) -> str:
     )
 
 
-def _compared(given: Assembled) -> list[_Row] | None:
-    """Return each coefficient beside the one of a fit to the same rows; None if there is no such fit."""
+def _beside(given: Assembled, fitted: Model) -> list[_Row]:
+    """Return each coefficient beside the one of a fit to the same rows."""
     estimator = split(given.model)[1]
-    features = _features(given)
-    fitted = _fit(clone(estimator), features, _outcome(given, estimator), given)
-    if fitted is None:
-        return None
-    effect = features.std(axis=0) * given.units
+    effect = _features(given).std(axis=0) * given.units
     each = zip(given.names, estimator.coef_ / given.units, fitted.coef_ / given.units, effect, strict=True)
     rows = [_Row(name, *map(float, numbers)) for name, *numbers in each]
     if estimator.fit_intercept:
@@ -110,12 +155,14 @@ def _outcome(given: Assembled, estimator: Model) -> Column:
     return as_numbers(given.y, estimator)
 
 
-def _fit(model: Model, features: Array, y: Column, given: Assembled) -> Model | None:
+def _fit(model: Model, features: Array, y: Column, given: Assembled, *, quiet: bool = True) -> Model | None:
     more = {} if given.offset is None else {"offset": given.offset}
     try:
         with np.errstate(all="ignore"):
             return model.fit(features, y, given.sample_weight, **more)
     except (SeepageError, np.linalg.LinAlgError, FloatingPointError):
+        if not quiet:
+            raise
         return None
 
 

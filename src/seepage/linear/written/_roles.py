@@ -1,9 +1,11 @@
 """What a written model says about columns, and what each coefficient belongs to."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from seepage.errors import InputError
 from seepage.linear.written._families import COX
+from seepage.linear.written._formula import ParsedFormula
 from seepage.linear.written._penalties import Glmnet
 from seepage.linear.written._terms import Known, WrittenTerm, level_of, term_of
 
@@ -27,6 +29,8 @@ class WrittenRoles:
     penalty: float
     glmnet: Glmnet | None
     coefficients: tuple[tuple[str, str | None, float], ...]
+    formula: ParsedFormula | None
+    """Which coefficients there are, if nobody wrote them down."""
 
     def check(self, known: Known) -> list[str]:
         """Return the columns that are no features; refuse those that are not there."""
@@ -48,9 +52,9 @@ class WrittenRoles:
         return found
 
     def terms(self, known: Known) -> dict[WrittenTerm, tuple[str, float]]:
-        """Return what each coefficient belongs to, with its name and its number."""
+        """Return what each coefficient belongs to, with its name and its number; of a formula these are not known."""
         found: dict[WrittenTerm, tuple[str, float]] = {}
-        for name, level, number in self.coefficients:
+        for name, level, number in self._coefficients(known):
             called = name if level is None else f"{name} = {level}"
             if level is None:
                 term = term_of(name, known)
@@ -69,3 +73,9 @@ class WrittenRoles:
                 raise InputError(f"{found[term][0]!r} and {called!r} are coefficients of the same thing.")
             found[term] = (called, number)
         return found
+
+    def _coefficients(self, known: Known) -> Iterator[tuple[str, str | None, float]]:
+        if self.formula is None:
+            yield from self.coefficients
+        else:
+            yield from ((name, level, float("nan")) for name, level in self.formula.coefficients(known))

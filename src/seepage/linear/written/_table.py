@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,12 @@ from seepage._writing import write_file
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution.storage import Files
 from seepage.linear.written._assembled import Assembled, AssembledInFiles, assembled, assembled_in_files
+from seepage.linear.written._compared import settled
 from seepage.linear.written._families import COX, family_of, link_of
+from seepage.linear.written._formula import ParsedFormula
 from seepage.linear.written._of import keys_of
 from seepage.linear.written._penalties import Glmnet
+from seepage.linear.written._printed import read_printed
 from seepage.linear.written._roles import WrittenRoles
 from seepage.linear.written._terms import Known
 from seepage.linear.written._toml import text_of
@@ -58,7 +61,11 @@ class ModelTable:
     coefficients : mapping from str to float, or to a mapping from level to float
         By the names that R gives them ("(Intercept)", "age", "wardnorth", "log(dose)", "I(age^2)", "age:sexmale"), or
         Stata or patsy. A category may also be a mapping: ``{"ward": {"north": 0.3, "south": -0.1}}``; the level that
-        has none is the base. Without an intercept there is none.
+        has none is the base. Without an intercept there is none. Rounded ones are a checksum: measured is the fit to
+        the rows that rounds to them.
+    formula : str
+        Instead of coefficients: "ill ~ age + log(dose) + ward", as R writes it; the model is fitted to the rows. The
+        outcome may be cbind(successes, failures) or Surv(time, status), and terms strata(site) or offset(exposed).
     link : str, optional
         As `seepage.models.GLM` or R calls it; the family's own by default.
     parameter, link_parameter : float, optional
@@ -95,7 +102,8 @@ class ModelTable:
     """
 
     family: str
-    coefficients: Mapping[str, float | Mapping[str, float]]
+    coefficients: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
+    formula: str | None = None
     link: str | None = None
     parameter: float = 1.0
     link_parameter: float | None = None
@@ -112,6 +120,7 @@ class ModelTable:
     glmnet: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
+        self._read_formula()
         for name in _TEXTS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
@@ -149,19 +158,43 @@ class ModelTable:
             raise InputError("penalty and glmnet are two ways to say one thing: leave one out.")
         if self.glmnet is not None:
             Glmnet.of(self.glmnet)
-        if not list(self.named()):
-            raise InputError("There is no coefficient: write each below [coefficients], by its name.")
+        if not list(self.named()) and self.formula is None:
+            raise InputError("There is no coefficient: write each below [coefficients], by its name, or a formula.")
+
+    def _read_formula(self) -> None:
+        """Take from a formula what stands in it."""
+        if self.formula is None:
+            return
+        if not isinstance(self.formula, str):
+            raise InputError(f"formula must be text, not {self.formula!r}.")
+        if self.coefficients:
+            raise InputError("coefficients and formula are two ways to say one thing: leave one out.")
+        parsed, defaults = ParsedFormula.of(self.formula), {each.name: each.default for each in fields(self)}
+        outcome = parsed.outcome[0] if len(parsed.outcome) == 1 else parsed.outcome
+        found: dict[str, object] = {
+            "outcome": outcome if parsed.time is None else None,
+            **{name: getattr(parsed, name) for name in ("time", "status", "strata", "offset")},
+        }
+        for name, value in found.items():
+            given = getattr(self, name)
+            if given not in (defaults[name], value) and tuple(given) != value:
+                raise InputError(f"{name} stands in the formula {self.formula!r}: leave it out.")
+            object.__setattr__(self, name, value)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "ModelTable":
-        """Read a model from a TOML file, whose keys are the parameters of this class.
+    def read(cls, path: str | os.PathLike[str], **beside: Any) -> "ModelTable":
+        """Read a model from a TOML file, whose keys are the parameters of this class, or from a CSV of coefficients.
 
         Parameters
         ----------
         path : path
             Of the file. See the page "From R and Stata" for the lines of R and Stata that write one.
+        **beside
+            Parameters of this class that do not stand in the file. A CSV has coefficients alone:
+            ``ModelTable.read("model.csv", family="binomial", outcome="ill")``.
         """
         path = Path(path)
+        printed = path.suffix.lower() == ".csv"
         try:
             text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
@@ -170,21 +203,29 @@ class ModelTable:
             said = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8"
             raise InputError(f"{path} cannot be read: {said}.") from None
         try:
-            found = from_toml(text)
+            found = {"coefficients": read_printed(path, text)} if printed else from_toml(text)
         except tomllib.TOMLDecodeError as reason:
             raise InputError(
                 f"{path} is not TOML: {_why(reason, text)} A model looks like this:\n\n{EXAMPLE}"
             ) from None
         known = [field.name for field in fields(cls)]
+        if both := [name for name in beside if name in found]:
+            raise InputError(f"{path} says {both[0]} itself: leave it out.")
+        found |= beside
+        if printed and "family" not in found:
+            raise InputError(
+                f'{path} has coefficients alone. Say of what: family="binomial", outcome="ill"; or on the '
+                "command line --family binomial --target ill."
+            )
         for name in found:
             if name not in known:
                 raise InputError(
                     f"{path} sets {name!r}, which no model has. {did_you_mean(name, known)}A model has "
                     f"{', '.join(known)}."
                 )
-        for name in ("family", "coefficients"):
-            if name not in found:
-                raise InputError(f"{path} has no {name}. A model looks like this:\n\n{EXAMPLE}")
+        for names in (("family",), ("coefficients", "formula")):
+            if not set(names) & set(found):
+                raise InputError(f"{path} has no {names[0]}. A model looks like this:\n\n{EXAMPLE}")
         try:
             return cls(**found)
         except (InputError, UnsupportedError) as reason:
@@ -275,6 +316,7 @@ class ModelTable:
             penalty=float(self.penalty),
             glmnet=None if self.glmnet is None else Glmnet.of(self.glmnet),
             coefficients=tuple(self.named()),
+            formula=None if self.formula is None else ParsedFormula.of(self.formula),
         )
 
     def columns(self, names: Sequence[str], column: Callable[[str], Column]) -> list[str]:
@@ -287,7 +329,7 @@ class ModelTable:
         column : callable
             Returns the values of one: they tell where the name of a column ends and that of a level begins.
         """
-        known = Known(names, column, lambda _: True)
+        known = Known(names, column, lambda name: column(name).dtype.kind in "iufb")
         others = self.roles.check(known)
         return list(dict.fromkeys([*(name for term in self.roles.terms(known) for name in term.columns), *others]))
 
@@ -305,7 +347,7 @@ class ModelTable:
             `model`, `X`, `y`, `sample_weight` and `offset`: an estimator, alone or behind steps of scikit-learn, and
             the rows without missing values; `kept` says which these are.
         """
-        return assembled(self.roles, people)
+        return settled(assembled(self.roles, people), written=self.formula is None)
 
     def over(self, files: Data, filesystem: object = None) -> AssembledInFiles:
         """Return the model for rows in Parquet files: `model`, `target` and `sample_weight`, as `measure` takes them.

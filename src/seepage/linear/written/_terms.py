@@ -325,7 +325,7 @@ def _operation(tree: ast.BinOp, quotes: tuple[str, ...], known: Known) -> Writte
     raise _StrangeError
 
 
-def _in_r(column: str) -> str:
+def in_r(column: str) -> str:
     """Return a column as R writes it in a formula."""
     return column if re.fullmatch(r"[A-Za-z.][A-Za-z0-9._]*", column) else f"`{column}`"
 
@@ -336,7 +336,7 @@ def _strange(part: str, name: str, known: Known) -> InputError | UnsupportedErro
     if (match := _ORDERED.fullmatch(part)) and match["column"] in known.names:
         return UnsupportedError(
             f"{whole} is of a polynomial contrast of an ordered factor. Fit with indicators of its levels instead: "
-            f"factor({_in_r(match['column'])}, ordered = FALSE); the fitted values are the same."
+            f"factor({in_r(match['column'])}, ordered = FALSE); the fitted values are the same."
         )
     if "(" in part:
         columns = [column for column in known.names if re.search(rf"\b{re.escape(column)}\b", part)]
@@ -345,7 +345,7 @@ def _strange(part: str, name: str, known: Known) -> InputError | UnsupportedErro
         return UnsupportedError(
             f"{whole} is of a term that cannot be read from its name. {_WAY_OUT}. What can be read: columns, their "
             f"levels, {', '.join(list(FUNCTIONS)[:7])} of a column, powers as "
-            f"I({_in_r(columns[0])}^2), and products of these."
+            f"I({in_r(columns[0])}^2), and products of these."
         )
     column = max((each for each in known.names if part.startswith(each)), key=len, default=None)
     if column is not None and not known.is_number(column):

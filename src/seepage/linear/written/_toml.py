@@ -22,7 +22,8 @@ def text_of(table: Any, remarks: tuple[str, ...] = ()) -> str:
     for field in fields(table):
         value = getattr(table, field.name)
         if isinstance(value, Mapping):
-            tables[field.name] = value
+            if value:
+                tables[field.name] = value
         elif field.default is MISSING or value != field.default:
             lines.append(f"{field.name} = {value_of(value)}")
     # Whatever follows the name of a table belongs to it: tables come last, and the longest at the end.

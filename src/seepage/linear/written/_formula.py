@@ -1,0 +1,173 @@
+"""A formula as R and statsmodels write it, as the columns that it names and the coefficients that it has.
+
+    ill ~ age + log(dose) + ward       cbind(ill, well) ~ age * sex       Surv(week, died) ~ age + strata(site)
+
+A category has a coefficient for each of its values but the first.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from seepage.errors import InputError, UnsupportedError
+from seepage.linear.written._terms import Known, in_r
+
+_CALL = re.compile(r"(?P<name>[A-Za-z.]+)\((?P<inside>.*)\)")
+_CATEGORY = ("factor", "as.factor", "C")
+_EXAMPLE = '"ill ~ age + log(dose) + ward"'
+
+
+@dataclass(frozen=True)
+class ParsedFormula:
+    """What a formula says; names of columns are as they stand in it."""
+
+    text: str
+    outcome: tuple[str, ...]
+    time: str | None = None
+    status: str | None = None
+    strata: tuple[str, ...] = ()
+    offset: str | None = None
+    products: tuple[tuple[str, ...], ...] = ()
+    """The factors of each term, in order."""
+    intercept: bool = True
+
+    @classmethod
+    def of(cls, text: str) -> "ParsedFormula":
+        """Read a formula."""
+        left, tilde, right = text.partition("~")
+        if not tilde or not left.strip() or not right.strip():
+            raise InputError(f"The formula is {text!r}. It has the outcome, a tilde, and terms: {_EXAMPLE}.")
+        found = cls(text, (_bare(left),))
+        if match := _CALL.fullmatch(left.strip()):
+            inside = tuple(_bare(part) for part in _split(match["inside"], ","))
+            if match["name"] == "Surv" and len(inside) in (1, 2):
+                found = cls(text, inside[::-1], time=inside[0], status=inside[1] if len(inside) == 2 else None)
+            elif match["name"] == "cbind" and len(inside) == 2:
+                found = cls(text, inside)
+            else:
+                raise UnsupportedError(
+                    f"The outcome of {text!r} is {left.strip()!r}, which is no column. Make that column before; what "
+                    "is read besides is cbind(successes, failures) and Surv(time, status)."
+                )
+        for sign, term in _signed(right):
+            found = found._with(sign, term)
+        return found
+
+    def _with(self, sign: str, term: str) -> "ParsedFormula":
+        if term in ("0", "1"):
+            return replace(self, intercept=(term == "1") == (sign == "+"))
+        if sign == "-":
+            raise UnsupportedError(
+                f"The formula {self.text!r} takes {term!r} away again. Write the terms that are left; only - 1, for no "
+                "intercept, is read."
+            )
+        if match := _CALL.fullmatch(term):
+            inside = _bare(match["inside"])
+            if match["name"] == "strata":
+                return replace(self, strata=(*self.strata, *(_bare(part) for part in _split(match["inside"], ","))))
+            if match["name"] == "offset":
+                if self.offset is not None:
+                    raise UnsupportedError(f"The formula {self.text!r} has two offsets: add them up in one column.")
+                return replace(self, offset=inside)
+        factors = [part.strip() for part in _split(term, "*")]
+        found = list(self.products)
+        # a * b is a + b + a:b, and every product of some of more than two.
+        for size in range(1, len(factors) + 1):
+            found += [tuple(_split(":".join(some), ":")) for some in _some(factors, size)]
+        return replace(self, products=tuple(dict.fromkeys(found)))
+
+    def coefficients(self, known: Known) -> Iterator[tuple[str, str | None]]:
+        """Yield the name of each coefficient, and the level of a category that it is of.
+
+        Parameters
+        ----------
+        known : Known
+            The rows, which say what is a category and which values it has.
+        """
+        if self.intercept and self.time is None:
+            yield "(Intercept)", None
+        others = {*self.outcome, *self.strata, self.offset}
+        products = [
+            (name,) if part == (".",) else part
+            for part in self.products
+            for name in (known.names if part == (".",) else [""])
+            if part != (".",) or name not in others
+        ]
+        categories = {part for each in products for part in each if self._category(part, known) is not None}
+        for each in dict.fromkeys(products):
+            for part in each:
+                if len(each) > 1 and part in categories and (part,) not in products:
+                    raise UnsupportedError(
+                        f"The formula {self.text!r} has the category {part!r} in {':'.join(each)!r} and not by itself, "
+                        f"which codes it in another way. Write {'*'.join(each)!r}."
+                    )
+            yield from self._levels(each, known)
+        if not self.intercept and categories:
+            raise UnsupportedError(
+                f"The formula {self.text!r} has a category and no intercept, which codes the category in another way. "
+                "Leave the intercept in: the fitted values are the same."
+            )
+
+    def _levels(self, factors: Sequence[str], known: Known) -> Iterator[tuple[str, str | None]]:
+        names = [""]
+        for part in factors:
+            column = self._category(part, known)
+            if column is None:
+                choices = [part]
+            elif len(factors) == 1:
+                yield from ((column, str(value)) for value in known.values(column)[1:])
+                return
+            else:
+                choices = [f"{in_r(column)}[T.{value}]" for value in known.values(column)[1:]]
+            names = [f"{start}:{choice}" if start else choice for start in names for choice in choices]
+        yield from ((name, None) for name in names)
+
+    def _category(self, part: str, known: Known) -> str | None:
+        """Return the column whose values a factor tells apart; None if it is a number."""
+        match = _CALL.fullmatch(part)
+        if match and match["name"] in _CATEGORY:
+            (column, *more) = _split(match["inside"], ",")
+            if more:
+                raise UnsupportedError(
+                    f"The formula {self.text!r} says how {_bare(column)!r} is coded. Leave that out: the first value "
+                    "is the base, and which it is changes no fitted value."
+                )
+            known.check(_bare(column), f"A category of the formula {self.text!r}")
+            return _bare(column)
+        column = _bare(part)
+        return column if column in known.names and not known.is_number(column) else None
+
+
+def _bare(name: str) -> str:
+    return name.strip().strip("`")
+
+
+def _split(text: str, at: str) -> list[str]:
+    """Cut a text at a sign that stands in no parentheses and no quotes."""
+    found, depth, quoted = [""], 0, False
+    for letter in text:
+        quoted ^= letter == "`"
+        depth += (letter in "([") - (letter in ")]")
+        if letter == at and depth == 0 and not quoted:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [part.strip() for part in found]
+
+
+def _signed(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the terms of a sum, each with its sign."""
+    for i, plus in enumerate(_split(text, "+")):
+        first, *minus = _split(plus, "-")
+        if first:
+            yield "+", first
+        elif not (i == 0 and minus):
+            raise InputError(f"A sum of the formula has nothing between two signs: {text.strip()!r}.")
+        for term in minus:
+            yield "-", term
+
+
+def _some(factors: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    from itertools import combinations
+
+    yield from combinations(factors, size)

@@ -1,0 +1,85 @@
+"""Coefficients as programs print them to CSV: R's summary, broom's tidy, and Stata's esttab."""
+
+import csv
+import re
+from pathlib import Path
+
+from seepage.errors import InputError, UnsupportedError
+
+# What the columns of estimates and of names are called.
+_ESTIMATES = ("estimate", "coef", "coefficient", "coef.", "b", "beta")
+_NAMES = ("term", "name", "names", "parameter", "parm", "variable")
+# What esttab writes below the coefficients.
+_BELOW = ("n", "r2", "r2_a", "r2_p", "pseudo r2", "adj. r2", "r-squared", "adj. r-squared", "pseudo r-squared")
+_CRITERIA = ("aic", "bic", "ll", "chi2", "f", "observations")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_MODEL = re.compile(r"\(\d+\)")
+
+
+def read_printed(path: Path, text: str) -> dict[str, float]:
+    """Return the coefficients of one model from a CSV, by name.
+
+    Parameters
+    ----------
+    path : Path
+        What the file is called.
+    text : str
+        What it holds.
+    """
+    rows = [[_cell(cell) for cell in row] for row in csv.reader(text.splitlines())]
+    names, estimates, start = _columns(path, rows)
+    found: dict[str, float] = {}
+    for row in rows[start:]:
+        if len(row) <= max(names, estimates) or not row[names] or row[names].lower() in (*_BELOW, *_CRITERIA):
+            # Standard errors of esttab stand below, without a name; so do lines about the whole model.
+            continue
+        number = re.sub(r"\*+$", "", row[estimates]).strip()
+        if number in ("NA", "NaN", "Inf", "-Inf"):
+            raise InputError(
+                f"{path}: the coefficient {row[names]!r} is {number}. R writes that for a column that is a combination "
+                "of others: fit without that column."
+            )
+        if not number:
+            continue
+        if not _NUMBER.fullmatch(number):
+            raise InputError(
+                f"{path}: the coefficient {row[names]!r} is {row[estimates]!r}, which is no number. Decimals have a "
+                "point and columns are separated by commas: write.csv, not write.csv2."
+            )
+        if row[names] in found:
+            raise InputError(f"{path}: there are two coefficients {row[names]!r}.")
+        found[row[names]] = float(number)
+    if not found:
+        raise _nothing(path)
+    return found
+
+
+def _cell(text: str) -> str:
+    # esttab keeps spreadsheets from guessing: ="0.041***".
+    return re.sub(r'^="?|"$', "", text.strip()).strip()
+
+
+def _columns(path: Path, rows: list[list[str]]) -> tuple[int, int, int]:
+    """Return where names and estimates stand, and in which row they begin."""
+    for i, row in enumerate(rows):
+        lower = [cell.lower() for cell in row]
+        models = [j for j, cell in enumerate(row) if _MODEL.fullmatch(cell)]
+        if len(models) > 1:
+            raise UnsupportedError(
+                f"{path} has {len(models)} models side by side. Write one file for each: what they tell together is "
+                "measured by seepage.compose."
+            )
+        if models:
+            return 0, models[0], i + 1
+        here = [j for j, cell in enumerate(lower) if cell in _ESTIMATES]
+        if here:
+            named = [j for j, cell in enumerate(lower) if cell in _NAMES]
+            return named[0] if named else 0, here[0], i + 1
+    raise _nothing(path)
+
+
+def _nothing(path: Path) -> InputError:
+    return InputError(
+        f"{path} has no table of coefficients: a column of names, and one called Estimate, coef or (1). R writes one "
+        'with write.csv(coef(summary(fit)), "model.csv"), and Stata with esttab using model.csv.'
+    )
