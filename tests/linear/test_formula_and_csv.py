@@ -201,3 +201,22 @@ def test_rows_that_were_left_out_do_not_change_who_answers(people):
     leak = found.remarked(seepage.measure(found.model, found.X, found.y))
     assert isinstance(leak, seepage.measure(found.model, found.X, found.y).__class__)
     assert "295 people" in str(leak)
+
+
+def test_who_each_row_is_may_be_a_column_and_goes_by_the_index_where_a_formula_left_rows_out(people):
+    rows = people.assign(patient=[f"p{i // 2}" for i in range(len(people))])
+    rows.loc[[3, 50, 51], "age"] = np.nan
+    rows = rows.sample(frac=1, random_state=1)
+    kept = rows[rows["age"].notna()]
+    results = smf.logit("ill ~ age + np.log(dose)", rows).fit(disp=False)
+    wanted = seepage.measure(results, noise_scale=0.1, ids=kept["patient"].to_numpy()).examples
+    assert len(wanted) == 149
+    for X, ids in ((None, "patient"), (rows, "patient"), (None, rows["patient"])):
+        pd.testing.assert_frame_equal(seepage.measure(results, X, noise_scale=0.1, ids=ids).examples, wanted)
+    table = ModelTable(formula="ill ~ age + log(dose)", family="binomial")
+    found = seepage.measure(table, rows, noise_scale=0.1, ids="patient").examples
+    np.testing.assert_allclose(found.loc[wanted.index, "eta"], wanted["eta"], rtol=1e-6)
+    with pytest.raises(seepage.errors.InputError, match="Did you mean 'patient'"):
+        seepage.measure(table, rows, noise_scale=0.1, ids="patients")
+    with pytest.raises(seepage.errors.InputError, match="does not say which of them are meant"):
+        seepage.measure(results, noise_scale=0.1, ids=rows["patient"].reset_index(drop=True).rename(lambda i: f"r{i}"))

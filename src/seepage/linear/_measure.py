@@ -101,9 +101,10 @@ def measure(
         and constants of other rows, are taken as public, and the assumptions name them; constants that are nearly those
         of these rows are refused.
     ids : array-like of shape (n,) or str, optional
-        Whose each row is. Rows with the same id are one person's, about whom the release says what it says about all
-        their rows together. By default each row is a person, called by the pandas index if there is one. For files, the
-        column that names people, each of whom has one row.
+        Whose each row is, or the column of X that says so. Rows with the same id are one person's, about whom the
+        release says what it says about all their rows together. By default each row is a person, called by the pandas
+        index if there is one. Of a formula that left rows out, ids go by their index. Over files each person has one
+        row.
     groups : str, or array-like of shape (n,), optional
         The groups that `by_group()` compares: a column, or for data in memory the group of each person.
     job : Job, optional

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
 from seepage._facts import Assumption
-from seepage._tables import Data, Listed, Model, column_name
+from seepage._near import did_you_mean, several
+from seepage._tables import Data, Listed, Model, Table, column_name
 from seepage.errors import InputError
 from seepage.leakage import Leakage
 from seepage.leakage.types import By
@@ -91,7 +93,7 @@ def given(
             y=table.y,
             sample_weight=table.sample_weight,
             offset=table.offset,
-            ids=table.cut(ids),
+            ids=table.cut(_whose(ids, X)),
             groups=table.cut(groups),
             label=column_name(table.y, "label"),
             remarks=table.remarks,
@@ -105,7 +107,7 @@ def given(
             y=y,
             sample_weight=sample_weight,
             offset=offset,
-            ids=ids,
+            ids=_whose(ids, X),
             groups=groups,
             label=column_name(y, "label"),
         )
@@ -123,12 +125,37 @@ def given(
         y=_named(parts.labels, parts.rows, parts.label) if to_publish else parts.labels,
         sample_weight=parts.weights,
         offset=parts.offset,
-        ids=ids,
+        ids=_of_rows(_whose(ids, getattr(model.model.data, "frame", None) if X is None else X), parts.rows),
         groups=groups,
         label=parts.label,
         remarks=parts.remarks,
         own_levels=False,
     )
+
+
+def _whose(ids: Listed, X: Data) -> Listed:
+    """Return who each row is, if a column was named that says so."""
+    if not isinstance(ids, str):
+        return ids
+    rows = None if X is None else Table.of(X)
+    names = [] if rows is None or not rows.is_frame else rows.names
+    if rows is None or ids not in names:
+        there = f"{did_you_mean(ids, names)}Its columns are: {several(list(names))}" if names else "X has no columns"
+        raise InputError(f"ids is {ids!r}, which is no column of the rows. {there}.")
+    return X[ids] if rows.library == "pandas" else rows.column(ids)  # type: ignore[index]
+
+
+def _of_rows(ids: Any, rows: Any) -> Listed:
+    """Return the ids of the rows that a formula kept, by the index, where there are ids of more rows."""
+    index, named = getattr(rows, "index", None), getattr(ids, "index", None)
+    if index is None or named is None or callable(named) or len(ids) == len(rows):
+        return cast(Listed, ids)
+    if not named.is_unique or not index.isin(named).all():
+        raise InputError(
+            f"The model was fitted on {len(rows)} rows, and there are {len(ids)} ids, whose index does not say which of "
+            "them are meant. Give one for each row that was kept."
+        )
+    return cast(Listed, ids.loc[index])
 
 
 def refuse_beside_table(y: Listed, sample_weight: Listed, offset: Listed, target: object) -> None:

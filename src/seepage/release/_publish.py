@@ -315,8 +315,8 @@ def publish(
         Says that the noise was chosen without looking at these data: it may then be any number, or a covariance.
     decision : Decision or mapping, optional
         Who decided, by which rule and when; it stands in the certificate.
-    ids : array-like of shape (n,), optional
-        Who each row is: several rows of one person count as one. A ledger needs them.
+    ids : array-like of shape (n,) or str, optional
+        Who each row is, or the column of X that says so: several rows of one person count as one. A ledger needs them.
     ledger : Ledger, optional
         What all releases may give away together. The release is paid for before any noise is drawn, and refused if
         somebody's budget does not allow it. If a run ends between the two, the same call goes on without paying twice.
