@@ -152,8 +152,8 @@ def _of_rows(ids: Any, rows: Any) -> Listed:
         return cast(Listed, ids)
     if not named.is_unique or not index.isin(named).all():
         raise InputError(
-            f"The model was fitted on {len(rows)} rows, and there are {len(ids)} ids, whose index does not say which of "
-            "them are meant. Give one for each row that was kept."
+            f"The model was fitted on {len(rows)} rows, and there are {len(ids)} ids, whose index does not say which "
+            "of them are meant. Give one for each row that was kept."
         )
     return cast(Listed, ids.loc[index])
 
