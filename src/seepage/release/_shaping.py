@@ -138,11 +138,6 @@ def _candidates(
     elif shape == "hessian":
         yield GaussianNoise(shape=InverseHessian(scale=1.0))
     elif shape == "best":
-        if policy.success_rate:
-            raise UnansweredError(
-                "Success rates are answered for noise of one scale and for shapes that do not follow the rows: "
-                "calibrate without shape=, or with public rows, shape=(X_public, y_public)."
-            )
         yield isotropic
         yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))
     else:
