@@ -92,7 +92,7 @@ def test_the_scale_is_on_the_grid_and_one_step_less_is_not_enough(diabetes):
 def test_targets_for_any_direction(diabetes):
     model, X, y, leak = diabetes
     noise = seepage.calibrate(leak, eta=1.0, shape="best", exact=True)
-    isotropic = seepage.calibrate(leak, eta=1.0, exact=True)
+    isotropic = seepage.calibrate(leak, eta=1.0, exact=True, shape="isotropic").scale
     again = seepage.measure(model, X, y, noise_scale=noise, numbers=["sex"])
     assert again.examples["eta"].max() == pytest.approx(1.0, rel=1e-6)
     plain = leak.information.with_noise(GaussianNoise(scale=isotropic))
