@@ -186,7 +186,7 @@ def _compare(setting: Setting, ran: dict[str, Any], expected: Expected) -> dict[
     if random.random() < 0.2:
         found |= _refits(setting, ran, expected, int(random.integers(n)))
     if random.random() < 0.1 and not setting.covariance and np.nanmax(expected.eta()) > 0:
-        scale = seepage.calibrate(leak, eta=0.7, exact=True)
+        scale = seepage.calibrate(leak, eta=0.7, exact=True, shape="isotropic").scale
         found["calibrate"] = _apart([scale], [setting.noise * np.nanmax(expected.eta()) / 0.7])
     return found
 

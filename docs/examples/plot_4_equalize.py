@@ -38,7 +38,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # not there for nothing.
 
 for name, leak in (("before", before), ("after", equal.leakage_)):
-    print(f"noise for eta <= 5, {name}: {seepage.calibrate(leak, eta=5.0, exact=True):.1f}")
+    print(f"noise for eta <= 5, {name}: {seepage.calibrate(leak, eta=5.0, exact=True, shape='isotropic').scale:.1f}")
 print(f"R2 without noise: {model.score(X, y):.2f} before, {equal.score(X, y):.2f} after")
 
 # %%
@@ -51,4 +51,5 @@ for name, leak in (
     ("equal eta", equal.leakage_),
     ("equal floors of bmi", by_bmi.leakage_),
 ):
-    print(f"noise for bmi ± 2, {name}: {seepage.calibrate(leak, error_floor={'bmi': 2.0}, exact=True):.1f}")
+    noise = seepage.calibrate(leak, error_floor={"bmi": 2.0}, shape="isotropic", exact=True)
+    print(f"noise for bmi ± 2, {name}: {noise.scale:.1f}")

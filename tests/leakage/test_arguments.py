@@ -38,12 +38,27 @@ REFUSED = {
     "an interval of NaN": (lambda: LEAK.error_floor(interval={"a": (np.nan, 1)}), "begin below its end"),
     "intervals that are none": (lambda: LEAK.error_floor(interval=3), "mapping from attribute to"),
     "a translated reversed interval": (lambda: LEAK.translation(interval={"a": (2, 1)}), "begin below its end"),
-    "a floor for all": (lambda: seepage.calibrate(LEAK, error_floor=5.0), "error_floor .*'age': 5.0.*, not 5.0"),
-    "a floor as text": (lambda: seepage.calibrate(LEAK, error_floor={"a": "5"}), "must be a number, not '5'"),
-    "a rate for all": (lambda: seepage.calibrate(LEAK, success_rate=0.6), "success_rate .*, not 0.6"),
-    "eta as text": (lambda: seepage.calibrate(LEAK, eta="1"), "eta must be a number, not '1'"),
-    "a share as text": (lambda: seepage.calibrate(LEAK, eta=1.0, quantile="all"), "quantile must be a number"),
-    "several releases' noise": (lambda: seepage.calibrate(seepage.compose([LEAK, LEAK]), eta=1.0), "each release by"),
+    "a floor for all": (
+        lambda: seepage.calibrate(LEAK, error_floor=5.0, shape="isotropic").scale,
+        "error_floor .*'age': 5.0.*, not 5.0",
+    ),
+    "a floor as text": (
+        lambda: seepage.calibrate(LEAK, error_floor={"a": "5"}, shape="isotropic").scale,
+        "must be a number, not '5'",
+    ),
+    "a rate for all": (
+        lambda: seepage.calibrate(LEAK, success_rate=0.6, shape="isotropic").scale,
+        "success_rate .*, not 0.6",
+    ),
+    "eta as text": (lambda: seepage.calibrate(LEAK, eta="1", shape="isotropic").scale, "eta must be a number, not '1'"),
+    "a share as text": (
+        lambda: seepage.calibrate(LEAK, eta=1.0, quantile="all", shape="isotropic").scale,
+        "quantile must be a number",
+    ),
+    "several releases' noise": (
+        lambda: seepage.calibrate(seepage.compose([LEAK, LEAK]), eta=1.0, shape="isotropic").scale,
+        "each release by",
+    ),
     "no resamples": (lambda: LEAK.by_group(X["k"], resamples=0), "resamples must be a positive whole number, not 0"),
     "a missing group": (
         lambda: LEAK.by_group(pd.Series(["u", pd.NA] * 30, dtype="string")),

@@ -190,7 +190,7 @@ def test_natural_mistakes_get_kind_answers(arguments, settings, answer):
 
 def test_a_model_is_no_measurement():
     for asked in (
-        lambda: seepage.calibrate(MODEL, error_floor={"age": 5.0}),
+        lambda: seepage.calibrate(MODEL, error_floor={"age": 5.0}, shape="isotropic").scale,
         lambda: seepage.Report.of(MODEL, "internal"),
         lambda: seepage.release.suggest(MODEL),
     ):

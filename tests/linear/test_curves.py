@@ -354,7 +354,7 @@ def test_equal_leakage_and_noise_for_a_floor():
     equal = seepage.release.EqualizedLeakage(model, noise_scale=NOISE, quantity="x0", max_iter=200).fit(ROWS, NUMBER)
     assert equal.history_[-1] < 1e-3 < equal.history_[0]
     leak = seepage.measure(model.fit(ROWS, NUMBER), ROWS, NUMBER, noise_scale=NOISE)
-    scale = seepage.calibrate(leak, error_floor={"x0": 0.5})
+    scale = seepage.calibrate(leak, error_floor={"x0": 0.5}, shape="isotropic").scale
     louder = seepage.measure(model, ROWS, NUMBER, noise_scale=scale)
     assert louder.error_floor()["x0"].min() >= 0.5
 

@@ -152,7 +152,7 @@ def test_an_offset_moves_along_in_refits_and_repeats():
 def test_an_offset_stays_when_the_coefficients_leave():
     results = smf.glm("ill ~ age + dose", TABLE, family=families.Binomial(), offset=OFFSET).fit()
     floors = {"age": 0.05}
-    scale = seepage.calibrate(seepage.measure(results, noise_scale=1.0), error_floor=floors)
+    scale = seepage.calibrate(seepage.measure(results, noise_scale=1.0), error_floor=floors, shape="isotropic").scale
     publication = seepage.publish(results, noise_scale=scale, accept={"error_floor": floors})
     found = publication.estimator.predict(TABLE[["age", "dose"]], OFFSET)
     margins = VALUES @ publication.estimator.coef_ + publication.estimator.intercept_ + OFFSET
@@ -364,7 +364,7 @@ def test_noise_of_any_covariance_on_coefficients_and_alpha():
     white = seepage.measure(results, noise_scale=NOISE)
     expected = 0.5 * NOISE**2 * float(torch.trace(oracle.hessian))
     assert white.information.excess_loss() == pytest.approx(expected, rel=1e-8)
-    scale = seepage.calibrate(white, error_floor={"age": 1.0}, exact=True)
+    scale = seepage.calibrate(white, error_floor={"age": 1.0}, exact=True, shape="isotropic").scale
     floor = seepage.measure(results, noise_scale=scale).error_floor()["age"].min()
     assert floor == pytest.approx(1.0, rel=1e-6)
 

@@ -128,7 +128,7 @@ def test_summaries_floors_ranks_and_noise_pass_over_who_lacks_a_value():
     np.testing.assert_array_equal(leak.error_floor()["age"].isna(), ~has)
     assert leak.information.variances()["age"] == pytest.approx(X["age"].var(ddof=0))
     assert leak.most_exposed(1)["eta"].iloc[0] == leak.examples["eta"].max()
-    scale = seepage.calibrate(leak, error_floor={"age": 4.0}, exact=True)
+    scale = seepage.calibrate(leak, error_floor={"age": 4.0}, exact=True, shape="isotropic").scale
     again = seepage.measure(model, X, y, noise_scale=scale, attributes=["age"], public_label=True)
     assert again.attributes["age"][has].max() == pytest.approx(1 / 4, rel=1e-9)
     by = leak.by_group(X["dose"] > 3)
@@ -314,7 +314,7 @@ def test_a_promised_success_rate_is_kept_by_whoever_refits_the_whole_pipeline():
     X.loc[random.permutation(100)[:30], "code"] = np.nan
     model = make_pipeline(SimpleImputer(), Ridge()).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.1)
-    scale = seepage.calibrate(leak, success_rate={"code": 0.75}, exact=True)
+    scale = seepage.calibrate(leak, success_rate={"code": 0.75}, exact=True, shape="isotropic").scale
     far = []
     for person in np.flatnonzero(X["code"].notna()):
         other = X.copy()

@@ -83,7 +83,7 @@ def test_the_rates_and_the_noise_are_those_of_refits_with_class_weights() -> Non
     y = (X[:, 0] + random.logistic(size=300) > 1).astype(int)
     model = LogisticRegression(class_weight={0: 1, 1: 10}, **NEWTON).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.1)
-    scale = seepage.calibrate(leak, success_rate={"label": 0.6}, exact=True)
+    scale = seepage.calibrate(leak, success_rate={"label": 0.6}, exact=True, shape="isotropic").scale
     distance = []
     for person in range(300):
         labels = y.copy()
@@ -107,11 +107,11 @@ def test_the_only_one_of_a_class_is_unanswered_when_classes_are_balanced() -> No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         with pytest.raises(seepage.errors.UnansweredError, match="1 of 40 people"):
-            seepage.calibrate(leak, success_rate={"label": 0.6}, exact=True)
+            seepage.calibrate(leak, success_rate={"label": 0.6}, exact=True, shape="isotropic")
         with pytest.raises(seepage.errors.UnansweredError, match="1 of 40 people"):
             seepage.Policy(success_rate={"label": 0.6}).shortfalls(leak)
         # A target for a share of people that leaves the unanswered out can be met.
-        scale = seepage.calibrate(leak, success_rate={"label": 0.6}, quantile=0.95)
+        scale = seepage.calibrate(leak, success_rate={"label": 0.6}, quantile=0.95, shape="isotropic").scale
         safe = seepage.measure(model, X, y, noise_scale=scale).success_rate("label")["success_rate"]
         page = seepage.Report.of(leak, "internal", policy=seepage.Policy(success_rate={"label": 0.6})).html()
     worst = safe.groupby(safe.index).max()

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from procedure import Procedure
+from scipy.linalg import eigh
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -242,8 +243,14 @@ def test_refits_go_through_the_scaler(name, encoded, covariance):
             far = gap @ np.linalg.solve((noise_of + changed) / 2, gap)
             middle = np.linalg.slogdet((noise_of + changed) / 2)[1]
             shape = 4 * (middle - 0.5 * (np.linalg.slogdet(noise_of)[1] + np.linalg.slogdet(changed)[1]))
-            assert found.stays[person, j] ** 2 == pytest.approx(shape, rel=1e-6)
-            assert found.distance[person, j] ** 2 == pytest.approx(far + shape, rel=1e-5)
+            pair = found.unlike.pairs.take(found.unlike.places(found.distance.shape)[[person], [j]])
+            assert pair.length()[0] ** 2 == pytest.approx(far + shape, rel=1e-5)
+            assert pair.at(np.inf).length()[0] ** 2 == pytest.approx(shape, rel=1e-6)
+            # The whole spectrum of one covariance in units of the other.
+            ratio = np.sort(eigh(changed, noise_of, eigvals_only=True))
+            apart = np.abs(ratio - 1) > 1e-9
+            stated = np.sort(pair.ratio[0][np.abs(pair.ratio[0] - 1) > 1e-9])
+            np.testing.assert_allclose(stated, ratio[apart], rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.2, 1.0])
@@ -292,7 +299,7 @@ def test_files_and_memory_say_the_same(tmp_path):
         np.testing.assert_allclose(stored[1][name], here.attributes[name], rtol=1e-9)
     assert there.joint({"ward": "north"}) == pytest.approx(here.joint(frame["ward"] == "north"), rel=1e-9)
     for targets in ({"eta": 5.0}, {"error_floor": {"age": 0.5}}):
-        one, two = (seepage.calibrate(leak, **targets, exact=True) for leak in (here, there))
+        one, two = (seepage.calibrate(leak, **targets, exact=True, shape="isotropic").scale for leak in (here, there))
         assert one == pytest.approx(two, rel=1e-8)
 
 

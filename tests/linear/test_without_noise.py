@@ -156,7 +156,7 @@ def test_who_asks_for_a_bound_is_refused(leak, tmp_path):
     ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=secrets.token_bytes(32), eta=1.0, store="sqlite")
     for ask in (
         lambda: leak.translation(),
-        lambda: seepage.calibrate(leak, error_floor={"age": 5.0}),
+        lambda: seepage.calibrate(leak, error_floor={"age": 5.0}, shape="isotropic").scale,
         lambda: seepage.compose([exact, leak]),
         lambda: seepage.Report.of(leak, "internal"),
         lambda: ledger.post(leak, title="a table"),

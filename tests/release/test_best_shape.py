@@ -92,7 +92,7 @@ def test_the_scale_is_on_the_grid_and_one_step_less_is_not_enough(diabetes):
 def test_targets_for_any_direction(diabetes):
     model, X, y, leak = diabetes
     noise = seepage.calibrate(leak, eta=1.0, shape="best", exact=True)
-    isotropic = seepage.calibrate(leak, eta=1.0, exact=True)
+    isotropic = seepage.calibrate(leak, eta=1.0, exact=True, shape="isotropic").scale
     again = seepage.measure(model, X, y, noise_scale=noise, numbers=["sex"])
     assert again.examples["eta"].max() == pytest.approx(1.0, rel=1e-6)
     plain = leak.information.with_noise(GaussianNoise(scale=isotropic))
@@ -265,13 +265,21 @@ def test_an_attacker_with_the_certificate_in_hand_tells_values_apart_no_better_t
                 assert np.sqrt(squares) <= abs(candidate - values[row, column]) / 1.0 * (1 + 1e-9) + 1e-12
 
 
-def test_success_rates_need_a_shape_that_does_not_follow_the_rows():
+def test_success_rates_are_met_by_noise_of_the_best_shape():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
-    y = (X["a"] + rng.normal(size=80) > 0).astype(int)
-    leak = seepage.measure(LogisticRegression().fit(X, y), X, y, noise_scale=1.0)
-    with pytest.raises(seepage.errors.UnansweredError, match="X_public"):
-        seepage.calibrate(leak, success_rate={"label": 0.6}, shape="best")
+    X = pd.DataFrame(rng.normal(size=(80, 3)) * [1.0, 30.0, 0.1], columns=list("abc"))
+    y = (X["a"] + rng.normal(size=80) > 0).to_numpy().astype(int)
+    model = LogisticRegression(max_iter=10_000, tol=1e-10).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1.0)
+    for targets in ({"success_rate": {"label": 0.6}}, {"success_rate": {"label": 0.7}, "error_floor": {"b": 30.0}}):
+        noise = seepage.calibrate(leak, **targets, shape="best", exact=True)
+        again = seepage.measure(model, X, y, noise_scale=noise)
+        reached = again.success_rate("label")["success_rate"].max()
+        assert reached <= targets["success_rate"]["label"] + 1e-9
+        if "error_floor" not in targets:
+            assert reached == pytest.approx(0.6, abs=1e-6)
+        white = seepage.calibrate(leak, **targets, shape="isotropic", exact=True)
+        assert again.information.excess_loss() <= leak.information.with_noise(white).excess_loss()
     with pytest.raises(seepage.errors.InputError, match="not 'round'"):
         seepage.calibrate(leak, error_floor={"a": 1.0}, shape="round")
 

@@ -45,9 +45,11 @@ def test_the_targets_are_met_exactly_and_by_no_smaller_noise(age, rate, eta, qua
     rates = {} if rate is None else {"diagnosis": rate}
     if not floors and not rates and eta is None:
         with pytest.raises(seepage.errors.InputError, match="needs a target"):
-            seepage.calibrate(LEAK)
+            seepage.calibrate(LEAK, shape="isotropic")
         return
-    scale = seepage.calibrate(LEAK, error_floor=floors, success_rate=rates, eta=eta, quantile=quantile, exact=True)
+    scale = seepage.calibrate(
+        LEAK, error_floor=floors, success_rate=rates, eta=eta, quantile=quantile, exact=True, shape="isotropic"
+    ).scale
 
     def shares(at: float) -> list[float]:
         met = []
@@ -65,18 +67,22 @@ def test_the_targets_are_met_exactly_and_by_no_smaller_noise(age, rate, eta, qua
 
 def test_every_target_asks_for_more_noise_when_it_is_stricter():
     for name, values in (("age", [1.0, 2.0, 7.0]), ("bmi", [0.5, 5.0])):
-        scales = [seepage.calibrate(LEAK, error_floor={name: value}, exact=True) for value in values]
+        scales = [
+            seepage.calibrate(LEAK, error_floor={name: value}, exact=True, shape="isotropic").scale for value in values
+        ]
         assert scales == sorted(scales)
-    rates = [seepage.calibrate(LEAK, success_rate={"diagnosis": rate}, exact=True) for rate in (0.55, 0.9)]
+    rates = [
+        seepage.calibrate(LEAK, success_rate={"diagnosis": rate}, exact=True, shape="isotropic") for rate in (0.55, 0.9)
+    ]
     assert rates[0] > rates[1]
-    etas = [seepage.calibrate(LEAK, eta=eta, exact=True) for eta in (1.0, 2.0)]
+    etas = [seepage.calibrate(LEAK, eta=eta, exact=True, shape="isotropic").scale for eta in (1.0, 2.0)]
     assert etas[0] > etas[1]
-    assert seepage.calibrate(LEAK, eta=1.0, quantile=0.9, exact=True) < etas[0]
+    assert seepage.calibrate(LEAK, eta=1.0, quantile=0.9, exact=True, shape="isotropic").scale < etas[0]
 
 
 def test_a_measurement_at_the_calibrated_scale_meets_the_policy():
     targets = {"error_floor": {"age": 5.0, "bmi": 1.0}, "success_rate": {"diagnosis": 0.6}}
-    safe = _leak(seepage.calibrate(LEAK, **targets))
+    safe = _leak(seepage.calibrate(LEAK, **targets, shape="isotropic").scale)
     assert seepage.Policy(**targets).shortfalls(safe) == {}
     missed = seepage.Policy(**targets).shortfalls(_leak(1e-3))
     assert {target.sentence().split(":")[0] for target in missed} == {
@@ -102,7 +108,10 @@ def test_a_covariance_is_scaled_as_a_whole():
 @settings(max_examples=200, deadline=None)
 def test_a_scale_that_may_leave_is_on_the_grid_and_never_too_small(eta, age):
     targets = {"eta": eta, "error_floor": {"age": age}}
-    exact, found = seepage.calibrate(LEAK, **targets, exact=True), seepage.calibrate(LEAK, **targets)
+    exact, found = (
+        seepage.calibrate(LEAK, **targets, exact=True, shape="isotropic").scale,
+        seepage.calibrate(LEAK, **targets, shape="isotropic").scale,
+    )
     assert on_grid(found)
     assert exact * (1 - 1e-9) <= found <= 2.5 * exact * (1 + 1e-9)
 
@@ -125,12 +134,12 @@ def _behind_a_scaler(noise_scale):
 )
 def test_noise_behind_a_scaler_meets_a_target_exactly_when_it_is_measured_again(targets, quantile):
     leak = _behind_a_scaler(0.3)
-    scale = seepage.calibrate(leak, **targets, quantile=quantile, exact=True)
+    scale = seepage.calibrate(leak, **targets, quantile=quantile, exact=True, shape="isotropic").scale
     policy = seepage.Policy(**targets, quantile=quantile)
     assert policy.shortfalls(_behind_a_scaler(scale)) == {}
     assert policy.shortfalls(_behind_a_scaler(scale * (1 - 1e-6))) != {}
     # From wherever one starts: nothing is merely scaled.
-    other = seepage.calibrate(_behind_a_scaler(3.0), **targets, quantile=quantile, exact=True)
+    other = seepage.calibrate(_behind_a_scaler(3.0), **targets, quantile=quantile, exact=True, shape="isotropic").scale
     assert other == pytest.approx(scale, rel=1e-8)
 
 
@@ -138,11 +147,11 @@ def test_what_a_scaler_tells_shrinks_with_no_noise_and_a_target_below_it_is_refu
     leak = _behind_a_scaler(1e9)
     stays = leak.attributes["x1"].max()
     assert stays == pytest.approx(_behind_a_scaler(1e12).attributes["x1"].max(), rel=1e-6)
-    enough = seepage.calibrate(leak, error_floor={"x1": 0.99 / stays})
+    enough = seepage.calibrate(leak, error_floor={"x1": 0.99 / stays}, shape="isotropic").scale
     assert _behind_a_scaler(enough).attributes["x1"].max() <= stays / 0.99
     for target in ({"error_floor": {"x1": 1.01 / stays}}, {"eta": stays / 2}):
         with pytest.raises(seepage.errors.PolicyError, match=r"(?s)No noise is enough: .*shape of the noise") as caught:
-            seepage.calibrate(leak, **target)
+            seepage.calibrate(leak, **target, shape="isotropic")
         assert caught.value.factor == np.inf
         (factor,) = seepage.Policy(**target).shortfalls(leak).values()
         assert factor == np.inf
@@ -162,4 +171,4 @@ def test_what_a_scaler_tells_shrinks_with_no_noise_and_a_target_below_it_is_refu
 )
 def test_an_impossible_target_is_refused(targets, message):
     with pytest.raises(seepage.errors.InputError, match=message):
-        seepage.calibrate(LEAK, **targets)
+        seepage.calibrate(LEAK, **targets, shape="isotropic")

@@ -115,7 +115,7 @@ def test_a_composition_has_the_prior_of_its_people_and_no_noise_to_choose():
     assert both.information.variances() == FIRST.information.variances()
     assert (both.error_floor(prior="data") <= FIRST.error_floor(prior="data")).all(axis=None)
     with pytest.raises(seepage.errors.UnansweredError):
-        seepage.calibrate(both, error_floor={"age": 1.0})
+        seepage.calibrate(both, error_floor={"age": 1.0}, shape="isotropic")
 
 
 def test_the_bounds_and_every_part_are_among_the_assumptions():

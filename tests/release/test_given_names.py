@@ -91,7 +91,7 @@ def test_what_is_promised_of_a_level_of_ten_people_holds_against_the_best_test()
     encoder = OneHotEncoder(categories=[["A", "B", "C"]])
     model = make_pipeline(make_column_transformer((encoder, ["city"]), remainder="passthrough"), Ridge())
     leak = seepage.measure(model.fit(people, OUTCOME), people, OUTCOME, noise_scale=1.0)
-    scale = seepage.calibrate(leak, success_rate={"city": 0.55})
+    scale = seepage.calibrate(leak, success_rate={"city": 0.55}, shape="isotropic").scale
     accept = {"success_rate": {"city": 0.55}}
     publication = seepage.publish(model, people, OUTCOME, noise_scale=scale, accept=accept)
     assert _names(publication.certificate) == ("age", "city = A", "city = B", "city = C", "intercept")

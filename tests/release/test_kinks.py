@@ -47,7 +47,7 @@ def test_attributes_at_zero_are_unanswered_and_not_safe():
     assert LEAK.error_floor()[["age", "s4", "s5"]].isna().all().all()
     assert "Unanswered, as the release jumps: age, s4, s5" in LEAK.summary()
     with pytest.raises(seepage.errors.UnansweredError, match="moves with 's4' by jumps"):
-        seepage.calibrate(LEAK, error_floor={"s4": 1.0})
+        seepage.calibrate(LEAK, error_floor={"s4": 1.0}, shape="isotropic")
     with pytest.raises(seepage.errors.UnansweredError, match="All coefficients of 's4' are kept at zero"):
         LEAK.joint(attribute="s4")
     with pytest.raises(seepage.errors.UnansweredError, match="moves with 's4' by jumps"):
@@ -56,7 +56,10 @@ def test_attributes_at_zero_are_unanswered_and_not_safe():
     alone = seepage.measure(MODEL, X, Y, noise_scale=NOISE, attributes=["s4", "age"], public_label=True)
     assert alone.examples.isna().all().all()
     assert "nobody" in alone.summary()
-    for ask in (lambda: seepage.Report.of(alone, "internal"), lambda: seepage.calibrate(alone, eta=1.0)):
+    for ask in (
+        lambda: seepage.Report.of(alone, "internal"),
+        lambda: seepage.calibrate(alone, eta=1.0, shape="isotropic").scale,
+    ):
         with pytest.raises(seepage.errors.UnansweredError, match="Nobody has a private value"):
             ask()
     assert not seepage.measure(MODEL, X, Y, noise_scale=NOISE, attributes=["s4", "bp"]).examples.isna().any().any()
@@ -68,7 +71,7 @@ def test_attributes_at_zero_are_unanswered_and_not_safe():
 
 
 def test_noise_is_calibrated_for_what_has_a_floor():
-    scale = seepage.calibrate(LEAK, error_floor={"bp": 5.0}, exact=True)
+    scale = seepage.calibrate(LEAK, error_floor={"bp": 5.0}, exact=True, shape="isotropic").scale
     again = seepage.measure(MODEL, X, Y, noise_scale=scale)
     assert again.error_floor()["bp"].min() == pytest.approx(5.0)
     units = seepage.calibrate(LEAK, error_floor={"bp": 5.0}, shape={name: 1 / X[name].std() for name in X})

@@ -121,4 +121,5 @@ def test_behind_a_bend_the_same_noise_everywhere_is_calibrated_as_without_a_shap
     model = make_pipeline(PolynomialFeatures(2, include_bias=False), Ridge()).fit(X[["a", "c"]], y)
     leak = seepage.measure(model, X[["a", "c"]], y, noise_scale=1.0)
     noise = seepage.calibrate(leak, error_floor={"a": 0.5}, shape="isotropic")
-    assert noise.scale == seepage.calibrate(leak, error_floor={"a": 0.5})
+    # A rule for a column that a step bends is not made: the least noise that is counted is this one.
+    assert noise.scale == seepage.calibrate(leak, error_floor={"a": 0.5}).scale

@@ -89,10 +89,10 @@ def test_the_interval_of_a_median_is_that_of_resampling():
 def test_factors_of_the_noise_are_those_of_calibration():
     policy = seepage.Policy(error_floor={"age": 5.0, "bmi": 4.0})
     found = Report.of(LEAK, "internal", policy=policy).document.verdict
-    needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}, exact=True) / 2.0
+    needed = seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}, exact=True, shape="isotropic").scale / 2.0
     # As on the screen: rounded up to the grid that noise is published on.
     assert max(judgment.factor.value for judgment in found.judgments) == up_to_grid(needed)
-    assert found.enough.value == seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0})
+    assert found.enough.value == seepage.calibrate(LEAK, error_floor={"age": 5.0, "bmi": 4.0}, shape="isotropic").scale
     assert (
         f"A noise scale of {found.enough.value:g} meets all of them."
         in Report.of(LEAK, "internal", policy=policy).markdown()

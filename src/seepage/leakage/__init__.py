@@ -16,6 +16,7 @@ from seepage.leakage._information import Distances as Distances
 from seepage.leakage._information import Exposed as Exposed
 from seepage.leakage._information import GatheredInformation as GatheredInformation
 from seepage.leakage._information import Information as Information
+from seepage.leakage._information import Unlike as Unlike
 from seepage.leakage._leakage import Leakage as Leakage
 from seepage.leakage._leakage import checked_leakage as checked_leakage
 from seepage.leakage._leakage import refuse_averages as refuse_averages

@@ -18,7 +18,7 @@ from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import split
 from seepage.leakage._people import People
 from seepage.leakage.types import Assurance, By, Kind, Variance, Who
-from seepage.meaning import EmpiricalPrior, Guarantee
+from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, success_rate
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -36,15 +36,28 @@ class Distances:
     """Whose each record is, if some people have several."""
     absent: NDArray[np.bool_] | None = None
     """Which records have no value of the attribute, or that of another record of the same person again."""
-    stays: Array | None = None
-    """The part of each distance that no noise makes shorter, at a right angle to the rest, if there is one."""
+    unlike: "Unlike | None" = None
+    """The pairs of releases whose noises differ, if there are any: of these, a distance is that of two releases with
+    one noise which are told apart as often at equal odds."""
 
     def at(self, factor: float) -> "Distances":
         """Return the distances with noise that is larger by a factor, which may be infinite."""
-        if self.stays is None:
-            return replace(self, distance=self.distance / factor)
-        moved = np.maximum(self.distance**2 - self.stays**2, 0.0)
-        return replace(self, distance=np.sqrt(moved / factor**2 + self.stays**2))
+        distance = self.distance / factor
+        if self.unlike is None:
+            return replace(self, distance=distance)
+        unlike = replace(self.unlike, pairs=self.unlike.pairs.at(factor))
+        distance[unlike.records, unlike.others] = unlike.pairs.distance()
+        return replace(self, distance=distance, unlike=unlike)
+
+    def success_rate(self, records: NDArray[np.intp], others: NDArray[np.intp], odds: Array) -> Array:
+        """Return how often the best attacker tells records' true values from others, at odds of the true one."""
+        found = success_rate(self.distance[records, others], odds)
+        if self.unlike is None:
+            return found
+        place = self.unlike.places(self.distance.shape)[records, others]
+        at = np.flatnonzero((place >= 0) & (odds != 1.0))
+        found[at] = self.unlike.pairs.take(place[at]).success_rate(odds[at])
+        return found
 
     def of_people(self) -> "Distances | None":
         """Return the same with one record for each person; None if somebody has several that count."""
@@ -58,11 +71,13 @@ class Distances:
         absent[people] = False
         truth, distance = np.full(count, -1, dtype=np.intp), np.full((count, len(self.values)), np.nan)
         truth[people], distance[people] = self.truth[counted], self.distance[counted]
-        stays = None
-        if self.stays is not None:
-            stays = np.zeros_like(distance)
-            stays[people] = self.stays[counted]
-        return Distances(self.values, truth, distance, None, absent if absent.any() else None, stays)
+        unlike = None
+        if self.unlike is not None:
+            kept = np.isin(self.unlike.records, counted)
+            unlike = Unlike(
+                self.person[self.unlike.records[kept]], self.unlike.others[kept], self.unlike.pairs.take(kept)
+            )
+        return Distances(self.values, truth, distance, None, absent if absent.any() else None, unlike)
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:
@@ -94,6 +109,38 @@ class Distances:
         order = np.argsort(self.person, kind="stable")
         starts = np.unique(self.person[order], return_index=True)[1]
         return np.asarray(choose.reduceat(values[order], starts))
+
+
+@dataclass(frozen=True, eq=False)
+class Unlike:
+    """Pairs of releases whose noises differ, as some distances are of."""
+
+    records: NDArray[np.intp]
+    others: NDArray[np.intp]
+    """Which value each is about."""
+    pairs: TwoNormals
+
+    @classmethod
+    def with_value(cls, records: NDArray[np.intp], other: int, pairs: TwoNormals) -> "Unlike":
+        """Return those of some records with one other value."""
+        return cls(records, np.full(len(records), other, dtype=np.intp), pairs)
+
+    @classmethod
+    def together(cls, parts: "Sequence[Unlike]") -> "Unlike | None":
+        """Return the pairs of several; None if there are none."""
+        if not parts:
+            return None
+        return cls(
+            np.concatenate([part.records for part in parts]),
+            np.concatenate([part.others for part in parts]),
+            TwoNormals.together([part.pairs for part in parts]),
+        )
+
+    def places(self, shape: tuple[int, ...]) -> NDArray[np.intp]:
+        """Return which of the pairs is about each record and value; -1 for none."""
+        found = np.full(shape, -1, dtype=np.intp)
+        found[self.records, self.others] = np.arange(len(self.records))
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,4 +17,5 @@ from seepage.meaning._priors import GaussianPrior as GaussianPrior
 from seepage.meaning._success import distance_for as distance_for
 from seepage.meaning._success import success_rate as success_rate
 from seepage.meaning._target import Target as Target
+from seepage.meaning._two_normals import TwoNormals as TwoNormals
 from seepage.meaning._untargeted import Untargeted as Untargeted

@@ -21,7 +21,9 @@ from seepage.linear.information import (
     ChangedScales,
     Geometry,
     LinearInformation,
+    Refitted,
     Scales,
+    Swapped,
     columns_of,
     scorer_of,
     with_filled_moved,
@@ -71,14 +73,16 @@ class Remeasured:
         changed = ChangedScales.of(information.geometry.scales, before, after)
         refit = information.refit
         moves, filled = np.empty((len(before), information.geometry.parameters.size)), [refit.filled] * len(before)
+        distances = np.empty(len(before))
         for some, around, first in refit.as_filled(refit.gaps(before, after)):
             own = None if changed is None else changed.take(some)
-            moves[some] = first + around.moves(before.take(some), after.take(some), changed=own)
+            swapped = Swapped(before.take(some), after.take(some), np.arange(len(some)))
+            near = around.moves(swapped.before, swapped.after, changed=own)
+            found = Refitted(some, around, swapped, None, own, first + near, near)
+            moves[some], pairs = found.moves, refit.apart(found)
+            distances[some] = refit.distances(found.moves) if pairs is None else pairs.length()
             for i in some:
                 filled[i] = around.filled
-        distances, shapes = refit.apart(moves, changed)
-        if shapes is not None:
-            distances = np.hypot(distances, shapes)
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._batches, self._penalty, self._into_frame
         if information.geometry.loss.quadratic:

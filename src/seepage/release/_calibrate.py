@@ -8,7 +8,7 @@ from seepage._noise import GaussianNoise
 from seepage.errors import InputError, PolicyError, UnansweredError
 from seepage.leakage import Leakage, checked_leakage
 from seepage.release._policy import Policy
-from seepage.release._shaping import Wanted, shaped_noise
+from seepage.release._shaping import Wanted, least_noise, shaped_noise
 
 
 def calibrate(
@@ -20,8 +20,8 @@ def calibrate(
     quantile: float = 1.0,
     shape: Wanted | None = None,
     exact: bool = False,
-) -> float | GaussianNoise:
-    """Return a noise scale that meets all targets, rounded up to 1, 2 or 5 times a power of ten.
+) -> GaussianNoise:
+    """Return noise that meets all targets at the least cost to the model, rounded up to 1, 2 or 5 times a power of ten.
 
     The smallest such scale depends on the most exposed person: all its digits together have given away people's ages.
     On a grid that is fixed before the data are seen nothing is left of them but a step of the grid. The price is noise
@@ -43,21 +43,24 @@ def calibrate(
         The largest information about any direction of a person's values.
     quantile : float, default=1.0
         The share of people for whom each target must hold.
-    shape : {"isotropic", "hessian", "best"}, Shape, mapping or (X, y), optional
-        How the noise is spread over the parameters. Noise of a good shape costs a fraction of the accuracy at the same
-        promise. "hessian" follows the inverse Hessian of what was minimized; "best" tries rules that are fixed
-        beforehand and returns the one that costs the fit least; a mapping from features to units spreads it by given
-        units; rows and labels that are nobody's secret make a shape that tells nothing about the private ones. What a
-        shape that follows the private rows tells about them is counted, and does not shrink with the noise.
+    shape : {"best", "isotropic", "hessian"}, Shape, mapping or (X, y), optional
+        How the noise is spread over the parameters. By default "best", or that of the noise which was measured with, if
+        it is not one scale for all. "best" tries rules that are fixed beforehand, and noise of one scale, and returns
+        what costs the fit least: a fraction of what noise of one scale ("isotropic") costs at the same promise. By
+        default it is noise of one scale where shapes that follow the rows are not counted, such as behind an L1
+        penalty. "hessian" follows the inverse Hessian of what was minimized; a mapping from features to units spreads
+        it by given units; rows and labels that are nobody's secret make a shape that tells nothing about the private
+        ones. What a shape that follows the private rows tells about them is counted, and does not shrink with the
+        noise.
     exact : bool, default=False
         Return the smallest scale with all its digits, for experiments: it may not leave the house.
 
     Returns
     -------
-    float or GaussianNoise
-        The scale; with a `shape`, the noise, whose `covariance` is for the owner to read and whose `gap` says how many
-        times the excess loss of the best of all shapes it costs at most; or, for a measurement with a noise covariance,
-        that noise, its deviations multiplied by a factor of the grid.
+    GaussianNoise
+        The noise, for `noise_scale=` of `seepage.measure` and `seepage.publish`. Its `covariance` is for the owner to
+        read, and its `gap` says how many times the excess loss of the best of all shapes it costs at most. Noise of one
+        scale has a `scale`.
 
     Examples
     --------
@@ -67,14 +70,14 @@ def calibrate(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X, y)
     >>> leak = seepage.measure(model, X, y, noise_scale=1.0)
-    >>> seepage.calibrate(leak, error_floor={"age": 5.0})
-    0.5
-    >>> scale = seepage.calibrate(leak, error_floor={"age": 5.0}, exact=True)
-    >>> exposed = seepage.measure(model, X, y, noise_scale=scale)
-    >>> round(exposed.error_floor()["age"].min(), 9)
-    np.float64(5.0)
-    >>> seepage.calibrate(leak, error_floor={"age": 5.0}, shape="hessian")
-    GaussianNoise(shape=InverseHessian(scale=5.0), gap=28.2)
+    >>> noise = seepage.calibrate(leak, error_floor={"age": 5.0})
+    >>> noise
+    GaussianNoise(shape=Balanced(scale=100.0), gap=11.8)
+    >>> kept = seepage.measure(model, X, y, noise_scale=noise)
+    >>> bool(kept.error_floor()["age"].min() >= 5.0)
+    True
+    >>> seepage.calibrate(leak, error_floor={"age": 5.0}, shape="isotropic")
+    GaussianNoise(scale=0.5, gap=8.54e+05)
     """
     policy = Policy(error_floor or {}, success_rate or {}, eta, quantile)
     if policy.is_empty:
@@ -87,6 +90,8 @@ def calibrate(
         )
     if shape is not None:
         return shaped_noise(leak, policy, shape, exact=exact)
+    if noise.scale is not None:
+        return least_noise(leak, policy, exact=exact)
     factors = policy.factors(leak)
     never = [target for target, factor in factors.items() if factor == inf]
     if never:
@@ -94,8 +99,6 @@ def calibrate(
     factor = max(factors.values())
     if factor == 0:
         raise InputError("Nobody leaks anything about these targets: any noise scale meets them.")
-    if noise.scale is None:
-        # Of a shape the scale is printed, so that is what must be on the grid; a covariance has none.
-        scale = 1.0 if noise.shape is None else noise.shape.scale
-        return noise.scaled(factor if exact else up_to_grid(scale * factor) / scale)
-    return noise.scale * factor if exact else up_to_grid(noise.scale * factor)
+    # Of a shape the scale is printed, so that is what must be on the grid; a covariance has none.
+    scale = 1.0 if noise.shape is None else noise.shape.scale
+    return noise.scaled(factor if exact else up_to_grid(scale * factor) / scale)

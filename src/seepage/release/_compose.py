@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption, public
 from seepage.errors import InputError, UnansweredError
-from seepage.leakage import Distances, GatheredInformation, Information, Leakage, refuse_averages
+from seepage.leakage import Distances, GatheredInformation, Information, Leakage, Unlike, refuse_averages
 from seepage.leakage.types import Assurance, Kind, Variance, Who
-from seepage.meaning import EmpiricalPrior, Guarantee, check_delta, gaussian_epsilon
+from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, check_delta, gaussian_epsilon
 
 Array = NDArray[np.float64]
 
@@ -172,14 +172,11 @@ class ComposedInformation(GatheredInformation):
             np.where(none[:, None] & ~absent[:, None], 0.0, one.distance)
             for one, none in zip(each, lacking, strict=True)
         ]
-        stays = [one.stays for one in each if one.stays is not None]
-        return Distances(
-            first.values,
-            reduce(np.maximum, [one.truth for one in each]),
-            _root_of_squares(told),
-            absent=absent if absent.any() else None,
-            stays=_root_of_squares(stays) if stays else None,
-        )
+        distance, unlike = _root_of_squares(told), _beside([one.unlike for one in each], told)
+        if unlike is not None:
+            distance[unlike.records, unlike.others] = unlike.pairs.distance()
+        truth = reduce(np.maximum, [one.truth for one in each])
+        return Distances(first.values, truth, distance, absent=absent if absent.any() else None, unlike=unlike)
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         check_delta(delta)
@@ -207,6 +204,29 @@ def _root_of_squares(values: Sequence[Array]) -> Array:
     # hypot keeps what a plain square would lose to overflow.
     add: Callable[[Sequence[Array]], Array] = np.hypot.reduce
     return add(values)
+
+
+def _beside(each: Sequence[Unlike | None], distances: Sequence[Array]) -> Unlike | None:
+    """Return the pairs of releases of which one at least has two noises: together they are one of more axes."""
+    places = np.unique(
+        np.concatenate(
+            [np.empty((0, 2), dtype=np.intp)]
+            + [np.column_stack([one.records, one.others]) for one in each if one is not None]
+        ),
+        axis=0,
+    )
+    if not len(places):
+        return None
+    records, others = places.T
+    pairs = TwoNormals(np.empty((len(places), 0)), np.empty((len(places), 0)))
+    for one, distance in zip(each, distances, strict=True):
+        alone = TwoNormals(distance[records, others][:, None], np.ones((len(places), 1)))
+        if one is not None:
+            at = one.places(distance.shape)[records, others]
+            own = TwoNormals.together([one.pairs.take(at[at >= 0]), alone.take(at < 0)])
+            alone = own.take(np.argsort(np.concatenate([np.flatnonzero(at >= 0), np.flatnonzero(at < 0)])))
+        pairs = pairs.beside(alone)
+    return Unlike(records, others, pairs)
 
 
 def _check_parts(parts: tuple[Leakage, ...]) -> None:

@@ -310,14 +310,16 @@ def _shaped(
     """Return noise of a shape that reaches the floor of isotropic noise; None if there is none."""
     if shape == "isotropic":
         return GaussianNoise(scale=scale)
-    if "error_floor" not in floor:
-        raise InputError(f"Success rates are answered for isotropic noise: leave {shape!r} out of shapes.")
-    lowest = floor["error_floor"]
-    policy = (
-        Policy(eta=1 / lowest, quantile=quantile)
-        if attribute is None
-        else Policy({attribute: lowest}, quantile=quantile)
-    )
+    if "success_rate" in floor:
+        assert attribute is not None
+        # Who is told for certain, or not at all, gives no promise to keep.
+        if not 0.5 < floor["success_rate"] < 1.0:
+            return None
+        policy = Policy(success_rate={attribute: floor["success_rate"]}, quantile=quantile)
+    elif attribute is None:
+        policy = Policy(eta=1 / floor["error_floor"], quantile=quantile)
+    else:
+        policy = Policy({attribute: floor["error_floor"]}, quantile=quantile)
     try:
         return shaped_noise(leak, policy, shape, exact=True)
     except PolicyError:

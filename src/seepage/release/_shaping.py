@@ -47,6 +47,19 @@ _FEWEST_PUBLIC = 4
 _FEW_PARAMETERS = 40
 
 
+def least_noise(leak: Leakage, policy: Policy, *, exact: bool) -> GaussianNoise:
+    """Return the noise that meets a policy at the least cost: of one scale where no other is counted."""
+    information = cast(Noised, leak.information)
+    counted = information.unshaped is None
+    if counted:
+        try:
+            for noise in _candidates(cast(ExactInformation, information), policy, "best", exact=False):
+                information.with_noise(noise)
+        except (UnsupportedError, UnansweredError):
+            counted = False
+    return shaped_noise(leak, policy, "best" if counted else "isotropic", exact=exact)
+
+
 def shaped_noise(leak: Leakage, policy: Policy, shape: Wanted, *, exact: bool) -> GaussianNoise:
     """Return noise of a shape that meets a policy at the least cost to the fit, with how near that is to the best."""
     if leak.information.noise is None:
@@ -57,7 +70,7 @@ def shaped_noise(leak: Leakage, policy: Policy, shape: Wanted, *, exact: bool) -
     # Without what shapes tell, which takes longer to find out, none costs more than with it.
     hopes = []
     for noise in _candidates(cast(ExactInformation, information), policy, shape, exact=exact):
-        measured = information.with_noise(noise)
+        measured = _with(information, noise)
         hopes.append((_met(measured, policy, exact=exact, alone=True).cost, measured))
     best: _Met | None = None
     people = np.empty(0, dtype=np.intp)
@@ -86,10 +99,16 @@ def _given(information: Noised, policy: Policy, shape: Wanted, called: str, *, e
             f"Shapes that follow the rows are not counted for {called} yet. Give units of columns, such as "
             'shape={"age": 10.0}, or a covariance that was made from public rows (FromPublicRows of seepage.release).'
         )
-    met = _met(information.with_noise(noise), policy, exact=exact)
+    met = _met(_with(information, noise), policy, exact=exact)
     if met.never:
         raise PolicyError("\n".join([*(each.sentence() for each in met.never), met.never[0].missing(inf)]), inf)
     return met.noise
+
+
+def _with(information: Noised, noise: GaussianNoise) -> Noised:
+    """Return what a release tells with a noise of some scale; nothing is measured twice where it has such a noise."""
+    held = noise.scale is not None and information.noise.scale is not None
+    return information if held else information.with_noise(noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +121,13 @@ class _Met:
     """From that scale to the smallest."""
     never: tuple[Target, ...]
     """The targets that no scale meets."""
+    scale: float
+    """Which scale that is, to its last digit."""
 
     @property
     def noise(self) -> GaussianNoise:
+        if self.information.noise.scale is not None:
+            return GaussianNoise(scale=self.scale)
         return self.information.noise.scaled(self.factor)
 
     @property
@@ -138,11 +161,6 @@ def _candidates(
     elif shape == "hessian":
         yield GaussianNoise(shape=InverseHessian(scale=1.0))
     elif shape == "best":
-        if policy.success_rate:
-            raise UnansweredError(
-                "Success rates are answered for noise of one scale and for shapes that do not follow the rows: "
-                "calibrate without shape=, or with public rows, shape=(X_public, y_public)."
-            )
         yield isotropic
         yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))
     else:
@@ -202,10 +220,12 @@ def _met(measured: Noised, policy: Policy, *, exact: bool, alone: bool = False) 
     factor = max(factors.values())
     if factor == 0:
         raise InputError("Nobody leaks anything about these targets: any noise scale meets them.")
+    scale = _scale(measured.noise)
+    wanted = scale * factor
     if not exact and not never:
-        scale = _scale(measured.noise)
-        factor = up_to_grid(scale * factor) / scale
-    return _Met(measured, factor, never)
+        wanted = up_to_grid(wanted)
+        factor = wanted / scale
+    return _Met(measured, factor, never, wanted)
 
 
 def _most_exposed(measured: Noised, policy: Policy) -> NDArray[np.intp]:

@@ -45,9 +45,11 @@ def calibrate(asked: _Calibrate) -> None:
             success_rate=targets.success_rate,
             eta=targets.eta,
             quantile=targets.quantile,
+            # A scale is all that --noise-scale takes.
+            shape="isotropic",
             exact=asked.exact,
-        )
-    assert isinstance(scale, float)
+        ).scale
+    assert scale is not None
     digits = repr(scale) if asked.exact else f"{scale:g}"
     if asked.quiet:
         typer.echo(digits)

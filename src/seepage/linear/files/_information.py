@@ -12,7 +12,7 @@ from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
 from seepage.linear.files._facts import Facts, Finding, Gathering
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
-from seepage.linear.files._refits import Refitting, Seeing
+from seepage.linear.files._refits import RefittedPeople, Refitting, Seeing
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._scores import MOST, Scores, ScoresSummary, places
 from seepage.linear.information import ExactInformation, KnownValues
@@ -132,12 +132,8 @@ class FileInformation(ExactInformation):
             values = np.unique(np.array(list(seen))).tolist()
         work = Refitting(self.rows.reader, self.geometry, self.penalty, name, tuple(values))
         parts = self.rows.each(work, f"refitting with other values of {attribute}")
-        truth, means, stays = (
-            np.concatenate([getattr(part, of) for part in parts]) for of in ("truth", "distance", "stays")
-        )
-        if not stays.any():
-            return Distances(work.values, truth, means)
-        return Distances(work.values, truth, np.hypot(means, stays), stays=stays)
+        found = RefittedPeople.together(parts)
+        return Distances(work.values, found.truth, found.distance, unlike=found.unlike)
 
     def _check_refits(self, attribute: str) -> None:
         """Refuse refits that need more than the sums and a person's own row."""

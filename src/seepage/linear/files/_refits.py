@@ -5,7 +5,7 @@ work refits its own people. Other losses need every row again for each of them.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numba
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, comparable
 from seepage.execution.storage import Unit
+from seepage.leakage import Unlike
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, Geometry, Refit
 
@@ -25,7 +26,22 @@ class RefittedPeople:
     truth: NDArray[np.intp]
     """Which of the values each has; -1 if none of them."""
     distance: Array
-    stays: Array
+    unlike: Unlike | None
+
+    @classmethod
+    def together(cls, parts: "Sequence[RefittedPeople]") -> "RefittedPeople":
+        """Return what was found of the people of several parts."""
+        starts = np.cumsum([0, *(len(part.truth) for part in parts)])
+        unlike = [
+            replace(part.unlike, records=part.unlike.records + start)
+            for part, start in zip(parts, starts[:-1], strict=True)
+            if part.unlike is not None
+        ]
+        return cls(
+            np.concatenate([part.truth for part in parts]),
+            np.concatenate([part.distance for part in parts]),
+            Unlike.together(unlike),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,22 +60,21 @@ class Refitting:
     def __call__(self, run: Sequence[Unit]) -> RefittedPeople:
         numba.set_num_threads(1)
         parts = [part for unit in run for part in self._moved(unit)]
-        return RefittedPeople(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
+        return RefittedPeople.together(parts)
 
     def _moved(self, unit: Unit) -> Iterator[RefittedPeople]:
         for rows in self.reader.held(unit):
             column = rows.column(self.attribute)
             matches = column[:, None] == comparable(self.values, column)
             truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
-            distance, stays = (np.zeros((rows.count, len(self.values))) for _ in range(2))
+            distance, unlike = np.zeros((rows.count, len(self.values))), []
             refit, whole = Refit(rows, self.geometry, self.penalty), slice(0, rows.count)
             for j, value in enumerate(self.values):
                 others = np.flatnonzero(truth != j)
-                means, shape = refit.compared(whole, self.attribute, value, others)
-                distance[others, j] = means
-                if shape is not None:
-                    stays[others, j] = shape
-            yield RefittedPeople(truth, distance, stays)
+                distance[others, j], pairs = refit.compared(whole, self.attribute, value, others)
+                if pairs is not None:
+                    unlike.append(Unlike.with_value(others, j, pairs))
+            yield RefittedPeople(truth, distance, Unlike.together(unlike))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,12 @@ from scipy import sparse
 
 from seepage.linear.information._scales import Scales
 from seepage.linear.rows import Batch
+from seepage.meaning import TwoNormals
 
 Array = NDArray[np.float64]
+
+# Of the longest of some directions, what others add to them by rounding.
+_SPANNED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,20 +134,11 @@ class ChangedScales:
         found[self.features[person]] *= self.stretch[person]
         return found
 
-    def distances(self, scales: Scales) -> Array:
-        """Return how far apart the old and the new shape of the noise are, as if a mean had moved instead.
+    def told_apart(self, moves: Array, scales: Scales) -> TwoNormals:
+        """Return the releases before and after, in units of the noise before.
 
-        Two Gaussians whose means are d noise units apart have a Bhattacharyya distance of d^2 / 8; so d^2 here is eight
-        times that of the two covariances (eq. 4.5), which adds to that of the means.
-        """
-        directions, weights = self._difference(scales)
-        times = 1 if scales.covariance is not None else scales.published
-        _, grown = np.linalg.slogdet(np.eye(weights.shape[1]) + weights @ directions)
-        squares = 4.0 * times * grown + 4.0 * scales.published * np.log(self.stretch).sum(axis=1)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
-
-    def lengths(self, moves: Array, scales: Scales) -> Array:
-        """Return how far the means are apart, in units of the noise midway between the old and the new.
+        With  L Sigma L^T = Sigma + 2 U W U^T  and V = Sigma^(-1/2) U, the two differ in the span of V, and in one more
+        direction the means do alone.
 
         Parameters
         ----------
@@ -152,10 +147,26 @@ class ChangedScales:
         scales : Scales
             The scaler.
         """
-        squares = np.einsum("np,np->n", moves, moves)
-        if not scales.published:
-            return np.asarray(np.sqrt(squares))
         directions, weights = self._difference(scales)
+        seen, copies = self._along(moves, scales)
+        values, axes = np.linalg.eigh(directions)
+        kept = values > _SPANNED * values[:, -1:]
+        root = axes * np.sqrt(np.where(kept, values, 0.0))[:, None]
+        # V = X root^T, X having orthonormal columns: there 2 V W V^T is 2 root^T W root.
+        more, turn = np.linalg.eigh(2.0 * root.transpose(0, 2, 1) @ weights @ root)
+        into = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)[:, :, None] * axes.transpose(0, 2, 1)
+        shift = np.einsum("nji,njk,nok->noi", turn, into, seen)
+        rest = np.einsum("np,np->n", moves, moves) - np.einsum("noi,noi->n", shift, shift)
+        # Outputs that are published and do not move have another noise all the same.
+        still = np.zeros((len(moves), (copies - shift.shape[1]) * shift.shape[2]))
+        ratio = np.tile(1.0 + more, (1, copies))
+        return TwoNormals(
+            np.column_stack([shift.reshape(len(moves), -1), still, np.sqrt(np.maximum(rest, 0.0))]),
+            np.column_stack([ratio, np.ones(len(moves))]),
+        )
+
+    def _along(self, moves: Array, scales: Scales) -> tuple[Array, int]:
+        """Return V^T times each move, output by output where they have noise alike, and how many such are published."""
         shrunk, n = 1.0 / self.stretch - 1.0, len(moves)
         if scales.covariance is None:
             # The same in every basis of the outputs; what is fitted beside them comes after, and has no feature.
@@ -165,20 +176,16 @@ class ChangedScales:
             own = np.take_along_axis(each, np.broadcast_to(self.features[:, None], (n, outputs, shrunk.shape[1])), 2)
             # b^T Sigma^-1 and e^T, of each output.
             along = shrunk[:, None] * own + self.lean[:, None] * each[:, :, -1:]
-        else:
-            root = np.linalg.cholesky(scales.covariance)
-            gap, pulled = moves @ root.T, np.linalg.solve(root.T, moves.T).T
-            outputs = scales.published
-            p = scales.size
-            at = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
-            last = np.repeat(np.arange(outputs) * p + p - 1, shrunk.shape[1])
-            own = np.take_along_axis(gap, at, axis=1)[:, None]
-            by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
-            along = (by * np.take_along_axis(pulled, at, axis=1) + to * pulled[:, last])[:, None]
-        both = np.concatenate([along, own], axis=2)
-        inner = np.linalg.solve(np.eye(weights.shape[1]) + weights @ directions, weights)
-        squares = squares - np.einsum("noi,nij,noj->n", both, inner, both)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+            return np.concatenate([along, own], axis=2), scales.published
+        root = np.linalg.cholesky(scales.covariance)
+        gap, pulled = moves @ root.T, np.linalg.solve(root.T, moves.T).T
+        outputs, p = scales.published, scales.size
+        at = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
+        last = np.repeat(np.arange(outputs) * p + p - 1, shrunk.shape[1])
+        own = np.take_along_axis(gap, at, axis=1)[:, None]
+        by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
+        along = (by * np.take_along_axis(pulled, at, axis=1) + to * pulled[:, last])[:, None]
+        return np.concatenate([along, own], axis=2), 1
 
     def _difference(self, scales: Scales) -> tuple[Array, Array]:
         """Return U^T Sigma^-1 U and W with  (Sigma + L Sigma L^T) / 2 = Sigma + U W U^T,  U the b_f and Sigma e_f."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from seepage._tables import Column, comparable
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import followed
-from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory, Unlike
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
@@ -231,11 +231,6 @@ class LinearInformation(ExactInformation, GatheredInformation):
         return Refit(self.rows, self.geometry, self.penalty)
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
-        if self.geometry.shape is not None:
-            raise UnansweredError(
-                f"With another {attribute} of somebody the noise would have another shape, and refits that follow it "
-                "are not made: success rates are answered for noise of one scale, and for shapes from public rows."
-            )
         column = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
@@ -274,24 +269,23 @@ class LinearInformation(ExactInformation, GatheredInformation):
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
-        stays = np.zeros_like(distance)
+        unlike: list[Unlike] = []
         spans = self.refit.spans
         units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
         with followed(f"refitting with other values of {attribute}", units) as watch:
             for j, value in enumerate(values):
                 for span in spans:
                     others = np.flatnonzero((truth[span] != j) & alone[span])
-                    means, shape = self.refit.compared(span, name, value, others, watch)
-                    distance[span.start + others, j] = means
-                    if shape is not None:
-                        stays[span.start + others, j] = shape
+                    distance[span.start + others, j], pairs = self.refit.compared(span, name, value, others, watch)
+                    if pairs is not None:
+                        unlike.append(Unlike.with_value(span.start + others, j, pairs))
                 several = [rows for rows in together if truth[rows[0]] != j]
                 first = np.array([rows[0] for rows in several], dtype=np.intp)
-                distance[first, j], stays[first, j] = refitted_together(self.refit, several, name, value, watch)
+                distance[first, j], pairs = refitted_together(self.refit, several, name, value, watch)
+                if pairs is not None:
+                    unlike.append(Unlike.with_value(first, j, pairs))
         absent = None if has.all() else ~has
-        found = Distances(values, truth, distance, self.people.person, absent)
-        if stays.any():
-            found = replace(found, distance=np.hypot(distance, stays), stays=stays)
+        found = Distances(values, truth, distance, self.people.person, absent, Unlike.together(unlike))
         warn_unanswered(found, attribute, self.count)
         return found
 

@@ -31,6 +31,7 @@ from seepage.errors import UnansweredError
 from seepage.execution.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
+from seepage.linear.information._changed_shape import ChangedShape, Swapped
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._logistic import dense_beyond, sparse_beyond
 from seepage.linear.information._preprocessing import with_filled_moved
@@ -46,6 +47,7 @@ from seepage.linear.objective import (
     settled_signs,
 )
 from seepage.linear.rows import Batch, Frame, InMemory, in_threads
+from seepage.meaning import TwoNormals
 
 Array = NDArray[np.float64]
 
@@ -114,41 +116,76 @@ class Refit:
         ndarray of shape (people, outputs * p)
             NaN for a person whose changed data has no minimizer that could be found.
         """
-        return self._with_value(span, attribute, value, people)[0]
+        moves = np.empty((len(people), self.geometry.parameters.size))
+        for found in self._with_value(span, attribute, value, people):
+            moves[found.people] = found.moves
+        return moves
 
     def compared(
         self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp], watch: Watch = unwatched
-    ) -> tuple[Array, Array | None]:
-        """Return how far apart what is published is then, in units of its noise, and the two shapes of the noise are.
+    ) -> tuple[Array, TwoNormals | None]:
+        """Return how far apart what is published is then, in units of its noise, and both releases if theirs differ.
 
-        There is but one shape where no scaler moves along, and None is returned. `watch` hears of each refit.
+        There is but one noise where neither a scaler moves along nor the noise's shape. `watch` hears of each refit.
         """
-        moves, changed = self._with_value(span, attribute, value, people, watch)
-        return self.apart(moves, changed)
+        distance, order = np.empty(len(people)), []
+        parts: list[TwoNormals] = []
+        for found in self._with_value(span, attribute, value, people, watch):
+            pairs = self.apart(found)
+            distance[found.people] = self.distances(found.moves)
+            if pairs is not None:
+                parts.append(pairs)
+                order.append(found.people)
+        if not parts:
+            return distance, None
+        together = TwoNormals.together(parts).take(np.argsort(np.concatenate(order)))
+        return together.distance(), together
 
-    def apart(self, moves: Array, changed: ChangedScales | None) -> tuple[Array, Array | None]:
-        """Return the length of each move in units of the noise, and how far apart its two shapes are (eq. 4.5)."""
-        scales = self.geometry.scales
-        if changed is None or scales is None:
-            return self.distances(moves), None
-        return changed.lengths(self.geometry.in_noise_units(moves), scales), changed.distances(scales)
+    def apart(self, found: "Refitted") -> TwoNormals | None:
+        """Return the release of the model and those of refits, if their noises differ (eq. 4.5)."""
+        geometry, changed = self.geometry, found.changed
+        if geometry.shape is not None:
+            return self._shapes_apart(found)
+        if changed is None or geometry.scales is None or not geometry.scales.published:
+            return None
+        return changed.told_apart(geometry.in_noise_units(found.moves), geometry.scales)
+
+    def _shapes_apart(self, found: "Refitted") -> TwoNormals:
+        around = found.around
+        made = ChangedShape(self.geometry, around.geometry)
+        penalties = None if found.changed is None else Penalties.of(found.changed, around)
+        # Made here, once, and not by each of the threads that ask for them.
+        _ = around._items, made.ready
+
+        def part(at: slice) -> TwoNormals:
+            some = np.arange(len(found.moves))[at]
+            own = None if penalties is None else [(penalties.places[i], penalties.more[i]) for i in some]
+            factors = None if found.factors is None else found.factors[at]
+            rows = (around._known_of(item) for item in around._items)
+            return made.told_apart(rows, found.swapped.of(some), found.moves[at], found.own[at], factors, own)
+
+        chunks = [slice(start, start + _PEOPLE) for start in range(0, len(found.moves), _PEOPLE)]
+        return TwoNormals.together(list(in_threads(part, chunks)))
 
     def _with_value(
         self, span: slice, attribute: str | None, value: Any, people: NDArray[np.intp], watch: Watch = unwatched
-    ) -> tuple[Array, ChangedScales | None]:
+    ) -> "Iterator[Refitted]":
         before, after = self._read(span), self.rows.altered(span, attribute, value)
         balanced = self.rows.rebalanced(span, value) if attribute is None else None
+        every = np.arange(len(people))
         if balanced is not None:
-            before, after = _times(before, balanced.old), _times(after, balanced.new)
-            moves = self.moves(before.take(people), after.take(people), balanced.factors[people], watch=watch)
-            return moves, None
+            before, after = _times(before, balanced.old).take(people), _times(after, balanced.new).take(people)
+            factors = balanced.factors[people]
+            moves = self.moves(before, after, factors, watch=watch)
+            yield Refitted(every, self, Swapped(before, after, every), factors, None, moves, moves)
+            return
         before, after = before.take(people), after.take(people)
         changed = ChangedScales.of(self.geometry.scales, before, after)
-        moves = np.empty((len(before), self.geometry.parameters.size))
-        for some, refit, first in self.as_filled(self.gaps(before, after)):
+        for some, around, first in self.as_filled(self.gaps(before, after)):
             own = None if changed is None else changed.take(some)
-            moves[some] = first + refit.moves(before.take(some), after.take(some), changed=own, watch=watch)
-        return moves, changed
+            swapped = Swapped(before.take(some), after.take(some), np.arange(len(some)))
+            moves = around.moves(swapped.before, swapped.after, changed=own, watch=watch)
+            yield Refitted(some, around, swapped, None, own, first + moves, moves)
 
     def gaps(self, before: Batch, after: Batch) -> Array:
         """Return how features of which cells were filled in change, shape (n, features)."""
@@ -395,6 +432,25 @@ class Refit:
             gradient=whole.gradient - old.gradient + new.gradient,
             hessian=whole.hessian - old.hessian + new.hessian,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Refitted:
+    """What refits of some people found, each with rows of their own exchanged."""
+
+    people: NDArray[np.intp]
+    """Who, among all that were asked for."""
+    around: Refit
+    """The refit whose minimizer these are near."""
+    swapped: Swapped
+    factors: Array | None
+    """Of class weights, shape (n, classes)."""
+    changed: ChangedScales | None
+    """How the scaler moves along."""
+    moves: Array
+    """By how much the minimizer moves, shape (n, outputs * p)."""
+    own: Array
+    """The same from the minimizer of `around`."""
 
 
 @dataclass(frozen=True, eq=False)

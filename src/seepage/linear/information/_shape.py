@@ -69,6 +69,10 @@ class MovingShape:
     """How many outputs have a noise of this shape each."""
     filled: Array
     """How H moves with the mean that an imputer filled in, a unit of each of its features, shape (filled, q, q)."""
+    floors: Array
+    """Of each attribute that the shape is made for."""
+    share: float
+    balance: float
 
     @property
     def is_exact(self) -> bool:
@@ -104,6 +108,31 @@ class MovingShape:
         if len(answers):
             found -= (change @ grams.T) @ answers
         return np.asarray(found * weights)
+
+    def anew(self, change: Array) -> Array:
+        """Return the covariance in units of the one that is, where H is Id + change: eq. 2.18, nothing linearized.
+
+        Parameters
+        ----------
+        change : ndarray of shape (n, q, q)
+        """
+        q, columns = len(self.roots), self.columns
+        inverse = np.linalg.inv(np.eye(q) + change)
+        inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
+        if not columns.size:
+            return np.asarray(inverse)
+        # R R^T = H^-1, where H # B = R^-T (R^T B R)^(1/2) R^-1.
+        root = np.linalg.cholesky(inverse)
+        reached = root.transpose(0, 2, 1) @ columns
+        size = np.add.reduceat(np.einsum("nac,nac->nc", reached, reached), self.starts, axis=1)
+        weight = (size * self.floors**2) ** self.balance * self.floors**2
+        kappa = self.share * np.einsum("nj,nj->n", weight, size) / q
+        count = np.diff(np.append(self.starts, columns.shape[1]))
+        weighted = reached * np.repeat(weight, count, axis=1)[:, None]
+        values, turn = np.linalg.eigh(weighted @ reached.transpose(0, 2, 1))
+        half = (root @ turn) * np.sqrt(np.sqrt(np.maximum(values, 0.0) + kappa[:, None]))[:, None]
+        half /= np.sqrt(self.roots)[:, None]
+        return np.asarray(half @ half.transpose(0, 2, 1))
 
     @cached_property
     def weights(self) -> Array:
@@ -319,7 +348,7 @@ class Shaping:
         factors = ((kappa + np.outer(roots, roots)) / sums - sums) / np.sqrt(np.outer(roots, roots))
         shared = (1 + shape.balance) * shape.share / q * weight
         return self._moving(
-            turn, roots, factors, turn.T @ columns, starts, shape.balance * weight / size, shared, tuple(shape.floors)
+            turn, roots, factors, turn.T @ columns, starts, shape.balance * weight / size, shared, shape, floors
         )
 
     def _moving(
@@ -331,10 +360,12 @@ class Shaping:
         starts: NDArray[np.intp],
         own: Array,
         shared: Array,
-        names: tuple[str, ...] = (),
+        shape: Balanced | None = None,
+        floors: Array | None = None,
     ) -> MovingShape:
         """Return a shape, with all that was added up over the rows turned to where it is diagonal."""
         third, pulled = self._third, np.zeros((columns.shape[1], len(roots)))
+        names = () if shape is None else tuple(shape.floors)
         if third is not None:
             third = np.asarray(np.einsum("abc,ai,bj,ck->ijk", third, turn, turn, turn, optimize=True))
         elif not self.loss.quadratic and columns.size:
@@ -344,7 +375,21 @@ class Shaping:
         filled = turn.T @ self._filled @ turn
         axes = self._root @ turn
         return MovingShape(
-            axes, roots, factors, columns, starts, own, shared, third, self._length, pulled, self.outputs, filled
+            axes,
+            roots,
+            factors,
+            columns,
+            starts,
+            own,
+            shared,
+            third,
+            self._length,
+            pulled,
+            self.outputs,
+            filled,
+            np.empty(0) if floors is None else floors,
+            0.0 if shape is None else shape.share,
+            0.0 if shape is None else shape.balance,
         )
 
     def _columns(self, shape: Balanced) -> tuple[list[Array], Array]:

@@ -20,8 +20,10 @@ from scipy.linalg import block_diag
 from seepage.errors import UnansweredError
 from seepage.execution.storage import Watch
 from seepage.linear.information._changed_scales import ChangedScales
-from seepage.linear.information._refit import Exchange, Penalties, Refit, Side, inverse
+from seepage.linear.information._changed_shape import Swapped
+from seepage.linear.information._refit import Exchange, Penalties, Refit, Refitted, Side, inverse
 from seepage.linear.rows import Batch
+from seepage.meaning import TwoNormals
 
 Array = NDArray[np.float64]
 
@@ -36,8 +38,8 @@ _PEOPLE = 256
 
 def refitted_together(
     refit: Refit, people: Sequence[NDArray[np.intp]], attribute: str | None, value: object, watch: Watch
-) -> tuple[Array, Array]:
-    """Return how far apart what is published is, in units of its noise, and the two shapes of the noise are.
+) -> tuple[Array, TwoNormals | None]:
+    """Return how far apart what is published is, in units of its noise, and both releases if their noises differ.
 
     Parameters
     ----------
@@ -57,7 +59,8 @@ def refitted_together(
             "Balanced class weights move with every label, and refits that follow several labels of one person at once "
             "are not made. Fit with given class weights, or with one row a person."
         )
-    means, shapes = np.empty(len(people)), np.zeros(len(people))
+    distance = np.empty(len(people))
+    pairs: dict[int, TwoNormals] = {}
     for start in range(0, len(people), _PEOPLE):
         some = people[start : start + _PEOPLE]
         rows, ends = np.concatenate(some), np.cumsum([len(each) for each in some])
@@ -68,11 +71,19 @@ def refitted_together(
             changes = [_ChangeTogether.of(around, before.take(spans[i]), after.take(spans[i])) for i in alike]
             with np.errstate(all="ignore"):
                 moves = first + _moves(around, changes)
-            for i, change, move in zip(start + alike, changes, moves, strict=True):
-                mean, shape = refit.apart(move[None], change.changed)
-                means[i], shapes[i] = mean[0], 0.0 if shape is None else shape[0]
+            for i, change, move in zip(alike, changes, moves, strict=True):
+                swapped = Swapped(before.take(spans[i]), after.take(spans[i]), np.zeros(len(some[i]), dtype=np.intp))
+                at = np.array([start + i])
+                found = Refitted(at, around, swapped, None, change.changed, move[None], move[None] - first)
+                distance[at], pair = refit.distances(found.moves), refit.apart(found)
+                if pair is not None:
+                    pairs[start + i] = pair
         watch(len(some))
-    return means, shapes
+    if not pairs:
+        return distance, None
+    alone = TwoNormals(distance[:, None], np.ones((len(distance), 1)))
+    together = TwoNormals.together([pairs.get(i, alone.take(slice(i, i + 1))) for i in range(len(people))])
+    return together.distance(), together
 
 
 def _moves(refit: Refit, changes: "list[_ChangeTogether]") -> Array:

@@ -67,6 +67,11 @@ class VectorLoss(ABC):
         flat, each = margins.reshape(-1, self.outputs), np.repeat(labels, margins.shape[1], axis=0)
         return self.derivatives(flat, each).slope.reshape(margins.shape)
 
+    def curvatures(self, margins: Array, labels: Array) -> Array:
+        """Return the curvature of each row at each of many margins, shape (n, m, outputs, outputs)."""
+        flat, each = margins.reshape(-1, self.outputs), np.repeat(labels, margins.shape[1], axis=0)
+        return self.derivatives(flat, each).curvature.reshape(*margins.shape, self.outputs)
+
     @abstractmethod
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         """Return how the curvature moves with the margins in a direction, shape (n, outputs, outputs).
@@ -155,6 +160,9 @@ class Loss(VectorLoss):
 
     def slopes(self, margins: Array, labels: Array) -> Array:
         return self.slope(margins[:, :, 0], labels)[:, :, None]
+
+    def curvatures(self, margins: Array, labels: Array) -> Array:
+        return self.curvature(margins[:, :, 0], labels)[:, :, None, None]
 
     def bend(self, margins: Array, labels: Array, direction: Array) -> Array:
         return (self.third(margins, labels) * direction)[:, :, None]

@@ -12,7 +12,7 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Column, comparable
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import followed
-from seepage.leakage import Distances, GatheredInformation, PeopleInMemory
+from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Unlike
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information import (
     ChangedScales,
@@ -29,7 +29,7 @@ from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._noise import made, whitening
 from seepage.linear.survival._refit import SurvivalRefit
 from seepage.linear.survival._response import HazardRows, Response
-from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
+from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, check_delta
 
 Array = NDArray[np.float64]
 
@@ -233,17 +233,19 @@ class SurvivalInformation(Noised, GatheredInformation):
         matches = column[:, None] == comparable(values, column)
         truth = np.where(matches.any(axis=1) & ~absent, matches.argmax(axis=1), -1)
         distance = np.where(absent[:, None], np.nan, np.zeros((len(absent), len(values))))
-        stays = np.zeros_like(distance)
+        unlike: list[Unlike] = []
         with followed(f"refitting with other values of {attribute}", len(values) * len(changing)) as watch:
             for j, value in enumerate(values):
                 move = self._mover(attribute, value)
                 for rows in changing:
                     if truth[rows[0]] != j:
-                        distance[rows[0], j], stays[rows[0], j] = move(rows)
+                        distance[rows[0], j], pair = move(rows)
+                        if pair is not None:
+                            unlike.append(Unlike.with_value(rows[:1], j, pair))
                     watch(1)
-        found = Distances(values, truth, distance, self.people.person, absent if absent.any() else None)
-        if stays.any():
-            found = replace(found, distance=np.hypot(distance, stays), stays=stays)
+        none = absent if absent.any() else None
+        # All pairs at once, which a distance from a noise that is not larger finds.
+        found = Distances(values, truth, distance, self.people.person, none, Unlike.together(unlike)).at(1.0)
         warn_unanswered(found, attribute, self.count)
         return found
 
@@ -256,28 +258,28 @@ class SurvivalInformation(Noised, GatheredInformation):
         again = repeated[self.owners.person]
         return [*every[~again][:, None], *self.owners.each(again)]
 
-    def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], tuple[float, float]]:
-        """Return what tells how far what is published, and the shape of its noise, move with some rows' other value."""
+    def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], tuple[float, TwoNormals | None]]:
+        """Return what tells how far what is published moves with some rows' other value, and both if noises differ."""
         if attribute in self._covariates:
             return partial(self._with_features, self.fit.rows.altered(slice(0, self.fit.rows.count), attribute, value))
         if attribute != self._outcomes[0]:
-            return lambda rows: (self._length(self.refit.with_time(rows, float(value))), 0.0)
+            return lambda rows: (self._length(self.refit.with_time(rows, float(value))), None)
         if value not in (0, 1):
             raise InputError(f"{attribute!r} is 0 or 1, not {value!r}.")
-        return lambda rows: (self._length(self.refit.flipped(rows)), 0.0)
+        return lambda rows: (self._length(self.refit.flipped(rows)), None)
 
     def _length(self, move: Array) -> float:
         return float(np.linalg.norm(self.response.in_noise_units(move[None])))
 
-    def _with_features(self, altered: Batch, rows: NDArray[np.intp]) -> tuple[float, float]:
+    def _with_features(self, altered: Batch, rows: NDArray[np.intp]) -> tuple[float, TwoNormals | None]:
         features, scales = altered.take(rows), self.scales
         changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, together=True)
         if changed is None or scales is None:
-            return self._length(self.refit.with_features(rows, features.dense())), 0.0
+            return self._length(self.refit.with_features(rows, features.dense())), None
         grown = np.ones(len(self.fit.names))
         grown[changed.features[0]] = changed.stretch[0] ** 2
         move = self.response.in_noise_units(self.refit.with_features(rows, features.dense(), grown)[None])
-        return float(changed.lengths(move, scales)[0]), float(changed.distances(scales)[0])
+        return float(np.linalg.norm(move)), changed.told_apart(move, scales)
 
     @cached_property
     def refit(self) -> SurvivalRefit:
