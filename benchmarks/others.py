@@ -248,7 +248,7 @@ def main() -> None:
             continue
         others, fewest = len(case.X) - 1, case.measured().information.claims.fewest
         attackers: list[int | str] = sorted({0, others // 2, max(others - int(np.ceil(fewest)), 0)})
-        if case.family not in ("multinomial", "Cox"):
+        if case.family not in ("gamma", "multinomial", "Cox"):
             # How outcomes of these scatter, given the covariates, is not answered.
             attackers.append("covariates")
         for known in attackers:
