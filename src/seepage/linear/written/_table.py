@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,11 @@ class ModelTable:
                         "others: fit without that column."
                     )
                 yield name, None if level is None else str(level), float(number)
+
+    @property
+    def decimals(self) -> int:
+        """The most decimals that a coefficient was written with."""
+        return max(max(-int(Decimal(repr(number)).as_tuple().exponent), 0) for _, _, number in self.named())
 
     @cached_property
     def roles(self) -> WrittenRoles:
