@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
 import seepage
-from benchmarks.others import FAMILIES, Case, _errors, table
+from benchmarks._redrawn import informations, slopes
+from benchmarks.others import Case
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -80,7 +81,7 @@ def hostile(seed: int = 0) -> Iterator[Hostile]:
     )
     X = normal(600, 2)
     y = rng.poisson(np.exp(-3 + 0.5 * X[:, 0])).astype(float)
-    yield Hostile(case("counts, 95% zeros", X, y, "poisson", poisson), some(600, *np.flatnonzero(y)[:2].tolist()))
+    yield Hostile(case("counts, 95% zeros", X, y, "Poisson", poisson), some(600, *np.flatnonzero(y)[:2].tolist()))
 
     for holders in (4, 12, 40):
         X = np.column_stack([normal(n, 2), (np.arange(n) < holders)])
@@ -145,9 +146,8 @@ def attacked(one: Hostile, redraws: int, seed: int = 0) -> list[dict[str, object
     for i, each in enumerate(members):
         place[each] = i
     strata = np.zeros(len(members), dtype=np.intp) if one.strata is None else one.strata[[m[0] for m in members]]
-    Z, labels = np.column_stack([X.to_numpy(float), np.ones(len(X))]), y.to_numpy(float)
-    loss, penalty = FAMILIES[case.family], case.penalties
-    theta = table(Z, labels, loss, penalty, np.zeros(Z.shape[1]))[: Z.shape[1]]
+    tables = case.tables
+    start = tables.fitted()
     units = len(members) if declared else len(X)
     most = units - 1 - int(np.ceil(leak.information.claims.fewest))
     cells = []
@@ -160,29 +160,23 @@ def attacked(one: Hostile, redraws: int, seed: int = 0) -> list[dict[str, object
             left = np.setdiff1d(rest, held)
             own = members[place[i]]
             # Whoever is entered twice has their value in every one of their rows.
-            mates, moved = own[own != i], own if one.same else np.array([i])
-            tables, slopes = [], []
-            for _ in range(redraws):
+            moved = own if one.same else np.array([i])
+            weights = np.zeros((redraws, len(X)))
+            weights[:, np.setdiff1d(own, moved)] = 1.0
+            for draw in range(redraws):
                 chosen = [
                     rng.choice(rest[strata[rest] == s], (strata[left] == s).sum()) for s in np.unique(strata[left])
                 ]
-                taken = np.concatenate([held, *chosen]).astype(int)
-                rows = np.concatenate([*(members[k] for k in taken), mates, [i]]).astype(int)
-                try:
-                    tables.append(table(Z[rows], labels[rows], loss, penalty, theta))
-                except np.linalg.LinAlgError:
-                    # Nobody with some value was drawn: there is no such table.
-                    continue
-                if len(slopes) < _SLOPES:
-                    last = len(moved)
-                    slopes.append(_moved(case, Z[rows], labels[rows], tables[-1][: Z.shape[1]], last))
-            tabled = np.array(tables)
-            good = np.isfinite(tabled).all(axis=1)
-            good &= (np.abs(tabled[:, : Z.shape[1]]) < 50 * (1 + np.abs(theta))).all(axis=1)
+                for k in np.concatenate([held, *chosen]).astype(int):
+                    weights[draw, members[k]] += 1.0
+            found = tables(weights, moved, start)
+            # Nobody with some value was drawn, or outcomes are told apart: there is no such table.
+            far = np.abs(found[:, : tables.size]) < 50 * (1 + np.abs(start.T.ravel()))
+            good = np.isfinite(found).all(axis=1) & far.all(axis=1)
+            slope = slopes(tables, weights[good][:_SLOPES], moved, start)
+            reached = 1 / np.sqrt(np.diag(informations(found[good], slope)))
             # What the design fixes says nothing; that it is fixed would tell the label itself, which is not asked then.
-            told = tabled[good].std(axis=0) > 1e-12 * np.abs(tabled[good]).max(axis=0)
-            reached = _errors(tabled[good][:, told], np.mean(slopes, axis=0)[:, told])
-            if not told.all():
+            if (found[good].std(axis=0) <= 1e-12 * np.abs(found[good]).max(axis=0)).any():
                 reached[-1] = np.nan
             for name, error in zip([*X.columns, y.name], reached, strict=True):
                 ratio = float(error * etas.iloc[i][name])
@@ -190,21 +184,3 @@ def attacked(one: Hostile, redraws: int, seed: int = 0) -> list[dict[str, object
                     {"case": case.name, "person": int(i), "value": str(name), "known": int(known), "ratio": ratio}
                 )
     return cells
-
-
-def _moved(case: Case, Z: Array, labels: Array, theta: Array, last: int) -> Array:
-    """Return how a table moves with each value of its last rows together, (values, numbers), by fitting it again."""
-    loss, penalty, found = FAMILIES[case.family], case.penalties, []
-    for k in range(Z.shape[1]):
-        is_label = k == Z.shape[1] - 1
-        step = 1e-4 * (labels.std() if is_label else Z[:, k].std())
-        ends = []
-        for sign in (1, -1):
-            rows, other = Z.copy(), labels.copy()
-            if is_label:
-                other[-last:] += sign * step
-            else:
-                rows[-last:, k] += sign * step
-            ends.append(table(rows, other, loss, penalty, theta))
-        found.append((ends[0] - ends[1]) / (2 * step))
-    return np.array(found)

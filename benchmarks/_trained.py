@@ -13,7 +13,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from benchmarks.others import FAMILIES, Case, table
+from benchmarks.others import Case
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def cells(seed: int = 0) -> Iterator[Cell]:
     yes = pd.Series((rng.random(n) < 1 / (1 + np.exp(-margin))).astype(int), name="yes")
     logistic = Case("logistic", X, yes, "logistic", LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000))
     count = pd.Series(rng.poisson(np.exp(0.5 * margin)), name="count")
-    poisson = Case("Poisson", X, count, "poisson", PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000))
+    poisson = Case("Poisson", X, count, "Poisson", PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000))
     exposed = {case.name: _most_exposed(case) for case in (diabetes, logistic, poisson)}
     for known in (0.0, 0.5, None):
         yield Cell(diabetes, exposed["diabetes"]["target"], "target", known)
@@ -61,16 +61,12 @@ def cells(seed: int = 0) -> Iterator[Cell]:
 
 def _most_exposed(case: Case) -> dict[str, int]:
     """Return of each value who is most exposed among those about whom something is claimed when most is known."""
-    leak = _measured(case)
+    leak = case.measured()
     found = leak.against(_most(leak)).attributes
     return {
         str(name): int(np.nanargmax(np.where(np.isfinite(found[name]), found[name], np.nan)))
         for name in [*case.X.columns, case.y.name]
     }
-
-
-def _measured(case: Case) -> seepage.Leakage:
-    return seepage.measure(case.model.fit(case.X, case.y), case.X, case.y)  # type: ignore[attr-defined]
 
 
 def _most(leak: seepage.Leakage) -> int:
@@ -81,26 +77,23 @@ def _most(leak: seepage.Leakage) -> int:
 def _releases(cell: Cell, known: int, values: Array, rng: np.random.Generator) -> Array:
     """Return a release for each value of the person, of others who are drawn anew each time."""
     case, i = cell.case, cell.person
-    Z, labels = np.column_stack([case.X.to_numpy(float), np.ones(len(case.X))]), case.y.to_numpy(float)
-    loss, penalty = FAMILIES[case.family], case.penalties
-    theta = table(Z, labels, loss, penalty, np.zeros(Z.shape[1]))[: Z.shape[1]]
-    rest = np.delete(np.arange(len(Z)), i)
-    held, found = rng.permutation(rest)[:known], []
-    column = None if cell.value == case.y.name else list(case.X.columns).index(cell.value)
-    for value in values:
-        rows = np.concatenate([held, rng.choice(rest, len(rest) - known), [i]]).astype(int)
-        drawn, outcome = Z[rows], labels[rows]
-        if column is None:
-            outcome[-1] = value
-        else:
-            drawn[-1, column] = value
-        found.append(table(drawn, outcome, loss, penalty, theta))
-    return np.array(found)
+    tables, own = case.tables, np.array([cell.person])
+    rest = np.delete(np.arange(len(case.X)), i)
+    weights = np.zeros((len(values), len(case.X)))
+    weights[:, rest] = rng.multinomial(len(rest) - known, np.full(len(rest), 1 / len(rest)), size=len(values))
+    weights[:, rng.permutation(rest)[:known]] += 1.0
+    rows = np.repeat(tables.Z[own][None], len(values), axis=0)
+    labels = np.repeat(tables.labels[own][None], len(values), axis=0)
+    if cell.value == case.y.name:
+        labels[:, 0, 0] = values
+    else:
+        rows[:, 0, list(case.X.columns).index(cell.value)] = values
+    return tables(weights, own, tables.fitted(), rows, labels)
 
 
 def tried(cell: Cell, training: int = TRAINING, test: int = TEST, seed: int = 0) -> dict[str, object]:
     """Train attackers on one cell and return what they reached beside what was said."""
-    leak = _measured(cell.case)
+    leak = cell.case.measured()
     others = len(cell.case.X) - 1
     known = _most(leak) if cell.known is None else int(cell.known * others)
     said = leak.against(known)

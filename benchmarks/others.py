@@ -4,10 +4,16 @@
     python -m benchmarks others --enumerate | --fourier | --hostile | --trained
 
 Of each data set some people are attacked by somebody who knows everything about them but one value, k of the others
-completely, and of the rest the population: the rest are drawn anew from the others, the model is fitted again by a
-plain Newton method of this file, and its table printed. The best linear guess from such tables errs by so much, which
-is held against what `seepage.measure` says without having drawn anybody. A cell is one value of one person before one
-attacker. With `--state` a run that was interrupted continues where it was.
+completely, and of the rest the population: the rest are drawn anew from the others, the model is fitted again by plain
+Newton steps, and its table printed. Before somebody who knows everybody's covariates outcomes are drawn from the model.
+The best linear guess from such tables errs by so much, which is held against what `seepage.measure` says without having
+drawn anybody. A cell is one value of one person before one attacker. With `--state` a run that was interrupted
+continues where it was.
+
+How a table moves with a value depends on who the others are. The answer is about the table that there is, and so is
+the guess: it goes by how that one moves, found by fitting it again. Beside it stands a guess that goes by how tables
+move in the mean over redraws. Where a value hardly moves this table and moves others more, that one is nearer than the
+answer: it is about other tables.
 
 The others count all worlds that a table could have come from, transform characteristic functions, draw data that a
 description by averages should not fit, and train trees and networks.
@@ -35,60 +41,18 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
 )
+from statsmodels.duration.hazard_regression import PHReg
 
 import seepage
+from benchmarks._redrawn import FAMILIES, Tables, informations, slopes
 
 Array = NDArray[np.float64]
 
 _LOWEST, _LOW, _HIGH = 0.85, 0.9, 1.2
-# A guess goes by how tables move in the mean over redraws: of so many of them that is known well enough.
-_SLOPES = 60
-
-
-@dataclass(frozen=True)
-class Family:
-    """A loss, as plainly as it can be written: slope and curvature in the margin, and the dispersion."""
-
-    slope: Callable[[Array, Array], Array]
-    curvature: Callable[[Array, Array], Array]
-    pearson: Callable[[Array, Array], Array] | None = None
-    counts: bool = False
-
-
-FAMILIES = {
-    "squares": Family(lambda m, y: m - y, lambda m, y: np.ones_like(m), lambda m, y: (y - m) ** 2),
-    "logistic": Family(
-        lambda m, y: 1 / (1 + np.exp(-m)) - y, lambda m, y: 1 / (2 + np.exp(m) + np.exp(-m)), counts=True
-    ),
-    "poisson": Family(lambda m, y: np.exp(m) - y, lambda m, y: np.exp(m)),
-    "gamma": Family(
-        lambda m, y: 1 - y * np.exp(-m), lambda m, y: y * np.exp(-m), lambda m, y: (y * np.exp(-m) - 1) ** 2
-    ),
-}
-
-
-def table(Z: Array, y: Array, family: Family, penalty: Array, start: Array) -> Array:
-    """Return what is printed: coefficients, standard errors without a penalty, dispersion, number of cases."""
-    theta = start.copy()
-    for _ in range(50):
-        m = Z @ theta
-        hessian = (Z * family.curvature(m, y)[:, None]).T @ Z + np.diag(penalty)
-        step = np.linalg.solve(hessian, Z.T @ family.slope(m, y) + penalty * theta)
-        theta = theta - step
-        if np.abs(step).max() < 1e-9 * max(1.0, np.abs(theta).max()):
-            break
-    m = Z @ theta
-    hessian = (Z * family.curvature(m, y)[:, None]).T @ Z + np.diag(penalty)
-    phi = 1.0 if family.pearson is None else family.pearson(m, y).sum() / (len(y) - len(theta))
-    found = [theta]
-    # Attackers may look at logarithms of what is positive: linear guesses from these are nearer.
-    if not penalty.any():
-        found.append(0.5 * np.log(phi * np.diag(np.linalg.inv(hessian))))
-    if family.pearson is not None:
-        found.append(np.log([phi]))
-    if family.counts:
-        found.append(np.array([y.sum()]))
-    return np.concatenate(found)
+# Of so many redraws it is known well enough how tables move in the mean over all.
+_SLOPES = 40
+# Who is known is drawn so many times: what guesses are worth in the mean over that is held against the answer.
+_HELD = 4
 
 
 @dataclass(frozen=True)
@@ -97,14 +61,42 @@ class Case:
 
     name: str
     X: pd.DataFrame
-    y: pd.Series
+    y: pd.Series | pd.DataFrame
+    """Of survival the time and whether there was an event."""
     family: str
     model: object
     penalty: float = 0.0
 
     @property
-    def penalties(self) -> Array:
-        return np.append(np.full(self.X.shape[1], self.penalty), 0.0)
+    def tables(self) -> Tables:
+        """What is printed of the model where rows are weighed anew."""
+        X, y = self.X.to_numpy(float), self.y.to_numpy(float)
+        if self.family == "Cox":
+            return Tables("Cox", X, y, np.full(X.shape[1], self.penalty))
+        labels = np.eye(3)[y.astype(int)] if self.family == "multinomial" else y[:, None]
+        Z = np.column_stack([X, np.ones(len(X))])
+        return Tables(self.family, Z, labels, np.append(np.full(X.shape[1], self.penalty), 0.0))
+
+    def measured(self) -> "seepage.OthersLeakage":
+        """Return what the library says of it."""
+        if self.family == "Cox":
+            return seepage.measure(PHReg(self.y.iloc[:, 0], self.X, status=self.y.iloc[:, 1]).fit(disp=0))
+        return seepage.measure(self.model.fit(self.X, self.y), self.X, self.y)  # type: ignore[attr-defined]
+
+    @property
+    def values(self) -> list[list[int]]:
+        """Which values of a person each attribute is, those of the outcome last."""
+        width = self.X.shape[1]
+        label = {"Cox": [], "multinomial": [[width, width + 1]]}.get(self.family, [[width]])
+        return [*([i] for i in range(width)), *label]
+
+    @property
+    def called(self) -> str:
+        return "ridge" if self.family == "squares" and self.penalty else self.family
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.X.columns, *(() if self.family == "Cox" else [str(self.y.name)])]
 
 
 def cases() -> Iterator[Case]:
@@ -131,7 +123,7 @@ def cases() -> Iterator[Case]:
         "drawn, Poisson",
         X,
         pd.Series(rng.poisson(np.exp(margin)), name="count"),
-        "poisson",
+        "Poisson",
         PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000),
     )
     yield Case(
@@ -141,6 +133,21 @@ def cases() -> Iterator[Case]:
         "gamma",
         GammaRegressor(alpha=0, tol=1e-12, max_iter=10_000),
     )
+    X = pd.DataFrame(rng.normal(size=(600, 3)), columns=["a", "b", "c"])
+    margins = np.column_stack([np.zeros(600), X @ [0.5, -0.4, 0.0] + 0.2, X @ [-0.3, 0.2, 0.4]])
+    share = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
+    ward = pd.Series((rng.random(600)[:, None] > share.cumsum(axis=1)).sum(axis=1), name="ward")
+    yield Case("drawn, multinomial", X, ward, "multinomial", logistic)
+    yield Case(
+        "drawn, multinomial ridge", X, ward, "multinomial", LogisticRegression(C=1.0, tol=1e-12, max_iter=10_000), 1.0
+    )
+    X = pd.DataFrame(rng.normal(size=(500, 4)), columns=["a", "b", "c", "d"])
+    X["d"] = (X["d"] > 0).astype(float)
+    week = rng.exponential(np.exp(-(X @ [0.5, -0.4, 0.0, 0.4])))
+    until = rng.exponential(1.5, 500)
+    outcome = pd.DataFrame({"week": np.minimum(week, until), "arrest": (week <= until).astype(int)})
+    # Of people who are drawn twice both have their events together, which is one term for each.
+    yield Case("drawn, Cox", X, outcome, "Cox", PHReg)
 
 
 def _stored(rng: np.random.Generator) -> Iterator[Case]:
@@ -161,61 +168,58 @@ def _stored(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("Adult, logistic", X, y, "logistic", LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000))
 
 
-def attacked(case: Case, people: int, redraws: int, rng: np.random.Generator) -> list[dict[str, object]]:
-    """Return what was said and what attackers reached, one entry a cell."""
-    X, y = case.X, case.y
-    leak = seepage.measure(case.model.fit(X, y), X, y)
-    others, family, penalty = len(X) - 1, FAMILIES[case.family], case.penalties
-    most = others - int(np.ceil(leak.information.claims.fewest))
-    Z, labels = np.column_stack([X.to_numpy(float), np.ones(len(X))]), y.to_numpy(float)
-    start = table(Z, labels, family, penalty, np.zeros(Z.shape[1]))
-    theta = start[: Z.shape[1]]
-    names = [*X.columns, y.name]
-    cells = []
-    for known in sorted({0, others // 2, max(most, 0)}):
-        said = seepage.Leakage(leak.information.against(known)).attributes
-        for i in rng.choice(len(X), people, replace=False):
-            rest = np.delete(np.arange(len(X)), i)
-            held = rng.permutation(rest)[:known]
-            tables, slopes = [], []
-            for draw in range(redraws):
-                drawn = np.concatenate([held, rng.choice(rest, others - known), [i]]).astype(int)
-                tables.append(table(Z[drawn], labels[drawn], family, penalty, theta))
-                if draw < _SLOPES:
-                    slopes.append(_slopes(case, Z[drawn], labels[drawn], tables[-1][: Z.shape[1]]))
-            reached = _errors(np.array(tables), np.mean(slopes, axis=0))
-            for name, error in zip(names, reached, strict=True):
-                ratio = float(error * said.iloc[i][name])
-                cells.append({"case": case.name, "person": int(i), "value": str(name), "known": known, "ratio": ratio})
+def attacked(
+    case: Case, known: int | str, people: int, redraws: int, rng: np.random.Generator
+) -> list[dict[str, object]]:
+    """Return what attackers reached over what was said, one entry a cell."""
+    said = case.measured().against(known).attributes
+    tables = case.tables
+    start = tables.fitted()
+    cells: list[dict[str, object]] = []
+    for i in rng.choice(len(case.X), people, replace=False):
+        own, there = np.array([i]), np.ones((1, len(case.X)))
+        there[:, i] = 0.0
+        at_release = slopes(tables, there, own, start)
+        squares = np.zeros((2, len(case.names)))
+        for _ in range(_HELD):
+            weights, labels = _drawn(case, tables, start, known, int(i), redraws // _HELD, rng)
+            some = slice(0, _SLOPES // _HELD)
+            mean = slopes(tables, weights[some], own, start, None if labels is None else labels[some])
+            found = tables(weights, own, start, labels=labels)
+            for k, slope in enumerate((at_release, mean)):
+                reached = informations(found, slope)
+                squares[k] += [np.linalg.eigvalsh(reached[np.ix_(block, block)])[-1] / _HELD for block in case.values]
+        for name, square in zip(case.names, squares.T, strict=True):
+            answer = float(said.iloc[i][name])
+            # Where nothing protects, no attack is needed.
+            ratio, average = answer / np.sqrt(square) if np.isfinite(answer) else (answer, answer)
+            cell = {"family": case.called, "person": int(i), "value": name, "known": known}
+            cells.append({**cell, "ratio": float(ratio), "average": float(average)})
     return cells
 
 
-def _slopes(case: Case, Z: Array, labels: Array, theta: Array) -> Array:
-    """Return how a table moves with each value of its last person, (values, numbers), by fitting it again."""
-    family, penalty = FAMILIES[case.family], case.penalties
-    found = []
-    for k in range(Z.shape[1]):
-        # The last column is one for everybody: the label's turn.
-        is_label = k == Z.shape[1] - 1
-        step = 1e-4 * (labels.std() if is_label else Z[:, k].std())
-        ends = []
-        for sign in (1, -1):
-            rows, other = Z.copy(), labels.astype(float)
-            if is_label:
-                other[-1] += sign * step
-            else:
-                rows[-1, k] += sign * step
-            ends.append(table(rows, other, family, penalty, theta))
-        found.append((ends[0] - ends[1]) / (2 * step))
-    return np.array(found)
+def _drawn(
+    case: Case, tables: Tables, start: Array, known: int | str, person: int, redraws: int, rng: np.random.Generator
+) -> tuple[Array, Array | None]:
+    """Return how often each of the others is drawn, and everybody's outcomes if these are drawn instead."""
+    rest = np.delete(np.arange(len(case.X)), person)
+    weights = np.ones((redraws, len(case.X)))
+    weights[:, person] = 0.0
+    if isinstance(known, str):
+        return weights, _outcomes(tables, start, redraws, rng)
+    held = rng.permutation(rest)[:known]
+    weights[:, rest] = rng.multinomial(len(rest) - known, np.full(len(rest), 1 / len(rest)), size=redraws)
+    weights[:, held] += 1.0
+    return weights, None
 
 
-def _errors(tables: Array, slopes: Array) -> Array:
-    """Return the error of the best linear guess of each value from such tables."""
-    scale = tables.std(axis=0)
-    count, q = tables.shape
-    inverse = np.linalg.inv(np.cov((tables / scale).T)) * (count - q - 2) / (count - 1)
-    return np.asarray(1 / np.sqrt(np.einsum("vq,qr,vr->v", slopes / scale, inverse, slopes / scale)))
+def _outcomes(tables: Tables, start: Array, redraws: int, rng: np.random.Generator) -> Array:
+    """Return everybody's outcomes as the model draws them, given the covariates."""
+    family, margins = FAMILIES[tables.family], tables.Z @ start
+    assert family.drawn is not None
+    free = len(margins) - start.size
+    phi = 1.0 if family.pearson is None else float(family.pearson(margins, tables.labels).sum() / free)
+    return family.drawn(rng, np.repeat(margins[None], redraws, axis=0), phi)
 
 
 def main() -> None:
@@ -238,16 +242,29 @@ def main() -> None:
     if asked.kind is not None:
         _others_ways(asked, done)
         return
+    found: list[dict[str, object]] = []
     for case in cases():
         if asked.only not in case.name:
             continue
-        began = time.perf_counter()
-        if case.name not in done:
-            done[case.name] = attacked(case, asked.people, asked.redraws, np.random.default_rng(asked.seed))
-            if asked.state is not None:
-                asked.state.write_text(json.dumps(done))
-        _line(case.name, done[case.name], time.perf_counter() - began)
-    _line("all", [cell for cells in done.values() for cell in cells], 0.0)
+        others, fewest = len(case.X) - 1, case.measured().information.claims.fewest
+        attackers: list[int | str] = sorted({0, others // 2, max(others - int(np.ceil(fewest)), 0)})
+        if case.family not in ("gamma", "multinomial", "Cox"):
+            # How outcomes of these scatter, given the covariates, is not answered.
+            attackers.append("covariates")
+        for known in attackers:
+            began, key = time.perf_counter(), f"{case.name}, {known}"
+            if key not in done:
+                rng = np.random.default_rng(asked.seed)
+                done[key] = attacked(case, known, asked.people, asked.redraws, rng)
+                if asked.state is not None:
+                    asked.state.write_text(json.dumps(done))
+            found += done[key]
+            _line(case.name, str(known), done[key], time.perf_counter() - began)
+    random = [cell for cell in found if cell["known"] != "covariates"]
+    for family in dict.fromkeys(cell["family"] for cell in found):
+        _line(str(family), "any", [cell for cell in random if cell["family"] == family])
+    _line("all", "any", random)
+    _line("all", "covariates", [cell for cell in found if cell["known"] == "covariates"])
 
 
 def _others_ways(asked: argparse.Namespace, done: dict[str, list[dict[str, object]]]) -> None:
@@ -279,14 +296,16 @@ def _others_ways(asked: argparse.Namespace, done: dict[str, list[dict[str, objec
             if asked.state is not None:
                 asked.state.write_text(json.dumps(done))
         if asked.kind == "hostile":
-            _line(name, done[key], time.perf_counter() - began)
+            for known in sorted({int(cell["known"]) for cell in done[key]}):  # type: ignore[call-overload]
+                _line(name, str(known), [cell for cell in done[key] if cell["known"] == known])
+            print(f"  ({time.perf_counter() - began:.0f} s)", flush=True)
             continue
         rows = [row for row in done[key] if row.get("claimed", True)] or done[key][:1]
         for row in rows if asked.kind != "fourier" else [max(rows, key=_apart)]:
             print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     found = [row for key, rows in done.items() if key.startswith(f"{asked.kind}: ") for row in rows]
     if asked.kind == "hostile":
-        _line("all", found, 0.0)
+        _line("all", "any", found)
     elif asked.kind == "fourier":
         claimed = [row for row in found if row["claimed"]]
         print(f"claimed {len(claimed)} of {len(found)}, farthest from exact {max(map(_apart, claimed)):.3f}")
@@ -311,16 +330,28 @@ def _apart(row: dict[str, object]) -> float:
     return abs(float(row["said"]) / float(row["exact"]) - 1)  # type: ignore[arg-type]
 
 
-def _line(name: str, cells: list[dict[str, object]], seconds: float) -> None:
-    for known in sorted({cell["known"] for cell in cells}) if name != "all" else [None]:
-        some = [cell for cell in cells if known is None or cell["known"] == known]
-        ratio = np.array([cell["ratio"] for cell in some], dtype=float)
-        claimed = ratio[np.isfinite(ratio)]
-        inside = np.mean((claimed >= _LOW) & (claimed <= _HIGH)) if len(claimed) else np.nan
-        low, middle, high = np.quantile(claimed, [0.05, 0.5, 0.95]) if len(claimed) else [np.nan] * 3
-        print(
-            f"{name:32s} known {'any' if known is None else known!s:>5}: attack over answer {low:.2f} {middle:.2f} "
-            f"{high:.2f}, lowest {claimed.min(initial=np.inf):.2f}, within 0.9 to 1.2: {inside:.0%}, "
-            f"claimed {len(claimed) / max(len(ratio), 1):.0%} of {len(ratio)}  ({seconds:.0f} s)",
-            flush=True,
-        )
+def _line(name: str, known: str, cells: list[dict[str, object]], seconds: float = 0.0) -> None:
+    if not cells:
+        return
+    ratio = np.array([cell["ratio"] for cell in cells], dtype=float)
+    claimed = ratio[np.isfinite(ratio)]
+    inside = np.mean((claimed >= _LOW) & (claimed <= _HIGH)) if len(claimed) else np.nan
+    low, middle, high = np.quantile(claimed, [0.05, 0.5, 0.95]) if len(claimed) else [np.nan] * 3
+    print(
+        f"{name:32s} known {known:>10}: attack over answer {low:.2f} {middle:.2f} {high:.2f}, "
+        f"lowest {claimed.min(initial=np.inf):.2f}, within 0.9 to 1.2: {inside:.0%}, "
+        f"claimed {len(claimed) / len(ratio):.0%} of {len(ratio)}, {np.isinf(ratio).mean():.0%} not protected"
+        f"{_average(cells)}"
+        f"{f'  ({seconds:.0f} s)' if seconds else ''}",
+        flush=True,
+    )
+
+
+def _average(cells: list[dict[str, object]]) -> str:
+    found = np.array([cell.get("average", np.nan) for cell in cells], dtype=float)
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return ""
+    inside = np.mean((found >= _LOW) & (found <= _HIGH))
+    low, middle, high = np.quantile(found, [0.05, 0.5, 0.95])
+    return f"; by mean slopes {low:.2f} {middle:.2f} {high:.2f}, lowest {found.min():.2f}, within {inside:.0%}"

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge, RidgeCV
+from sklearn.linear_model import GammaRegressor, Lasso, LinearRegression, LogisticRegression, Ridge, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -222,3 +222,11 @@ def test_files_are_refused_with_the_way_out(tmp_path):
     SMALL.assign(y=Y).to_parquet(tmp_path / "people.parquet")
     with pytest.raises(UnsupportedError, match="into memory"):
         seepage.measure(LinearRegression().fit(SMALL, Y), tmp_path / "people.parquet", target="y")
+
+
+def test_of_gamma_outcomes_nothing_is_said_to_who_knows_all_covariates():
+    cost = np.exp(0.01 * SMALL["bmi"]) * np.random.default_rng(0).gamma(3.0, 1.0, len(SMALL))
+    found = seepage.measure(GammaRegressor(alpha=0, tol=1e-12, max_iter=10_000).fit(SMALL, cost), SMALL, cost)
+    assert "registry" not in str(found)
+    with pytest.raises(UnansweredError, match="how its outcome scatters"):
+        found.against("covariates").attributes  # noqa: B018

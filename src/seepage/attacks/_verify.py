@@ -12,6 +12,7 @@ from seepage._tables import Array, Column, Frame
 from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
 from seepage.attacks._membership import MembershipScore
+from seepage.attacks._others import exposed, guessed, members_told
 from seepage.attacks._reconstruction import Reconstruction
 from seepage.attacks._release import attackable, checked_people, noise_scale
 from seepage.errors import InputError, UnansweredError
@@ -19,6 +20,7 @@ from seepage.execution.storage import Progress
 from seepage.leakage import Leakage
 from seepage.linear.information import LinearInformation
 from seepage.meaning import success_rate
+from seepage.others import OthersLeakage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +32,8 @@ FALSE_ALARMS = 0.01
 """How often a right measurement is said not to describe its release, whatever the number of people and trials."""
 # The slope of an attack's mean is a difference over a step: so much of the floor may be its curvature.
 _CURVED = 1e-3
+# Without noise, of how many people it is verified how well membership is told, if nobody says of whom.
+_MOST_EXPOSED = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +46,18 @@ class Verification:
         One row an attacked person. For errors: `error`, `standard_error`, `floor` (of unbiased attacks),
         `biased_floor` (for an attack with the bias that was measured), `below` (the floor), `explained` (by the bias)
         and `p_value` (how often an attack that is as good as the bound allows looks at least as good as this one). For
-        success rates: `success`, `standard_error`, `best`, `above` and `p_value`.
+        success rates: `success`, `standard_error`, `best`, `above` and `p_value`. Without noise, one row a value:
+        `attribute`, `error` and `floor` (what was said) over those of a blind guess (of a category, its error rate over
+        one half), `over_answer` (the first over the second), `linear` and `trees` (either attacker's error),
+        `linear_over_answer` (the best linear guess without a prior, over 1/eta), `below` and `p_value`.
     verdict : str
         In words.
     holds : bool
         Whether every person's result agrees with the bound. If the measurement is right, it is False for no more than
         one seed in a hundred.
     quantity : str
-        What is compared: "root mean square error", "mean squared error" or "success rate".
+        What is compared: "root mean square error", "mean squared error", "success rate" or "relative error" (to that
+        of a blind guess).
     """
 
     frame: Frame
@@ -76,7 +84,7 @@ class Verification:
 
 def verify(
     leak: Leakage,
-    attack: AttributeInversion | Reconstruction | MembershipScore,
+    attack: AttributeInversion | Reconstruction | MembershipScore | None = None,
     *,
     trials: int = 1000,
     people: ArrayLike | None = None,
@@ -93,16 +101,23 @@ def verify(
     chi-square test's power: 94% among ten people, 76% among 200, 41% among 10,000; if it is understated by 20%, nearly
     always.
 
+    Of a release without noise the others are drawn anew from the rows, those who are known stay, and the model is
+    fitted again. A linear guess and boosted trees learn from such releases, and the one that seems better beforehand is
+    held against what `leak` says of an attacker who uses averages.
+
     Parameters
     ----------
     leak : Leakage
         The measurement to verify.
-    attack : AttributeInversion, Reconstruction or MembershipScore
-        The attack, fitted or not.
+    attack : AttributeInversion, Reconstruction or MembershipScore, optional
+        The attack, fitted or not. Of a release without noise leave it out, and every attribute is attacked; or give a
+        MembershipScore.
     trials : int, default=1000
-        Releases to draw for each person, and for success rates for each of the two models.
+        Releases to draw for each person, and for success rates for each of the two models. Without noise, those whose
+        guesses are counted: four times as many are learned from.
     people : array-like of int, optional
-        Which rows to attack where each takes a fit of its own (success rates); everybody by default.
+        Which rows to attack where each takes a fit of its own (success rates); everybody by default. Without noise, by
+        default the most exposed: of each attribute one, of membership ten.
     seed : int, default=0
         Of the draws.
 
@@ -118,6 +133,13 @@ def verify(
     """
     if not isinstance(trials, int | np.integer) or trials < 2:
         raise InputError(f"trials must be a whole number of at least 2, not {trials!r}.")
+    if isinstance(leak, OthersLeakage):
+        return _without_noise(leak, attack, trials, seed, people)
+    if attack is None:
+        raise InputError(
+            "verify needs an attack on a release with noise, such as seepage.attacks.MembershipScore() or "
+            'seepage.attacks.AttributeInversion("age").'
+        )
     attack = attack.fit(leak)
     if isinstance(attack, AttributeInversion) and attack.kind != "white-box":
         raise InputError("The bound is on the white-box attacker, who does best; verify that one.")
@@ -134,6 +156,73 @@ def verify(
     raise InputError(
         f"verify knows AttributeInversion, Reconstruction and MembershipScore, not {type(attack).__name__}."
     )
+
+
+def _without_noise(
+    leak: OthersLeakage,
+    attack: AttributeInversion | Reconstruction | MembershipScore | None,
+    trials: int,
+    seed: int,
+    people: ArrayLike | None,
+) -> Verification:
+    """Draw the others anew and attack what was said of somebody who knows a part of them."""
+    information = leak.information
+    asked = None if people is None else checked_people(people, information.count)
+    if isinstance(attack, MembershipScore):
+        return _members(leak, attack, trials, seed, asked)
+    if attack is not None:
+        raise InputError(
+            f"Without noise every attribute is attacked at once: leave {type(attack).__name__} out, or give a "
+            "MembershipScore."
+        )
+    if asked is None:
+        every = list(exposed(information))
+    else:
+        every = [(person, name) for name in information.attribute_names for person in asked.tolist()]
+    cells = []
+    with Progress(None).of("drawing others anew", len(every), called="values") as watch:
+        for person, name in every:
+            found = guessed(information, person, name, trials, seed)
+            cells += [] if found is None else [found]
+            watch(1)
+    if not cells:
+        raise UnansweredError("Nothing is claimed of these people that could be attacked; leak.unclaimed() says why.")
+    p_values = np.array([cell.p_value for cell in cells])
+    below = p_values < FALSE_ALARMS / len(cells)
+    columns: dict[str, Column] = {"attribute": np.array([cell.attribute for cell in cells], dtype=object)}
+    for name in ("error", "standard_error", "linear", "trees"):
+        columns[name] = np.array([getattr(cell, name) for cell in cells])
+    floor = np.array([cell.answer for cell in cells])
+    columns |= {
+        "floor": floor,
+        "over_answer": columns["error"] / floor,
+        "linear_over_answer": np.array([cell.linear_over_answer for cell in cells]),
+        "below": below,
+        "p_value": p_values,
+    }
+    frame = information.people.take(np.array([cell.person for cell in cells])).frame(columns)
+    count = int(below.sum())
+    verdict = f"All {len(cells)} values: attackers who learned from simulated releases are as far off as was said."
+    if count:
+        verdict = (
+            f"{count} of {len(cells)} values are guessed better than was said: the measurement does not describe this "
+            "release."
+        )
+    return Verification(frame, verdict, not count, "relative error")
+
+
+def _members(
+    leak: OthersLeakage, attack: MembershipScore, trials: int, seed: int, asked: NDArray[np.intp] | None
+) -> Verification:
+    distance = attack.fit(leak).distance_
+    told = np.where(np.isfinite(distance), distance, -np.inf)
+    rows = np.argsort(told)[::-1][:_MOST_EXPOSED] if asked is None else asked
+    rows = rows[np.isfinite(distance[rows])]
+    if not len(rows):
+        raise UnansweredError("Of nobody among these people it is claimed how well their membership is told.")
+    right = np.array([members_told(leak.information, int(i), trials, seed) for i in rows], dtype=np.int64)
+    make = leak.information.people.take(rows).frame
+    return _of_rates(make, right, success_rate(distance[rows]), trials, "was said")
 
 
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
@@ -339,7 +428,11 @@ def _other(other: Callable[[Anew, int], Array], anew: Anew, person: int, shape: 
 
 
 def _of_rates(
-    make: Callable[[dict[str, Column]], Frame], right: NDArray[np.int64], best: Array, draws: int
+    make: Callable[[dict[str, Column]], Frame],
+    right: NDArray[np.int64],
+    best: Array,
+    draws: int,
+    limit: str = "the bound allows",
 ) -> Verification:
     """Compare counts of successes with the best rates, person by person and all together, by binomial tests."""
     success = right / draws
@@ -351,8 +444,8 @@ def _of_rates(
     error = np.sqrt(best * (1 - best) / draws)
     frame = make({"success": success, "standard_error": error, "best": best, "above": above, "p_value": p_values})
     count = int(above.sum())
-    wrong = "more often than the bound allows: the measurement does not describe this release."
-    verdict = f"All {len(success)} people: the attack succeeds no more often than the bound allows."
+    wrong = f"more often than {limit}: the measurement does not describe this release."
+    verdict = f"All {len(success)} people: the attack succeeds no more often than {limit}."
     if count:
         verdict = f"{count} of {len(success)} people are guessed {wrong}"
     elif whole:

@@ -33,6 +33,7 @@ def measure(
     others_known: Known | None = None,
     digits: int | str | None = None,
     clusters: Listed = None,
+    known_sizes: Sequence[str] = (),
     target: str | Sequence[str] | None = None,
     sample_weight: Listed = None,
     offset: Listed = None,
@@ -71,9 +72,12 @@ def measure(
         both, added noise and the other people count together.
     digits : int or str, optional
         How exactly numbers are printed without noise: decimals, or such as "3 significant". By default to a tenth of a
-        standard error, as `leak.rounded()` prints them.
+        standard error, as `leak.rounded()` prints them; of a `ModelTable`, as exactly as it was written.
     clusters : str or array-like of shape (n,), optional
         Without noise: people who are not independent of each other (families, sites), and count as one.
+    known_sizes : sequence of str, default=()
+        Without noise: columns of groups whose sizes everybody knows (arms of a trial, strata, cases and controls), in
+        the model or not. The number in each class of an outcome is known always.
     target : str or sequence of str, optional
         The column of the files that holds the labels.
     sample_weight : array-like of shape (n,), str or StoredWeights, optional
@@ -148,7 +152,7 @@ def measure(
         refuse_in_memory(target, job)
         with asked.explained():
             question = Question(UNIT, public_label, None, numbers, public_preprocessing)
-            before = Before(noise_scale, others_known, digits, clusters, published)
+            before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
             return measure_without_noise(asked, question, attributes, before)
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)

@@ -24,7 +24,7 @@ from seepage.linear.printed import (
     refuse_weights,
 )
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
-from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, Printed, about
+from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, Printed, about, with_known_size
 from seepage.others.types import Known
 
 UNIT = GaussianNoise(scale=1.0)
@@ -41,6 +41,7 @@ class Before:
     digits: int | str | None
     clusters: Listed
     published: Sequence[str] | str | None
+    known_sizes: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class _Told:
     people: PeopleInMemory
     family: NDArray[np.intp] | None
     """Of each person, if clusters were named."""
+    encoded: frozenset[str] = frozenset()
+    """Columns of categories, of which the model sees a column a level."""
 
 
 def measure_without_noise(
@@ -60,11 +63,16 @@ def measure_without_noise(
 ) -> OthersLeakage:
     """Return what printed numbers say to an attacker who uses averages."""
     told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
-    printed, base = told.printed, told.base
+    printed, base, published = told.printed, told.base, told.published
+    if isinstance(before.known_sizes, str):
+        raise InputError(f"known_sizes is a list of columns: [{before.known_sizes!r}].")
+    for name in before.known_sizes:
+        printed = with_known_size(printed, name, told.people.labels(name), name in told.encoded)
+        published = (*published, f"how many people have each {name}")
     family = told.family
     others = (base.count if family is None else int(family.max()) + 1) - 1
     attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
-    digits = Digits.of(before.digits, printed)
+    digits = Digits.of(before.digits, printed, asked.decimals)
     private = tuple(printed.blocks)
     kept = tuple(each for each in base.assumptions if each.kind in _KEPT)
     found = OthersInformation(
@@ -78,7 +86,7 @@ def measure_without_noise(
         noise=None,
         attribute_names=private,
         categorical=frozenset(base.categorical & set(private)),
-        assumptions=(about(attacker), *_assumptions(told.published, digits), *kept, *asked.remarks),
+        assumptions=(about(attacker), *_assumptions(published, digits), *kept, *asked.remarks),
         units=base.units,
     )
     return OthersLeakage(found)
@@ -103,7 +111,8 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     family = _families(before.clusters, people, base.count)
     label, unit = release.attribute_names[-1], _units(people.person, family)
     printed = printed_of(fit, release, attributes, names, label, people.person, unit)
-    return _Told(base, printed, names, people, family)
+    encoded = frozenset(fit.table.names[each.column] for each in fit.affine.coordinates if each.level is not None)
+    return _Told(base, printed, names, people, family, encoded)
 
 
 def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:

@@ -34,6 +34,8 @@ class Given:
     """What the outcome is called."""
     remarks: tuple[Assumption, ...] = ()
     """What is taken for granted besides what every model takes for granted."""
+    decimals: int | None = None
+    """With how many decimals the model was written down, if it was."""
     own_levels: bool = True
     """Whether the model has an encoder of its own that knows the levels of its categories."""
     explained: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -97,6 +99,7 @@ def given(
             groups=table.cut(groups),
             label=column_name(table.y, "label"),
             remarks=table.remarks,
+            decimals=model.decimals,
             own_levels=False,
             explained=lambda: explaining(table),
         )

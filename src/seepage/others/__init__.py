@@ -10,5 +10,6 @@ from seepage.others._information import about as about
 from seepage.others._leakage import OthersLeakage as OthersLeakage
 from seepage.others._printed import Level as Level
 from seepage.others._printed import Printed as Printed
+from seepage.others._sizes import with_known_size as with_known_size
 from seepage.others._statement import Statement as Statement
 from seepage.others._table import AttackerTable as AttackerTable

@@ -50,6 +50,8 @@ class Claims:
 
     def needed(self) -> Iterator[tuple[int, float, str]]:
         """Yield how many people each condition asks to be unknown, its reason, and a sentence about it."""
+        if self.digits.exact:
+            yield DIGITS, np.inf, f"numbers are {self.digits.rule}"
         rank = self.crowd.rank
         yield FEW, _A_NUMBER * rank, f"{rank} numbers are printed"
         for level in self.printed.levels:
@@ -75,6 +77,8 @@ class Claims:
     def sentence(self, unknown: float) -> str:
         """Return what is not met, in words; empty if all is."""
         for reason, count, about in self.needed():
+            if unknown < count and np.isinf(count):
+                return f"{REASONS[reason]}: {about}"
             if unknown < count:
                 return f"{REASONS[reason]}: {about}, which asks for {np.ceil(count):,.0f} unknown people"
         return ""

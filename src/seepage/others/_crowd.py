@@ -200,13 +200,21 @@ class Seen:
         directions : ndarray of shape (k, values, m)
             Combinations of values that are guessed.
         """
-        own = self.unknown.moves[self.people]
-        along = np.einsum("krv,kvm->krm", self.moved, directions)
-        # R once more: what was whitened is weighed by what it is worth.
-        along += (self.grown[:, None] * np.einsum("kr,krm->km", own, along))[:, None, :] * own[:, :, None]
+        along = self._weighed(np.einsum("krv,kvm->krm", self.moved, directions))
         found = np.einsum("nr,krm->kmn", self.unknown.moves, along, optimize=True)
         at = np.arange(len(self.people))
         # Without this person the mean of the others is another.
         found += found[at, :, self.people][:, :, None] / (self.unknown.crowd.count - 1)
         found[at, :, self.people] = 0.0
         return np.asarray(found)
+
+    def readings(self) -> Array:
+        """Return how the numbers are weighed in a best guess, C^-1 J of the noise, shape (k, numbers, values)."""
+        along = np.einsum("qr,krv->kqv", self.unknown.white, self._weighed(self.moved))
+        return np.asarray(along / self.unknown.scale[:, None])
+
+    def _weighed(self, whitened: Array) -> Array:
+        """Return R^T times what was whitened by R, in the noise's own coordinates."""
+        own = self.unknown.moves[self.people]
+        more = self.grown[:, None] * np.einsum("kr,krm->km", own, whitened)
+        return np.asarray(whitened + more[:, None, :] * own[:, :, None])

@@ -12,6 +12,8 @@ from seepage.others._printed import Printed
 _NORMAL = 4.13
 # By rule, numbers are printed to a tenth of their standard error.
 _RULE = 0.1
+# A number of so many steps has the digits that computers hold, and nobody rounded it.
+_ALL = 1e13
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +23,11 @@ class Digits:
     steps: Array
     rule: str
     """How that was said."""
+    exact: bool = False
+    """Whether all digits that a computer holds were given."""
 
     @classmethod
-    def of(cls, digits: int | str | None, printed: Printed) -> "Digits":
+    def of(cls, digits: int | str | None, printed: Printed, written: int | None = None) -> "Digits":
         """Return the steps of numbers, given decimals, significant digits, or the rule; of counts it is one.
 
         Parameters
@@ -32,9 +36,15 @@ class Digits:
             Decimals; "3 significant"; or None for multiples of 1, 2 or 5 of at least a tenth of a standard error.
         printed : Printed
             The numbers.
+        written : int, optional
+            The decimals of a table that was given, which stand for `digits` where nobody says.
         """
-        steps, rule = cls._steps(digits, printed.values, printed.sampling)
-        return cls(np.where(printed.whole, 1.0, steps), rule)
+        steps, rule = cls._steps(written if digits is None else digits, printed.values, printed.sampling)
+        if digits is not None or written is None:
+            return cls(np.where(printed.whole, 1.0, steps), rule)
+        rule += " as in the table that was given, unless digits= says otherwise"
+        exact = bool((np.abs(printed.values) > _ALL * steps)[~printed.whole].any())
+        return cls(np.where(printed.whole, 1.0, steps), rule, exact)
 
     @staticmethod
     def _steps(digits: int | str | None, values: Array, sampling: Array) -> tuple[Array, str]:

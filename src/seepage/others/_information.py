@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,17 @@ class _Answers:
             np.where(np.isinf(whole), CLAIMED, of_whole).astype(np.int8),
             np.where(np.isinf(each), CLAIMED, of_each).astype(np.int8),
         )
+
+
+class Membership(NamedTuple):
+    """How releases with and without each person are told apart."""
+
+    without: Array
+    """What would be printed in the mean with somebody else in their place, shape (people, numbers)."""
+    readings: Array
+    """How numbers are weighed to tell, shape (people, numbers)."""
+    distance: Array
+    """In units of the noise; NaN where nothing is claimed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -393,6 +404,37 @@ class OthersInformation(GatheredInformation):
                 unsure = unsure | self._large(unknown)[people]
             square = np.where((normal | (square == 0.0)) & ~unsure, square, np.nan)
         return np.where(seen.endless[:, 0], np.inf, np.sqrt(square))
+
+    def membership(self) -> "Membership":
+        """Return how releases with and without each person are told apart, in the noise that the others are.
+
+        Without them somebody else is in their place, so that as many people are in it: the mean of such releases is the
+        fit of the others, each of whom counts for a little more.
+        """
+        printed, attacker = self.printed, self.attacker
+        if printed.redrawn is None or attacker.covariates:
+            raise UnansweredError(
+                "Whether somebody was among these people is answered without noise for linear and generalized linear "
+                "models of people with one row each, and attackers who know some of the records."
+            )
+        without, readings = np.zeros((2, self.count, len(printed.values)))
+        distance = np.zeros(self.count)
+        for start in range(0, self.count, 256):
+            people = np.arange(start, min(start + 256, self.count))
+            weights = np.full((len(people), self.count), self.count / (self.count - 1))
+            weights[np.arange(len(people)), people] = 0.0
+            without[people] = printed.redrawn(weights, 0, None, None)
+        for person, moved in enumerate(printed.values - without):
+            if np.isnan(moved).any():
+                # Nobody else holds what the fit needs.
+                distance[person] = np.inf
+                continue
+            moves = printed.moves if printed.elsewhere is None else printed.elsewhere(person)
+            unknown = Crowd(self._together(moves), self.added).unknown(attacker.unknown)
+            at = np.array([person])
+            distance[person] = self._apart(unknown, at, moved[None, :, None])[0]
+            readings[person] = unknown.without(self._place(at), moved[None, :, None]).readings()[0, :, 0]
+        return Membership(without, readings, distance)
 
     def _column(self, attribute: str) -> Column:
         found: Any = self.base

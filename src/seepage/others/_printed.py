@@ -1,6 +1,6 @@
 """What a release prints, and what a measurement of it needs to know."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -58,6 +58,10 @@ class Printed:
     """The same, where an attribute of each of them has another value: so much more, shape (k,)."""
     changed: Callable[[NDArray[np.intp], str, Hashable], Array]
     """How the numbers change if an attribute of some people takes a value, shape (k, numbers)."""
+    redrawn: Callable[[Array, int, str | None, Sequence[object] | None], Array] | None
+    """The numbers of fits in which people are there as often as weights say, shape (draws, people), and one of them is
+    there once with an attribute at some value, one a draw; as they are where no attribute is named. Shape (draws,
+    numbers), NaN where there is no fit. None where nothing is fitted anew."""
     elsewhere: Callable[[int], Array] | None
     """What everybody moves at the fit without one person; None where that is not known."""
     guesses: Callable[[], Mapping[str, tuple[Array, float]]]

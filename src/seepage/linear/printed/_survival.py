@@ -162,6 +162,7 @@ def printed_survival(
         jacobian=hazards.jacobian,
         shifted=hazards.shifted,
         changed=hazards.changed,
+        redrawn=None,
         elsewhere=None,
         guesses=lambda: guessed,
         levels=tuple(level for level in levels if level.people),

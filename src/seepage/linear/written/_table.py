@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -291,6 +292,12 @@ class ModelTable:
                         "others: fit without that column."
                     )
                 yield name, None if level is None else str(level), float(number)
+
+    @property
+    def decimals(self) -> int | None:
+        """The most decimals that a coefficient was written with; None if none was written."""
+        found = [max(-int(Decimal(repr(number)).as_tuple().exponent), 0) for _, _, number in self.named()]
+        return max(found) if found else None
 
     @cached_property
     def roles(self) -> WrittenRoles:
