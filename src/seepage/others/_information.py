@@ -28,13 +28,16 @@ from seepage.others._claims import (
     even,
     surely_even,
 )
-from seepage.others._crowd import Crowd, Seen, Unknown
+from seepage.others._crowd import Crowd, Held, Seen, Unknown
 from seepage.others._digits import Digits
 from seepage.others._printed import Printed
+from seepage.others._slopes import Formed, Slopes
 from seepage.others.types import Known
 
 # People whose part of the noise is larger have the others looked at where the fit would be without them.
 _LARGE = 0.2
+# Numbers of the matrices of people who are looked at together: they stay in a core's cache.
+_AT_ONCE = 2**19
 # Numbers in the largest temporary.
 _MOST_NUMBERS = 2**23
 
@@ -104,7 +107,12 @@ class OthersInformation(GatheredInformation):
     @cached_property
     def crowd(self) -> Crowd:
         """Whoever is independent of each other."""
-        return Crowd(self._together(self.printed.moves), self.added)
+        return Crowd(Held(self._together(self.printed.moves)), self.added)
+
+    @property
+    def held(self) -> Array:
+        """What each of these moves, in memory."""
+        return _held(self.crowd)
 
     def _together(self, moves: Array) -> Array:
         if self.family is None:
@@ -153,12 +161,12 @@ class OthersInformation(GatheredInformation):
         if self.printed.elsewhere is not None and self.attacker.unknown:
             for person in np.flatnonzero(self._large(unknown)):
                 moves = self._together(self.printed.elsewhere(int(person)))
-                found.append((Crowd(moves, self.added).unknown(unknown.count), np.array([person])))
+                found.append((Crowd(Held(moves), self.added).unknown(unknown.count), np.array([person])))
         return found
 
     def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
         """Whose part of the noise is so large that it is another without them."""
-        return np.asarray(unknown.own[self._place(np.arange(self.count))] > _LARGE)
+        return np.asarray(unknown.own(_held(unknown.crowd))[self._place(np.arange(self.count))] > _LARGE)
 
     @cached_property
     def _outcomes(self) -> Crowd:
@@ -168,14 +176,14 @@ class OthersInformation(GatheredInformation):
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        return Crowd(self.printed.outcomes[1], self.added, modeled=True)
+        return Crowd(Held(self.printed.outcomes[1]), self.added, modeled=True)
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:
         """Which attributes of whom move the numbers at all."""
         found = np.zeros((self.count, len(self.attribute_names)), dtype=bool)
-        for people in self._chunks(1):
-            moved = np.abs(self.printed.jacobian(people)).max(axis=1)
+        for people in self._chunks():
+            moved = np.abs(self.printed.jacobian(people).formed()).max(axis=1)
             for i, block in enumerate(self._blocks):
                 found[people, i] = (moved[:, block] > 0).any(axis=1)
         return found
@@ -184,10 +192,9 @@ class OthersInformation(GatheredInformation):
     def _blocks(self) -> list[NDArray[np.intp]]:
         return [self.printed.blocks[name] for name in self.attribute_names]
 
-    def _chunks(self, numbers: int) -> Iterator[NDArray[np.intp]]:
-        """Yield a few people at a time, each of whom takes so many numbers."""
-        each = max(numbers, len(self.printed.names) * max(self.private_values, 1))
-        step = max(_MOST_NUMBERS // each, 1)
+    def _chunks(self) -> Iterator[NDArray[np.intp]]:
+        """Yield a few people at a time."""
+        step = max(_AT_ONCE // max(self.private_values, 1) ** 2, 16)
         for start in range(0, self.count, step):
             yield np.arange(start, min(start + step, self.count))
 
@@ -195,14 +202,16 @@ class OthersInformation(GatheredInformation):
         """Return where people stand in the crowd."""
         return people if self.family is None else self.family[people]
 
+    def _seen(self, unknown: Unknown, people: NDArray[np.intp], slopes: Slopes) -> Seen:
+        """Return how some people's values move the numbers, in units of the noise that the others are."""
+        return unknown.without(_held(unknown.crowd)[self._place(people)], slopes)
+
     def _of_crowd(self, crowd: Crowd) -> _Answers:
         unknown = crowd.unknown(self.attacker.unknown)
         found = _Answers.empty(self.count, len(self.attribute_names))
-        values = max(self.private_values, 1)
-        for people in self._chunks(values * min(crowd.count, 4096)):
-            place = self._place(people)
-            seen = unknown.without(place, self.printed.jacobian(people))
-            self._fill(found, people, seen, unknown.own[place] > _LARGE)
+        for people in self._chunks():
+            seen = self._seen(unknown, people, self.printed.jacobian(people))
+            self._fill(found, people, seen, seen.part > _LARGE)
         if not crowd.modeled and self.attacker.unknown:
             for person in np.flatnonzero(self._large(unknown)):
                 self._alone(found, int(person), unknown)
@@ -220,7 +229,8 @@ class OthersInformation(GatheredInformation):
             found.whole_reason[person] = CLAIMED if np.isinf(found.whole[person]) else LEVERAGE
             return
         moves = self._together(self.printed.elsewhere(person))
-        seen = Crowd(moves, self.added).unknown(unknown.count).without(self._place(at), self.printed.jacobian(at))
+        without = Crowd(Held(moves), self.added).unknown(unknown.count)
+        seen = self._seen(without, at, self.printed.jacobian(at))
         before = found.each[person].copy(), found.whole[person], found.trace[person]
         self._fill(found, at, seen, np.zeros(1, dtype=bool))
         found.each[person] = np.maximum(found.each[person], before[0])
@@ -229,33 +239,47 @@ class OthersInformation(GatheredInformation):
 
     def _fill(self, found: _Answers, people: NDArray[np.intp], seen: Seen, later: NDArray[np.bool_]) -> None:
         """Put down what is known of some people."""
-        matrices, skewness = seen.matrices(), seen.skewness()
-        top, direction = _largest(matrices)
-        found.whole[people] = np.where(seen.endless.any(axis=1), np.inf, top)
+        matrices = seen.matrices()
+        endless = seen.endless
+        found.whole[people] = np.where(endless.any(axis=1), np.inf, _largest(matrices))
         trace = np.einsum("kvv->k", matrices) / max(matrices.shape[1], 1)
-        found.trace[people] = np.where(seen.endless.any(axis=1), np.inf, trace)
-        directions = [direction]
+        found.trace[people] = np.where(endless.any(axis=1), np.inf, trace)
+        squares = np.where(endless, np.inf, np.maximum(np.einsum("kvv->kv", matrices), 0.0))
+        single = [i for i, block in enumerate(self._blocks) if len(block) == 1]
+        if single:
+            found.each[people[0] : people[-1] + 1, single] = squares[:, [self._blocks[i][0] for i in single]]
         for i, block in enumerate(self._blocks):
-            value, along = _largest(matrices[:, block][:, :, block])
-            found.each[people, i] = np.where(seen.endless[:, block].any(axis=1), np.inf, value)
-            whole = np.zeros_like(direction)
-            whole[:, block] = along
-            directions.append(whole)
-        asked = np.stack(directions, axis=2)
-        uneven = np.zeros((len(people), asked.shape[2]), dtype=bool)
+            if len(block) > 1:
+                top = _largest(matrices[:, block][:, :, block])
+                found.each[people, i] = np.where(endless[:, block].any(axis=1), np.inf, top)
         unknown = seen.unknown.count
-        looked = np.flatnonzero(~surely_even(seen, unknown) & ~later)
-        step = max(_MOST_NUMBERS // (asked.shape[2] * seen.unknown.crowd.count), 1)
-        for start in range(0, len(looked), step):
-            part = looked[start : start + step]
-            some = replace(seen, people=seen.people[part], moved=seen.moved[part], grown=seen.grown[part])
-            uneven[part] = ~(even(some, asked[part], unknown) >= MOST_LIKE_NORMAL)
-        skewed = np.einsum("kv,kvm->km", skewness, asked**2) > MOST_SKEWED
+        # Whatever is guessed, no noise that is nearly normal is more skewed than in its most skewed direction.
+        most = 1.0 + np.linalg.eigvalsh(seen.unknown.skewed).max(initial=0.0)
+        unsure = np.arange(len(people)) if most > MOST_SKEWED else np.flatnonzero(~surely_even(seen, unknown) & ~later)
+        uneven, skewed = np.zeros((2, len(people), 1 + len(self._blocks)), dtype=bool)
+        step = max(_MOST_NUMBERS // (uneven.shape[1] * 2048), 1)
+        for start in range(0, len(unsure), step):
+            part = unsure[start : start + step]
+            some, asked = seen.take(part), self._directions(matrices[part])
+            skewed[part] = np.einsum("kv,kvm->km", some.skewness(), asked**2) > MOST_SKEWED
+            looked = np.flatnonzero(~surely_even(some, unknown) & ~later[part])
+            if len(looked):
+                uneven[part[looked]] = ~(even(some.take(looked), asked[looked], unknown) >= MOST_LIKE_NORMAL)
         reason = np.where(uneven, UNEVEN, np.where(skewed, SKEWED, CLAIMED)).astype(np.int8)
         silent = np.concatenate([found.whole[people, None], found.each[people]], axis=1) == 0.0
         reason[silent] = CLAIMED
         found.reason[people] = np.where(np.isinf(found.each[people]), CLAIMED, reason[:, 1:])
         found.whole_reason[people] = np.where(np.isinf(found.whole[people]), CLAIMED, reason[:, 0])
+
+    def _directions(self, matrices: Array) -> Array:
+        """Return what is guessed best of all values together, and of each attribute, shape (k, values, 1 + m)."""
+        found = np.zeros((*matrices.shape[:2], 1 + len(self._blocks)))
+        if matrices.shape[1]:
+            found[:, :, 0] = np.linalg.eigh(matrices)[1][:, :, -1]
+        for i, block in enumerate(self._blocks):
+            if len(block):
+                found[:, block, i + 1] = np.linalg.eigh(matrices[:, block][:, :, block])[1][:, :, -1]
+        return found
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -307,10 +331,10 @@ class OthersInformation(GatheredInformation):
         """Return the mean information about a number of some people, over what their other values let expect."""
         rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
         total, block = np.zeros(self.count), self.printed.blocks[name]
-        for chunk in self._chunks(1) if len(whom) == self.count else (whom,):
+        for chunk in self._chunks() if len(whom) == self.count else (whom,):
             for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
-                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk])[:, :, block]
-                total[chunk] += weight * unknown.without(self._place(chunk), moved).matrices()[:, 0, 0]
+                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
+                total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
 
     def unclaimed(self) -> Mapping[str, Column]:
@@ -334,20 +358,18 @@ class OthersInformation(GatheredInformation):
             raise UnansweredError(
                 f"About {len(people):,} people together nothing is claimed: {self.claims.sentence(left)}."
             )
-        unknown = Crowd(self.crowd.moves[rest], self.added).unknown(left)
+        unknown = Crowd(Held(self.held[rest]), self.added).unknown(left)
         total = np.zeros((unknown.white.shape[1],) * 2)
         for start in range(0, len(people), 256):
             jacobian = self.printed.jacobian(people[start : start + 256])
             if attribute is not None:
-                jacobian = jacobian[:, :, self.printed.blocks[attribute]]
-            if unknown._escaped(jacobian / unknown.scale[:, None]).any():
+                jacobian = jacobian.of(self.printed.blocks[attribute])
+            if unknown._escaped(jacobian).any():
                 return float("inf")
-            moved = np.einsum("qr,kqv->krv", unknown.white / unknown.scale[:, None], jacobian)
+            moved = jacobian.turned(unknown.whitened).formed()
             flat = moved.transpose(1, 0, 2).reshape(len(total), -1)
             total += flat @ flat.T
-        values, vectors = np.linalg.eigh(np.eye(len(total)) + unknown.skewed)
-        root = (vectors * np.sqrt(values)) @ vectors.T
-        return float(np.sqrt(max(np.linalg.eigvalsh(root @ total @ root)[-1], 0.0)))
+        return float(np.sqrt(max(np.linalg.eigvalsh(unknown.bent @ total @ unknown.bent)[-1], 0.0)))
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         column = self._column(attribute)
@@ -381,7 +403,7 @@ class OthersInformation(GatheredInformation):
         """Return how far apart two releases are in units of the noise; NaN where nothing is claimed."""
         if self.attacker.everybody and self.added is None:
             return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
-        seen = unknown.without(self._place(people), moved)
+        seen = self._seen(unknown, people, Formed(moved))
         square = seen.matrices()[:, 0, 0]
         if self.claims.reason(self.attacker.unknown) != CLAIMED:
             square = np.full_like(square, np.nan)
@@ -420,8 +442,8 @@ class OthersInformation(GatheredInformation):
         printed = self.digits.printed(self.printed.values) - self.printed.values
         low, high = printed - 0.5 * self.digits.steps, printed + 0.5 * self.digits.steps
         found = {name: np.full(self.count, np.inf) for name in self.attribute_names if name not in self.categorical}
-        for people in self._chunks(1):
-            jacobian = self.printed.jacobian(people)
+        for people in self._chunks():
+            jacobian = self.printed.jacobian(people).formed()
             for name, values in found.items():
                 (at,) = self.printed.blocks[name] if len(self.printed.blocks[name]) == 1 else (None,)
                 if at is None:
@@ -434,14 +456,21 @@ class OthersInformation(GatheredInformation):
         return found
 
 
-def _largest(matrices: Array) -> tuple[Array, Array]:
-    """Return the largest eigenvalue of each matrix, and its direction."""
-    if matrices.shape[1] == 0:
-        return np.zeros(len(matrices)), np.zeros((len(matrices), 0))
-    if matrices.shape[1] == 1:
-        return np.maximum(matrices[:, 0, 0], 0.0), np.ones((len(matrices), 1))
-    values, vectors = np.linalg.eigh(matrices)
-    return np.maximum(values[:, -1], 0.0), np.asarray(vectors[:, :, -1])
+def _largest(matrices: Array) -> Array:
+    """Return the largest eigenvalue of each matrix."""
+    # Compiled code is loaded when it is needed.
+    from seepage._tops import tops_of_matrices
+
+    if not matrices.shape[1]:
+        return np.zeros(len(matrices))
+    return np.maximum(tops_of_matrices(matrices), 0.0)
+
+
+def _held(crowd: Crowd) -> Array:
+    """Return what everybody moves, in memory."""
+    moves = crowd.moves
+    assert isinstance(moves, Held)
+    return moves.values
 
 
 def about(attacker: Attacker) -> Assumption:

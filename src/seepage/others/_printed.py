@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.others._slopes import Slopes
 
 
 class Level(NamedTuple):
@@ -52,9 +53,9 @@ class Printed:
     """How much each person moves each number, shape (people, numbers)."""
     blocks: Mapping[str, NDArray[np.intp]]
     """Which of a person's values each private attribute is."""
-    jacobian: Callable[[NDArray[np.intp]], Array]
-    """How the numbers move with the values of some people, shape (k, numbers, values)."""
-    shifted: Callable[[NDArray[np.intp], str, Array], Array]
+    jacobian: Callable[[NDArray[np.intp]], Slopes]
+    """How the numbers move with the values of some people."""
+    shifted: Callable[[NDArray[np.intp], str, Array], Slopes]
     """The same, where an attribute of each of them has another value: so much more, shape (k,)."""
     changed: Callable[[NDArray[np.intp], str, Hashable], Array]
     """How the numbers change if an attribute of some people takes a value, shape (k, numbers)."""

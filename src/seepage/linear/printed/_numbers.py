@@ -20,6 +20,7 @@ from seepage.linear.information import Fit, Geometry, Release, Stacked, publishe
 from seepage.linear.objective import Derivatives, Problem, derivatives
 from seepage.linear.rows import Batch, InMemory
 from seepage.linear.stack import Reach, Reached
+from seepage.others import Composed, Formed, Slopes
 
 COEFFICIENTS, ERRORS, DISPERSION, COUNTS = "coefficients", "standard errors", "dispersion", "counts"
 
@@ -208,22 +209,89 @@ class Numbers:
         where = self.geometry.position if position is None else position
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(where), _weights(rows)
-        parts, through = [theta @ self.read.T], theta @ self._back.T
-        _, pulled, bent = self._sums
-        spread = np.zeros((len(batch), 1))
+        own = _Own(theta)
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:
-            spread = weight[:, None] * dispersed.square / self._free + through @ pulled.T
+            own = replace(own, spread=weight[:, None] * dispersed.square / self._free)
         if ERRORS in self.published:
-            own = derivatives(rows, self.geometry.loss, margins)
-            along = self._along(rows)
-            square = np.einsum("ncd,nkc,nkd->nk", own.curvature, along, along, optimize=True) + through @ bent.T
-            parts.append(self._errors_moved(square, spread))
-        if dispersed is not None:
-            parts.append(spread)
+            curvature, along = derivatives(rows, self.geometry.loss, margins).curvature, self._along(rows)
+            own = replace(own, square=np.einsum("ncd,nkc,nkd->nk", curvature, along, along, optimize=True))
         if self._classes is not None:
-            parts.append(batch.labels @ self._classes)
+            own = replace(own, counted=batch.labels @ self._classes)
+        return self._followed(own)
+
+    def _followed(self, own: "_Own") -> Array:
+        """Return how all numbers move, given what moves them directly, shape (n, numbers)."""
+        parts, through = [own.theta @ self.read.T], own.theta @ self._back.T
+        _, pulled, bent = self._sums
+        spread: Array | float = 0.0
+        if self._dispersions:
+            spread = own.spread + through @ pulled.T
+        if ERRORS in self.published:
+            parts.append(self._errors_moved(own.square + through @ bent.T, np.atleast_2d(spread)))
+        if self._dispersions:
+            parts.append(np.asarray(spread))
+        if self._classes is not None:
+            parts.append(np.broadcast_to(own.counted, (len(own.theta), self._classes.shape[1])))
         return np.concatenate(parts, axis=1)
+
+    def slopes(self, batch: Batch) -> Slopes:
+        """Return how each number moves with each row's values; the label's stand last."""
+        geometry = self.geometry
+        if geometry.outputs > 1 or geometry.scales is not None or geometry.curves is not None or batch.missing:
+            return Formed(self.jacobian(batch))
+        common, spread, reading = self._common
+        rows = geometry.frame.rows(batch)
+        margins, weight = rows.margins(geometry.position), _weights(rows)[:, None]
+        found = derivatives(rows, geometry.loss, margins)
+        pushed, slope, curvature = self._pushed(rows), found.slope, found.curvature[:, :, 0]
+        by_margin, by_label = _Own(-curvature * pushed), _Own(-found.label_slope[:, :, 0] * pushed)
+        dispersed = geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        if dispersed is not None:
+            share = weight / self._free
+            by_margin = replace(by_margin, spread=share * dispersed.slope[:, :, 0])
+            by_label = replace(by_label, spread=share * dispersed.label_slope[:, :, 0])
+        along = np.zeros((len(rows), 0))
+        if ERRORS in self.published:
+            along = self._along(rows)[:, :, 0]
+            if not geometry.loss.quadratic:
+                third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
+                by_margin = replace(by_margin, square=third * along**2)
+                by_label = replace(by_label, square=geometry.loss.label_bend(margins, rows.labels) * weight * along**2)
+        if self._classes is not None:
+            by_label = replace(by_label, counted=self._classes)
+        values, labels = geometry.reading.shape[1], common.shape[1] - geometry.reading.shape[1]
+        outer = [(self._followed(by_margin), np.pad(self._tau, (0, labels)))]
+        if labels:
+            outer.append((self._followed(by_label), np.eye(values + labels)[-1]))
+        spans = tuple((p, np.broadcast_to(t, (len(rows), len(t)))) for p, t in outer)
+        return Composed(slope[:, 0], common, curvature * along, spread, reading, spans)
+
+    def _pushed(self, rows: Batch) -> Array:
+        """Return H^-1 x of a model with one margin, shape (n, p)."""
+        return np.asarray(rows.project(np.ascontiguousarray(self._response.T)))
+
+    @cached_property
+    def _tau(self) -> Array:
+        """What a unit of each value adds to the margin of a model with one."""
+        return np.asarray(self._reach.straight.T @ self.geometry.parameters[self._reach.features, 0])
+
+    @cached_property
+    def _common(self) -> tuple[Array, Array, Array]:
+        """How numbers move with values for a slope of one, and through a row's own part of h^T H h."""
+        geometry, reach = self.geometry, self._reach
+        labels = 0 if geometry.public_label else geometry.loss.label_values
+        axes = geometry.frame.axes
+        in_frame = np.eye(len(geometry.position))[reach.features] if axes is None else axes[reach.features]
+        common = self._followed(_Own(-in_frame @ self._response.T)).T @ reach.straight
+        count = len(self.read) if ERRORS in self.published else 0
+        spread = np.zeros((len(common), count))
+        reading = np.zeros((count, common.shape[1]))
+        if count:
+            at = np.arange(count)
+            spread[count + at, at] = -self._phi / self.errors
+            reading = self.read @ self._response @ in_frame.T @ reach.straight
+        return np.pad(common, ((0, 0), (0, labels))), spread, np.pad(reading, ((0, 0), (0, labels)))
 
     def _errors_moved(self, square: Array, spread: Array) -> Array:
         """Return how standard errors move with h^T H h and the dispersion, the numbers last."""
@@ -287,6 +355,20 @@ class Numbers:
                 found[:, width:] = np.einsum("nc,nkc->nck", third, along**2)[:, : values - width]
         found[:, :width] = reached.each(by_feature)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """What rows, or values, do directly."""
+
+    theta: Array
+    """To the parameters, shape (n, p)."""
+    spread: Array | float = 0.0
+    """To the dispersions, shape (n, dispersions)."""
+    square: Array | float = 0.0
+    """To h^T H h of each coefficient, shape (n, coefficients)."""
+    counted: Array | float = 0.0
+    """To the number of people in each class, shape (n, classes - 1)."""
 
 
 def _raw_units(fit: Fit[InMemory]) -> Array | None:

@@ -14,9 +14,9 @@ from seepage.linear.information import Fit, Release, check_published, steps_name
 from seepage.linear.objective import derivatives
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
 from seepage.linear.printed._owned import Owned
-from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
+from seepage.linear.printed._rows import Records, holders, left_of, rare_values
 from seepage.linear.rows import Batch, InMemory
-from seepage.others import Level, Printed
+from seepage.others import Formed, Level, Printed, Slopes
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
@@ -121,25 +121,28 @@ class _Table:
         """All rows."""
         return self.rows.read(slice(0, self.rows.count))
 
-    def jacobian(self, people: NDArray[np.intp]) -> Array:
+    def jacobian(self, people: NDArray[np.intp]) -> Slopes:
         small = self.rows.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
-        return self._every[people] if small else self._jacobian(people)
+        return self._every.take(people) if small else self._jacobian(people)
 
     @cached_property
-    def _every(self) -> Array:
+    def _every(self) -> Slopes:
         return self._jacobian(np.arange(len(self.owned.first)))
 
-    def _jacobian(self, people: NDArray[np.intp]) -> Array:
+    def _jacobian(self, people: NDArray[np.intp]) -> Slopes:
         return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
 
-    def _of(self, batch: Batch) -> Array:
-        found = self.numbers.jacobian(batch)
-        for place, column in enumerate(self.numbers.coordinate_columns):
-            if column in batch.missing:
-                found[batch.missing[column], :, place] = 0.0
-        return np.asarray(found[:, :, self.kept])
+    def _of(self, batch: Batch) -> Slopes:
+        found = self.numbers.slopes(batch)
+        if batch.missing:
+            values = found.formed()
+            for place, column in enumerate(self.numbers.coordinate_columns):
+                if column in batch.missing:
+                    values[batch.missing[column], :, place] = 0.0
+            found = Formed(values)
+        return found.of(self.kept)
 
-    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Array:
+    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
         batch, name = self.rows.picked(self.owned.first[people]), self.names[attribute]
         if name is None:
             return self._of(replace(batch, labels=batch.labels + by[:, None]))
@@ -231,7 +234,7 @@ class _Table:
         if dispersed is not None:
             variance = variance * float(dispersed.square.mean())
         deviation = np.sqrt(variance)
-        label = self.numbers.jacobian(self.whole)[:, :, -1]
+        label = self.numbers.slopes(self.whole).of(np.array([-1])).formed()[:, :, 0]
         codes = self.fit.problem.labels.codes
         if codes is not None:
             share = np.clip(_share(rows.labels[:, 0], slope, found.slope[:, 0], codes), 1e-12, 1 - 1e-12)
@@ -244,7 +247,7 @@ class _Table:
             with np.errstate(divide="ignore"):
                 bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
             # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
-            bits = min(bits, record_bits(rows.labels[:, :1]))
+            bits = min(bits, Records.of(rows.labels[:, :1]).bits)
         return bits, label * deviation[:, None]
 
 
@@ -283,6 +286,7 @@ def printed_of(
     columns_of = {name: fit.rows.column(column) for name, column in names.items()}
     owned = Owned.of(person, fit.rows.count, blocks, columns_of)
     table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names, owned)
+    records = Records.of(np.column_stack([table.whole.dense(), table.whole.labels]))
     return Printed(
         names=numbers.names,
         values=numbers.values,
@@ -295,11 +299,11 @@ def printed_of(
         elsewhere=table.elsewhere,
         guesses=table.guessed if person is None else dict,
         levels=table.levels(unit),
-        record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
+        record_bits=records.bits,
         scatter=table.outcomes if unit is None else _unmodeled,
         parameters=int(geometry.position.size),
         leverage=owned.summed(table.leverage[:, None])[:, 0],
-        twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),
+        twice=records.entered_twice(person),
     )
 
 

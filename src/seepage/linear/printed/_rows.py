@@ -1,6 +1,7 @@
 """What the rows say of the people in them: rare values, how much of a record is new, how well a value is guessed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +29,8 @@ def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | No
     unit : ndarray of int or None
         The person, or family, of each row; None where each row is one.
     """
-    if not design.size:
-        return
-    apart = design != np.array([_mode(column) for column in design.T])
-    for feature, column in enumerate(design.T):
+    for feature in range(design.shape[1]):
+        column = design[:, feature]
         if len(np.unique(column[:_SOME])) > 2:
             continue
         values, counts = np.unique(column, return_counts=True)
@@ -41,36 +40,55 @@ def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | No
             alone = 1
             if count < len(column) / 2:
                 # Columns that are the same for everybody else have nobody else's word for their coefficients.
-                alone = max(int((~apart[column != value].any(axis=0) & apart.any(axis=0)).sum()), 1)
+                others = design[column != value]
+                alone = max(int(((others == others[0]).all(axis=0) & (design != design[0]).any(axis=0)).sum()), 1)
             yield Level(names[feature], value, holders(column == value, unit), alone)
 
 
-def entered_twice(rows: Array, person: NDArray[np.intp] | None) -> NDArray[np.bool_]:
-    """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike.
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Which records are equal."""
 
-    Of columns that have nothing to do with each other so many pairs are expected; those that have are allowed a hundred
-    times as many. Where people are alike more often than that, they are other people.
-    """
-    if person is not None:
-        # Who is whose was said.
-        return np.zeros(int(person.max()) + 1, dtype=bool)
-    _, place, counts = np.unique(_mixed(rows), return_inverse=True, return_counts=True)
-    pairs = float((counts * (counts - 1) / 2).sum())
-    expected = len(rows) ** 2 / 2 * np.prod([_alike(column) for column in rows.T])
-    return np.asarray((counts[place.ravel()] > 1) & (_MOST_ALIKE * expected < pairs))
+    rows: Array
+    mixed: Array
+    """A number for each row that only equal rows share."""
+    numbers: Array
+    """These numbers, each once."""
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, rows: Array) -> "Records":
+        """Look for rows that are equal."""
+        mixed = _mixed(rows)
+        return cls(rows, mixed, *np.unique(mixed, return_counts=True))
+
+    @property
+    def bits(self) -> float:
+        """The entropy of one record, as far as these people show it."""
+        share = self.counts / self.counts.sum()
+        return float(-(share * np.log2(share)).sum())
+
+    def entered_twice(self, person: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+        """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike.
+
+        Of columns that have nothing to do with each other so many pairs are expected; those that have are allowed a
+        hundred times as many. Where people are alike more often than that, they are other people.
+        """
+        if person is not None:
+            # Who is whose was said.
+            return np.zeros(int(person.max()) + 1, dtype=bool)
+        pairs = float((self.counts * (self.counts - 1) / 2).sum())
+        if not pairs:
+            return np.zeros(len(self.rows), dtype=bool)
+        expected = len(self.rows) ** 2 / 2 * np.prod([_alike(column) for column in self.rows.T])
+        several = self.counts[np.searchsorted(self.numbers, self.mixed)] > 1
+        return np.asarray(several & (_MOST_ALIKE * expected < pairs))
 
 
 def _alike(column: Array) -> float:
     """Return how likely two people have the same value of a column."""
     _, counts = np.unique(column, return_counts=True)
     return float(((counts / len(column)) ** 2).sum())
-
-
-def record_bits(rows: Array) -> float:
-    """Return the entropy of one record, as far as these people show it."""
-    _, counts = np.unique(_mixed(rows), return_counts=True)
-    share = counts / counts.sum()
-    return float(-(share * np.log2(share)).sum())
 
 
 def left_of(target: Array, known: Array) -> tuple[Array, float]:
@@ -89,8 +107,3 @@ def _mixed(rows: Array) -> Array:
     mix = np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1]) / np.where(size > 0, size, 1.0)
     # Added up row by row in one order, so that equal rows have equal sums to the last bit.
     return np.asarray((rows * mix).sum(axis=1))
-
-
-def _mode(column: Array) -> float:
-    values, counts = np.unique(column, return_counts=True)
-    return float(values[np.argmax(counts)])
