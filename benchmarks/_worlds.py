@@ -128,7 +128,7 @@ def _printed(moves: Array, levels: tuple[Level, ...]) -> Printed:
         names=tuple(map(str, range(q))),
         values=np.zeros(q),
         whole=np.zeros(q, dtype=bool),
-        moves=moves,
+        moves=Held(moves),
         blocks={},
         jacobian=none,
         shifted=none,

@@ -103,7 +103,7 @@ def test_a_table_moves_with_people_as_refits_say(name):
     weights = np.ones(N)
     values = _table(kind, X, y, weights, **how)
     np.testing.assert_allclose(printed.values, values, rtol=1e-8)
-    centered = printed.moves - printed.moves.mean(axis=0)
+    centered = printed.moves.values - printed.moves.values.mean(axis=0)
     every = np.empty_like(centered)
     for person in range(N):
         more, less = weights.copy(), weights.copy()

@@ -216,9 +216,3 @@ def test_the_rounded_table_has_the_digits_that_were_counted(leak):
 def test_what_an_attacker_holds_must_make_sense(leak, known):
     with pytest.raises(InputError, match="others_known"):
         leak.against(known)
-
-
-def test_files_are_refused_with_the_way_out(tmp_path):
-    SMALL.assign(y=Y).to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(UnsupportedError, match="into memory"):
-        seepage.measure(LinearRegression().fit(SMALL, Y), tmp_path / "people.parquet", target="y")

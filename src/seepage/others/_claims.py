@@ -22,6 +22,9 @@ MOST_SKEWED = 1.25
 # Of the noise in their own direction, what nobody may be for the first condition to hold whatever is guessed.
 _NOBODY = 0.2
 
+# Numbers in the largest temporary.
+_MOST_NUMBERS = 2**22
+
 CLAIMED, FEW, SMALL, DIGITS, UNEVEN, SKEWED, LEVERAGE, TWICE = range(8)
 REASONS = (
     "",
@@ -91,9 +94,14 @@ class _Powers:
     @classmethod
     def of(cls, moves: Array, *, unknown: Unknown, along: Array, mean: Array) -> "_Powers":
         k, rank, m = along.shape
-        # Without the person who is guessed the mean of the others is another.
-        squares = (unknown.moved(moves) @ along.transpose(1, 0, 2).reshape(rank, k * m) + mean.ravel()) ** 2
-        return cls(squares.sum(axis=0).reshape(k, m), np.einsum("nt,nt->t", squares, squares).reshape(k, m))
+        moved, flat = unknown.moved(moves), along.transpose(1, 0, 2).reshape(rank, k * m)
+        second, fourth = np.empty((2, k * m))
+        step = max(_MOST_NUMBERS // max(len(moved), 1), 1)
+        for at in (slice(start, start + step) for start in range(0, k * m, step)):
+            # Without the person who is guessed the mean of the others is another.
+            squares = (moved @ flat[:, at] + mean.ravel()[at]) ** 2
+            second[at], fourth[at] = squares.sum(axis=0), np.einsum("nt,nt->t", squares, squares)
+        return cls(second.reshape(k, m), fourth.reshape(k, m))
 
     def __add__(self, other: "_Powers") -> "_Powers":
         return _Powers(self.second + other.second, self.fourth + other.fourth)
@@ -101,9 +109,15 @@ class _Powers:
 
 def even(seen: Seen, directions: Array, unknown: float) -> Array:
     """Return how many people the noise on guesses is worth (m_eff of condition 1), shape (k, m)."""
-    crowd, others, along = seen.unknown.crowd, seen.unknown.crowd.count - 1, seen.along(directions)
-    own = np.einsum("kr,krm->km", seen.own, along)
-    powers = crowd.moves.total(partial(_Powers.of, unknown=seen.unknown, along=along, mean=own / others))
+    return even_along(seen.unknown, seen.own, seen.along(directions), unknown)
+
+
+def even_along(noise: Unknown, own: Array, along: Array, unknown: float) -> Array:
+    """Return the same, given what those who are guessed move, and what moves are worth in the noise on the guesses."""
+    crowd, others = noise.crowd, noise.crowd.count - 1
+    own = np.einsum("kr,krm->km", own, along)
+    work = partial(_Powers.of, unknown=noise.alone(), along=along, mean=own / others)
+    powers = crowd.moves.total(work)
     # The person is left out.
     square = (own * (others + 1) / others) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -48,6 +48,10 @@ class Moves(Protocol):
         """How many people there are."""
         ...
 
+    def of(self, people: NDArray[np.intp]) -> Array:
+        """Return those of some people, by their places."""
+        ...
+
     def total(self, of: Callable[[Array], Sums]) -> Sums:
         """Add up a function of some people's moves, shape (people, numbers), over all."""
         ...
@@ -63,8 +67,24 @@ class Held:
     def count(self) -> int:
         return len(self.values)
 
+    def of(self, people: NDArray[np.intp]) -> Array:
+        return np.asarray(self.values[people])
+
     def total(self, of: Callable[[Array], Sums]) -> Sums:
         return reduce(add, (of(self.values[at : at + _ROWS]) for at in range(0, self.count, _ROWS)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Elsewhere:
+    """Moves that are left where they are."""
+
+    count: int
+
+    def of(self, people: NDArray[np.intp]) -> Array:
+        raise NotImplementedError
+
+    def total(self, of: Callable[[Array], Sums]) -> Sums:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +229,17 @@ class Unknown:
         """Numbers to coordinates in which the noise has covariance one, shape (numbers, rank)."""
         return np.asarray(self.white / self.scale[:, None])
 
+    def alone(self) -> "Unknown":
+        """Return the same without everybody's moves, so that it can travel to where they are."""
+        known: dict[str, Scatter | Cubes] = {
+            name: vars(self.crowd)[name] for name in ("scatter", "cubes") if name in vars(self.crowd)
+        }
+        crowd = Crowd(_Elsewhere(self.crowd.count), self.crowd.noise, self.crowd.modeled)
+        vars(crowd).update(known)
+        found = Unknown(crowd, self.count, self.share, self.scale, self.white, self.silent)
+        vars(found).update({name: vars(self)[name] for name in ("largest", "skewed", "bent") if name in vars(self)})
+        return found
+
     def moved(self, moves: Array) -> Array:
         """Return what some people move, in units of the noise, shape (people, rank)."""
         return np.asarray((moves - self.crowd.scatter.mean) @ self.whitened)
@@ -231,7 +262,7 @@ class Unknown:
             # Whatever their number, the unknown scatter in the same directions.
             least = np.linalg.eigvalsh(self.crowd.cubes.squares).min(initial=1.0)
             return np.asarray(self.weight / self.share * self.crowd.cubes.largest / least)
-        return self.crowd.moves.total(partial(_Largest.of, unknown=self)).values
+        return self.crowd.moves.total(partial(_Largest.of, unknown=self.alone())).values
 
     @cached_property
     def skewed(self) -> Array:

@@ -1,9 +1,9 @@
 """What a release without noise, or with little, says to attackers who know less than everything."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,23 @@ from seepage.others._claims import (
     UNEVEN,
     Claims,
     even,
+    even_along,
     surely_even,
 )
-from seepage.others._crowd import Crowd, Held, Seen, Unknown
+from seepage.others._crowd import Crowd, Held, Moves, Seen, Unknown
 from seepage.others._digits import Digits
 from seepage.others._printed import Printed
 from seepage.others._slopes import Formed, Slopes
 from seepage.others.types import Known
 
+Result = TypeVar("Result")
+
 # People whose part of the noise is larger have the others looked at where the fit would be without them.
 _LARGE = 0.2
+# Of a normal prior, in deviations, and their weights.
+_POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
+# People whose evenness is looked at in one pass over everybody.
+_AT_A_TIME = 4096
 # Numbers of the matrices of people who are looked at together: they stay in a core's cache.
 _AT_ONCE = 2**19
 # Numbers in the largest temporary.
@@ -107,19 +114,25 @@ class OthersInformation(GatheredInformation):
     @cached_property
     def crowd(self) -> Crowd:
         """Whoever is independent of each other."""
-        return Crowd(Held(self._together(self.printed.moves)), self.added)
+        return Crowd(self._together(self.printed.moves), self.added)
 
     @property
     def held(self) -> Array:
         """What each of these moves, in memory."""
-        return _held(self.crowd)
+        if not isinstance(self.crowd.moves, Held):
+            raise UnansweredError(
+                "That is answered for people in memory, where everybody's part of the noise is looked at together. "
+                "Read the rows: seepage.measure(model, frame, y)."
+            )
+        return self.crowd.moves.values
 
-    def _together(self, moves: Array) -> Array:
+    def _together(self, moves: Moves) -> Moves:
         if self.family is None:
             return moves
-        found = np.zeros((int(self.family.max()) + 1, moves.shape[1]))
-        np.add.at(found, self.family, moves)
-        return found
+        assert isinstance(moves, Held)
+        found = np.zeros((int(self.family.max()) + 1, moves.values.shape[1]))
+        np.add.at(found, self.family, moves.values)
+        return Held(found)
 
     @cached_property
     def claims(self) -> Claims:
@@ -161,12 +174,18 @@ class OthersInformation(GatheredInformation):
         if self.printed.elsewhere is not None and self.attacker.unknown:
             for person in np.flatnonzero(self._large(unknown)):
                 moves = self._together(self.printed.elsewhere(int(person)))
-                found.append((Crowd(Held(moves), self.added).unknown(unknown.count), np.array([person])))
+                found.append((Crowd(moves, self.added).unknown(unknown.count), np.array([person])))
         return found
 
     def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
         """Whose part of the noise is so large that it is another without them."""
-        return np.asarray(unknown.own(_held(unknown.crowd))[self._place(np.arange(self.count))] > _LARGE)
+        if not (unknown.largest > _LARGE).any():
+            return np.zeros(self.count, dtype=bool)
+        return np.asarray(self._owns(unknown)[self._place(np.arange(self.count))] > _LARGE)
+
+    def _owns(self, unknown: Unknown) -> Array:
+        """Return how much of the noise in their own direction everybody in the crowd is."""
+        return unknown.crowd.moves.total(partial(_Listed.of, unknown=unknown.alone())).values
 
     @cached_property
     def _outcomes(self) -> Crowd:
@@ -182,8 +201,7 @@ class OthersInformation(GatheredInformation):
     def _moving(self) -> NDArray[np.bool_]:
         """Which attributes of whom move the numbers at all."""
         found = np.zeros((self.count, len(self.attribute_names)), dtype=bool)
-        for people in self._chunks():
-            moved = np.abs(self.printed.jacobian(people).formed()).max(axis=1)
+        for people, moved in self._each(_largest_slopes, self.crowd):
             for i, block in enumerate(self._blocks):
                 found[people, i] = (moved[:, block] > 0).any(axis=1)
         return found
@@ -204,14 +222,28 @@ class OthersInformation(GatheredInformation):
 
     def _seen(self, unknown: Unknown, people: NDArray[np.intp], slopes: Slopes) -> Seen:
         """Return how some people's values move the numbers, in units of the noise that the others are."""
-        return unknown.without(_held(unknown.crowd)[self._place(people)], slopes)
+        return unknown.without(unknown.crowd.moves.of(self._place(people)), slopes)
+
+    def _each(self, of: Callable[[Array, Slopes], Result], crowd: Crowd) -> Iterator[tuple[NDArray[np.intp], Result]]:
+        """Yield a function of what people move, and of how the numbers move with their values, a few at a time."""
+        if self.printed.each is not None:
+            yield from self.printed.each(of, None)
+            return
+        for people in self._chunks():
+            yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
 
     def _of_crowd(self, crowd: Crowd) -> _Answers:
         unknown = crowd.unknown(self.attacker.unknown)
         found = _Answers.empty(self.count, len(self.attribute_names))
-        for people in self._chunks():
-            seen = self._seen(unknown, people, self.printed.jacobian(people))
-            self._fill(found, people, seen, seen.part > _LARGE)
+        asking, waiting = _Asking.of(unknown, self._blocks), list[tuple[NDArray[np.intp], _Part]]()
+        for people, part in self._each(asking, crowd):
+            self._put(found, people, part)
+            if len(part.unsure):
+                waiting.append((people, part))
+            if sum(len(each.unsure) for _, each in waiting) >= _AT_A_TIME:
+                self._settle(found, waiting, unknown)
+                waiting = []
+        self._settle(found, waiting, unknown)
         if not crowd.modeled and self.attacker.unknown:
             for person in np.flatnonzero(self._large(unknown)):
                 self._alone(found, int(person), unknown)
@@ -229,57 +261,39 @@ class OthersInformation(GatheredInformation):
             found.whole_reason[person] = CLAIMED if np.isinf(found.whole[person]) else LEVERAGE
             return
         moves = self._together(self.printed.elsewhere(person))
-        without = Crowd(Held(moves), self.added).unknown(unknown.count)
-        seen = self._seen(without, at, self.printed.jacobian(at))
+        without = Crowd(moves, self.added).unknown(unknown.count)
         before = found.each[person].copy(), found.whole[person], found.trace[person]
-        self._fill(found, at, seen, np.zeros(1, dtype=bool))
+        asking = replace(_Asking.of(without, self._blocks), large=np.inf)
+        part = asking(without.crowd.moves.of(self._place(at)), self.printed.jacobian(at))
+        self._put(found, at, part)
+        self._settle(found, [(at, part)], without)
         found.each[person] = np.maximum(found.each[person], before[0])
         found.whole[person] = max(found.whole[person], before[1])
         found.trace[person] = max(found.trace[person], before[2])
 
-    def _fill(self, found: _Answers, people: NDArray[np.intp], seen: Seen, later: NDArray[np.bool_]) -> None:
+    def _put(self, found: _Answers, people: NDArray[np.intp], part: "_Part") -> None:
         """Put down what is known of some people."""
-        matrices = seen.matrices()
-        endless = seen.endless
-        found.whole[people] = np.where(endless.any(axis=1), np.inf, _largest(matrices))
-        trace = np.einsum("kvv->k", matrices) / max(matrices.shape[1], 1)
-        found.trace[people] = np.where(endless.any(axis=1), np.inf, trace)
-        squares = np.where(endless, np.inf, np.maximum(np.einsum("kvv->kv", matrices), 0.0))
-        single = [i for i, block in enumerate(self._blocks) if len(block) == 1]
-        if single:
-            found.each[people[0] : people[-1] + 1, single] = squares[:, [self._blocks[i][0] for i in single]]
-        for i, block in enumerate(self._blocks):
-            if len(block) > 1:
-                top = _largest(matrices[:, block][:, :, block])
-                found.each[people, i] = np.where(endless[:, block].any(axis=1), np.inf, top)
-        unknown = seen.unknown.count
-        # Whatever is guessed, no noise that is nearly normal is more skewed than in its most skewed direction.
-        most = 1.0 + np.linalg.eigvalsh(seen.unknown.skewed).max(initial=0.0)
-        unsure = np.arange(len(people)) if most > MOST_SKEWED else np.flatnonzero(~surely_even(seen, unknown) & ~later)
-        uneven, skewed = np.zeros((2, len(people), 1 + len(self._blocks)), dtype=bool)
-        step = max(_MOST_NUMBERS // (uneven.shape[1] * 2048), 1)
-        for start in range(0, len(unsure), step):
-            part = unsure[start : start + step]
-            some, asked = seen.take(part), self._directions(matrices[part])
-            skewed[part] = np.einsum("kv,kvm->km", some.skewness(), asked**2) > MOST_SKEWED
-            looked = np.flatnonzero(~surely_even(some, unknown) & ~later[part])
-            if len(looked):
-                uneven[part[looked]] = ~(even(some.take(looked), asked[looked], unknown) >= MOST_LIKE_NORMAL)
-        reason = np.where(uneven, UNEVEN, np.where(skewed, SKEWED, CLAIMED)).astype(np.int8)
-        silent = np.concatenate([found.whole[people, None], found.each[people]], axis=1) == 0.0
-        reason[silent] = CLAIMED
-        found.reason[people] = np.where(np.isinf(found.each[people]), CLAIMED, reason[:, 1:])
-        found.whole_reason[people] = np.where(np.isinf(found.whole[people]), CLAIMED, reason[:, 0])
+        at = slice(people[0], people[-1] + 1)
+        found.whole[at], found.trace[at], found.each[at] = part.whole, part.trace, part.each
+        reason = np.where(part.skewed, SKEWED, CLAIMED).astype(np.int8)
+        self._reason(found, people, reason)
 
-    def _directions(self, matrices: Array) -> Array:
-        """Return what is guessed best of all values together, and of each attribute, shape (k, values, 1 + m)."""
-        found = np.zeros((*matrices.shape[:2], 1 + len(self._blocks)))
-        if matrices.shape[1]:
-            found[:, :, 0] = np.linalg.eigh(matrices)[1][:, :, -1]
-        for i, block in enumerate(self._blocks):
-            if len(block):
-                found[:, block, i + 1] = np.linalg.eigh(matrices[:, block][:, :, block])[1][:, :, -1]
-        return found
+    def _reason(self, found: _Answers, people: NDArray[np.intp], reason: NDArray[np.int8]) -> None:
+        """Put down why answers are not claimed; what tells nothing is, and what nothing protects."""
+        whole, each = found.whole[people], found.each[people]
+        found.reason[people] = np.where(np.isinf(each) | (each == 0.0), CLAIMED, reason[:, 1:])
+        found.whole_reason[people] = np.where(np.isinf(whole) | (whole == 0.0), CLAIMED, reason[:, 0])
+
+    def _settle(self, found: _Answers, waiting: list[tuple[NDArray[np.intp], "_Part"]], unknown: Unknown) -> None:
+        """Look at everybody's part of the noise on guesses, where the cheap condition does not settle it."""
+        waiting = [(people, part) for people, part in waiting if len(part.unsure)]
+        if not waiting:
+            return
+        people = np.concatenate([people[part.unsure] for people, part in waiting])
+        own, along = (np.concatenate([getattr(part, of) for _, part in waiting]) for of in ("own", "along"))
+        before = np.column_stack([found.whole_reason[people], found.reason[people]])
+        uneven = ~(even_along(unknown, own, along, unknown.count) >= MOST_LIKE_NORMAL)
+        self._reason(found, people, np.where(uneven, UNEVEN, before).astype(np.int8))
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -331,8 +345,14 @@ class OthersInformation(GatheredInformation):
         """Return the mean information about a number of some people, over what their other values let expect."""
         rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
         total, block = np.zeros(self.count), self.printed.blocks[name]
+        if self.printed.each is not None and len(whom) == self.count:
+            _ = unknown.crowd.scatter, unknown.bent
+            for point, weight in _POINTS:
+                for people, found in self.printed.each(_Single(unknown.alone()), (name, point)):
+                    total[people] += weight * found
+            return total
         for chunk in self._chunks() if len(whom) == self.count else (whom,):
-            for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
+            for point, weight in _POINTS:
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
@@ -349,6 +369,7 @@ class OthersInformation(GatheredInformation):
         return (louder.examples() if kind == "examples" else louder.attributes())[name]
 
     def joint(self, who: Who, attribute: str | None) -> float:
+        held = self.held
         mask = self.base.people.mask(who, self.count)  # type: ignore[attr-defined]
         people = np.arange(self.count) if mask is None else np.flatnonzero(mask)
         place = np.unique(self._place(people))
@@ -358,7 +379,7 @@ class OthersInformation(GatheredInformation):
             raise UnansweredError(
                 f"About {len(people):,} people together nothing is claimed: {self.claims.sentence(left)}."
             )
-        unknown = Crowd(Held(self.held[rest]), self.added).unknown(left)
+        unknown = Crowd(Held(held[rest]), self.added).unknown(left)
         total = np.zeros((unknown.white.shape[1],) * 2)
         for start in range(0, len(people), 256):
             jacobian = self.printed.jacobian(people[start : start + 256])
@@ -372,6 +393,7 @@ class OthersInformation(GatheredInformation):
         return float(np.sqrt(max(np.linalg.eigvalsh(unknown.bent @ total @ unknown.bent)[-1], 0.0)))
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
+        _ = self.held
         column = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(
@@ -441,19 +463,127 @@ class OthersInformation(GatheredInformation):
         """Return how wide an interval printed digits leave somebody who knows everything else, to first order."""
         printed = self.digits.printed(self.printed.values) - self.printed.values
         low, high = printed - 0.5 * self.digits.steps, printed + 0.5 * self.digits.steps
-        found = {name: np.full(self.count, np.inf) for name in self.attribute_names if name not in self.categorical}
-        for people in self._chunks():
-            jacobian = self.printed.jacobian(people).formed()
-            for name, values in found.items():
-                (at,) = self.printed.blocks[name] if len(self.printed.blocks[name]) == 1 else (None,)
-                if at is None:
-                    continue
-                slope = jacobian[:, :, at]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ends = np.stack([low / slope, high / slope])
-                ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
-                values[people] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
+        names = [name for name in self.attribute_names if name not in self.categorical]
+        found = {name: np.full(self.count, np.inf) for name in names}
+        single = {name: int(self.printed.blocks[name][0]) for name in names if len(self.printed.blocks[name]) == 1}
+        for people, widths in self._each(_Widths(low, high, tuple(single.values())), self.crowd):
+            for name, width in zip(single, widths.T, strict=True):
+                found[name][people] = width
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What is known of some people."""
+
+    whole: Array
+    trace: Array
+    each: Array
+    skewed: NDArray[np.bool_]
+    """Whether the noise on guesses of all values, and of each attribute, is too skewed."""
+    unsure: NDArray[np.intp]
+    """Of whom it is not settled whether a few people are most of it."""
+    own: Array
+    along: Array
+    """What moves are worth in the noise on their guesses."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Asking:
+    """Asks about people wherever they are."""
+
+    unknown: Unknown
+    blocks: list[NDArray[np.intp]]
+    large: float
+    """Whose part of the noise is larger is not looked at for its evenness."""
+
+    @classmethod
+    def of(cls, unknown: Unknown, blocks: list[NDArray[np.intp]]) -> "_Asking":
+        # All that needs everybody is known before this travels.
+        _ = unknown.crowd.scatter, unknown.largest, unknown.skewed, unknown.bent
+        return cls(unknown.alone(), blocks, _LARGE)
+
+    def __call__(self, moves: Array, slopes: Slopes) -> _Part:
+        seen = self.unknown.without(moves, slopes)
+        matrices, endless, blocks = seen.matrices(), seen.endless, self.blocks
+        whole = np.where(endless.any(axis=1), np.inf, _largest(matrices))
+        squares = np.where(endless, np.inf, np.maximum(np.einsum("kvv->kv", matrices), 0.0))
+        trace = np.einsum("kvv->k", matrices) / max(matrices.shape[1], 1)
+        each = np.zeros((len(seen.own), len(blocks)))
+        single = [i for i, block in enumerate(blocks) if len(block) == 1]
+        each[:, single] = squares[:, [blocks[i][0] for i in single]]
+        for i, block in enumerate(blocks):
+            if len(block) > 1:
+                top = _largest(matrices[:, block][:, :, block])
+                each[:, i] = np.where(endless[:, block].any(axis=1), np.inf, top)
+        unknown, later = seen.unknown.count, seen.part > self.large
+        # Whatever is guessed, no noise that is nearly normal is more skewed than in its most skewed direction.
+        unsure = np.flatnonzero(~surely_even(seen, unknown) & ~later)
+        most = 1.0 + np.linalg.eigvalsh(seen.unknown.skewed).max(initial=0.0)
+        skewed = np.zeros((len(each), 1 + len(blocks)), dtype=bool)
+        if most > MOST_SKEWED:
+            skewed = np.einsum("kv,kvm->km", seen.skewness(), self._directions(matrices) ** 2) > MOST_SKEWED
+        along = seen.take(unsure).along(self._directions(matrices[unsure]))
+        trace = np.where(endless.any(axis=1), np.inf, trace)
+        return _Part(whole, trace, each, skewed, unsure, seen.own[unsure], along)
+
+    def _directions(self, matrices: Array) -> Array:
+        """Return what is guessed best of all values together, and of each attribute, shape (k, values, 1 + m)."""
+        found = np.zeros((*matrices.shape[:2], 1 + len(self.blocks)))
+        if matrices.shape[1]:
+            found[:, :, 0] = np.linalg.eigh(matrices)[1][:, :, -1]
+        for i, block in enumerate(self.blocks):
+            if len(block):
+                found[:, block, i + 1] = np.linalg.eigh(matrices[:, block][:, :, block])[1][:, :, -1]
+        return found
+
+
+def _largest_slopes(moves: Array, slopes: Slopes) -> Array:
+    """Return how fast some number moves with each value, shape (k, values)."""
+    return np.asarray(np.abs(slopes.formed()).max(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Widths:
+    """The widths of the intervals that printed digits leave, shape (k, chosen)."""
+
+    low: Array
+    high: Array
+    chosen: tuple[int, ...]
+
+    def __call__(self, moves: Array, slopes: Slopes) -> Array:
+        jacobian, found = slopes.formed(), np.empty((len(slopes), len(self.chosen)))
+        for i, at in enumerate(self.chosen):
+            slope = jacobian[:, :, at]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends = np.stack([self.low / slope, self.high / slope])
+            ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
+            found[:, i] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """Parts of the noise, in the order of the people."""
+
+    values: Array
+
+    @classmethod
+    def of(cls, moves: Array, *, unknown: Unknown) -> "_Listed":
+        return cls(unknown.own(moves))
+
+    def __add__(self, other: "_Listed") -> "_Listed":
+        return _Listed(np.concatenate([self.values, other.values]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Single:
+    """The information about one value."""
+
+    unknown: Unknown
+
+    def __call__(self, moves: Array, slopes: Slopes) -> Array:
+        return np.asarray(self.unknown.without(moves, slopes).matrices()[:, 0, 0])
 
 
 def _largest(matrices: Array) -> Array:
@@ -464,13 +594,6 @@ def _largest(matrices: Array) -> Array:
     if not matrices.shape[1]:
         return np.zeros(len(matrices))
     return np.maximum(tops_of_matrices(matrices), 0.0)
-
-
-def _held(crowd: Crowd) -> Array:
-    """Return what everybody moves, in memory."""
-    moves = crowd.moves
-    assert isinstance(moves, Held)
-    return moves.values
 
 
 def about(attacker: Attacker) -> Assumption:

@@ -9,6 +9,7 @@ where a row moves H by its own term, and everybody's terms by moving theta. So b
 itself and what it does through theta: nothing larger than one number a row and coefficient is formed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -283,6 +284,43 @@ class Numbers:
             outer.append((self._followed(by_label), np.eye(values + labels)[-1]))
         spans = tuple((p, np.broadcast_to(t, (len(rows), len(t)))) for p, t in outer)
         return Composed(slope[:, 0], common, curvature * along, spread, reading, spans)
+
+    def position_without(self, batch: Batch) -> Array:
+        """Return where the others would have left the fit, whose rows are all but these: one step of Newton."""
+        geometry = self.geometry
+        rows = geometry.frame.rows(batch)
+        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
+        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
+        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
+        return np.asarray(geometry.position + step.reshape(geometry.outputs, -1).T)
+
+    def leverage(self, batch: Batch) -> Array:
+        """Return how much of its own fitted value each row is."""
+        geometry = self.geometry
+        rows = geometry.frame.rows(batch)
+        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        x, outputs = rows.augmented(), geometry.outputs
+        inverse = geometry.minimizer.inverse.reshape(outputs, x.shape[1], outputs, x.shape[1])
+        return np.asarray(np.einsum("ni,cidj,nj,ncd->n", x, inverse, x, found.curvature, optimize=True))
+
+    def private(
+        self, fit: Fit[Any], attributes: Sequence[str] | None, label: str
+    ) -> tuple[dict[str, NDArray[np.intp]], NDArray[np.intp]]:
+        """Return which of the private values each attribute is, and which of all values the private ones are."""
+        geometry, kept = self.geometry, list[int]()
+        columns = fit.private_columns(None)
+        wanted = columns if attributes is None else fit.private_columns(attributes)
+        blocks: dict[str, NDArray[np.intp]] = {}
+        for column, block in zip(columns, geometry.blocks, strict=True):
+            if column in wanted:
+                blocks[fit.table.names[column]] = np.arange(len(kept), len(kept) + len(block))
+                kept += block.tolist()
+        if not geometry.public_label:
+            width, values = geometry.reading.shape[1], geometry.loss.label_values
+            blocks[label] = np.arange(len(kept), len(kept) + values)
+            kept += range(width, width + values)
+        return blocks, np.array(kept, dtype=np.intp)
 
     def _pushed(self, rows: Batch) -> Array:
         """Return H^-1 x of a model with one margin, shape (n, p)."""

@@ -19,7 +19,7 @@ from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS
 from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._rows import Records, holders, left_of, rare_values
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
-from seepage.others import Formed, Level, Printed, Slopes
+from seepage.others import Formed, Held, Level, Printed, Slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def printed_survival(
         names=(*fit.names, "number of events"),
         values=np.append(fit.minimum.beta, float(events)),
         whole=np.arange(len(fit.names) + 1) == len(fit.names),
-        moves=owned.summed(hazards.moves(every, fit.features)),
+        moves=Held(owned.summed(hazards.moves(every, fit.features))),
         blocks=owned.blocks,
         jacobian=hazards.jacobian,
         shifted=hazards.shifted,
