@@ -70,7 +70,7 @@ def _most_exposed(case: Case) -> dict[str, int]:
 
 
 def _most(leak: seepage.Leakage) -> int:
-    others = len(leak.information.crowd.moves) - 1
+    others = leak.information.crowd.count - 1
     return max(others - int(np.ceil(leak.information.claims.fewest)), 0)
 
 

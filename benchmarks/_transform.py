@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._worlds import _printed
-from seepage.others import Crowd, Digits, Level
+from seepage.others import Crowd, Digits, Formed, Held, Level
 from seepage.others._claims import CLAIMED, MOST_LIKE_NORMAL, MOST_SKEWED, Claims, even
 
 Array = NDArray[np.float64]
@@ -111,16 +111,16 @@ def compared(name: str, unknown: int, seed: int = 0, angles: int = 8) -> list[di
     values, vectors = np.linalg.eigh(np.cov(scores.T))
     white = scores @ vectors / np.sqrt(values)
     information = exact(white, unknown)
-    crowd = Crowd(white)
+    crowd = Crowd(Held(white))
     steps = np.full(2, 0.1 * np.sqrt(unknown))
     claims = Claims(_printed(white, levels), crowd, Digits(steps, "printed"), np.log2(_ATOMS))
     common = claims.reason(unknown) == CLAIMED
     # Somebody who moves nothing: with or without them the others are the same.
-    nobody = np.array([np.argmin((white**2).sum(axis=1))])
+    nobody = white[[np.argmin((white**2).sum(axis=1))]]
     found = []
     for angle in np.pi * np.arange(angles) / angles:
         direction = np.array([np.cos(angle), np.sin(angle)])
-        seen = crowd.unknown(unknown).without(nobody, direction[None, :, None])
+        seen = crowd.unknown(unknown).without(nobody, Formed(direction[None, :, None]))
         said = float(seen.matrices()[0, 0, 0]) * (unknown - crowd.rank - 1)
         true = float(direction @ information @ direction)
         claimed = common and float(even(seen, np.ones((1, 1, 1)), unknown)[0, 0]) >= MOST_LIKE_NORMAL

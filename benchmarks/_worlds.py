@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import seepage
-from seepage.others import Crowd, Digits, Level, Printed
+from seepage.others import Crowd, Digits, Formed, Held, Level, Printed
 from seepage.others._claims import CLAIMED, MOST_LIKE_NORMAL, Claims, even
 
 Array = NDArray[np.float64]
@@ -109,12 +109,12 @@ def said(toy: Toy, delta: float) -> tuple[float, bool, Array]:
     moves = toy.moves()
     deviations = np.sqrt(toy.share * (1 - toy.share))[:, None] * moves
     signs = np.where(np.arange(len(moves)) % 2, 1.0, -1.0)[:, None]
-    crowd = Crowd(deviations, modeled=True)
+    crowd = Crowd(Held(deviations), modeled=True)
     steps = delta * np.sqrt((deviations[1:] ** 2).sum(axis=0))
     printed = _printed(deviations * signs, toy.levels(toy.unknown))
     bits = float(-(toy.share * np.log2(toy.share) + (1 - toy.share) * np.log2(1 - toy.share)).mean())
     claims = Claims(printed, crowd, Digits(steps, "printed"), bits)
-    seen = crowd.unknown(toy.unknown).without(np.array([0]), moves[:1, :, None])
+    seen = crowd.unknown(toy.unknown).without(deviations[:1], Formed(moves[:1, :, None]))
     claimed = claims.reason(toy.unknown) == CLAIMED
     claimed &= bool(even(seen, np.ones((1, 1, 1)), toy.unknown)[0, 0] >= MOST_LIKE_NORMAL)
     return float(norm.cdf(np.sqrt(seen.matrices()[0, 0, 0]) / 2)), claimed, steps
@@ -128,7 +128,7 @@ def _printed(moves: Array, levels: tuple[Level, ...]) -> Printed:
         names=tuple(map(str, range(q))),
         values=np.zeros(q),
         whole=np.zeros(q, dtype=bool),
-        moves=moves,
+        moves=Held(moves),
         blocks={},
         jacobian=none,
         shifted=none,

@@ -103,14 +103,14 @@ def test_a_table_moves_with_people_as_refits_say(name):
     weights = np.ones(N)
     values = _table(kind, X, y, weights, **how)
     np.testing.assert_allclose(printed.values, values, rtol=1e-8)
-    centered = printed.moves - printed.moves.mean(axis=0)
+    centered = printed.moves.values - printed.moves.values.mean(axis=0)
     every = np.empty_like(centered)
     for person in range(N):
         more, less = weights.copy(), weights.copy()
         more[person], less[person] = 1 + 1e-5, 1 - 1e-5
         every[person] = (_table(kind, X, y, more, **how) - _table(kind, X, y, less, **how)) / 2e-5
     np.testing.assert_allclose(centered, every - every.mean(axis=0), atol=2e-6 * np.abs(every).max(axis=0).max())
-    found = printed.jacobian(np.array(PEOPLE))
+    found = printed.jacobian(np.array(PEOPLE)).formed()
     for k, person in enumerate(PEOPLE):
         for value in range(4):
             ends = []

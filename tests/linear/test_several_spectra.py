@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import seepage
-from seepage.linear.spectra._small import tops_of_all
+from seepage._tops import tops_of_all
 from seepage.linear.spectra._wide import Wide, WideMatrix, products_of_pairs, search
 
 

@@ -218,12 +218,6 @@ def test_what_an_attacker_holds_must_make_sense(leak, known):
         leak.against(known)
 
 
-def test_files_are_refused_with_the_way_out(tmp_path):
-    SMALL.assign(y=Y).to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(UnsupportedError, match="into memory"):
-        seepage.measure(LinearRegression().fit(SMALL, Y), tmp_path / "people.parquet", target="y")
-
-
 def test_of_gamma_outcomes_nothing_is_said_to_who_knows_all_covariates():
     cost = np.exp(0.01 * SMALL["bmi"]) * np.random.default_rng(0).gamma(3.0, 1.0, len(SMALL))
     found = seepage.measure(GammaRegressor(alpha=0, tol=1e-12, max_iter=10_000).fit(SMALL, cost), SMALL, cost)

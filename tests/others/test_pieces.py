@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import seepage
-from seepage.others import Crowd
+from seepage.others import Crowd, Formed, Held
 
 LOGISTIC = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
 
@@ -101,7 +101,7 @@ COLUMNS = [("a", 0), ("b", 1), ("y", None)]
 
 def fairly_large(leak):
     """Somebody whose own part of the noise is large, and not so large that the fit is another without them."""
-    own = leak.information.crowd.unknown(len(leak.information.crowd.moves) - 1).own
+    own = leak.information.crowd.unknown(leak.information.crowd.count - 1).own(leak.information.held)
     return int(np.argmax(np.where(own < 0.2, own, 0)))
 
 
@@ -118,7 +118,7 @@ def test_information_is_what_plain_refits_say(whole, name, column, known):
 
 def test_a_person_is_left_out_of_the_noise():
     leak, plain = both()
-    own = leak.information.crowd.unknown(119).own
+    own = leak.information.crowd.unknown(119).own(leak.information.held)
     grown = []
     for i in np.flatnonzero((own > 0.1) & (own < 0.2)):
         slope = plain.slope(i, None)
@@ -176,7 +176,8 @@ def test_the_number_of_cases_is_an_output_and_does_what_centering_in_classes_doe
     leak = measured(X, y, LOGISTIC, published=["coefficients"])
     # Whoever prints it: how many cases there are is known.
     assert leak.information.printed.names[-1] == "number of 1"
-    without = Crowd(leak.information.printed.moves[:, :-1]).unknown(len(y) - 1)
+    held = leak.information.held
+    without = Crowd(Held(held[:, :-1])).unknown(len(y) - 1)
     Z = np.column_stack([X, np.ones(len(X))])
     plain = Plain(X, y, logistic=True, whole=False)
     theta = table(Z, y.to_numpy(float), np.ones(len(y)), logistic=True, whole=False)
@@ -189,11 +190,12 @@ def test_the_number_of_cases_is_an_output_and_does_what_centering_in_classes_doe
             rest[classes == value] -= rest[classes == value].mean(axis=0)
         center = np.linalg.inv(rest.T @ rest)
         own = np.array([mean[i] - y.iloc[i], 0, 0]) + Z[i] * mean[i] * (1 - mean[i]) * theta[0]
-        at, jacobian = np.array([i]), leak.information.printed.jacobian(np.array([i]))[:, :, :1]
-        squared = leak.information.crowd.unknown(len(y) - 1).without(at, jacobian)
+        jacobian = leak.information.printed.jacobian(np.array([i])).formed()[:, :, :1]
+        squared = leak.information.crowd.unknown(len(y) - 1).without(held[[i]], Formed(jacobian))
         normal = float(squared.matrices()[0, 0, 0] / squared.skewness()[0, 0])
         assert normal == pytest.approx(own @ center @ own, rel=0.04)
-        grown.append(squared.matrices()[0, 0, 0] / without.without(at, jacobian[:, :-1]).matrices()[0, 0, 0])
+        fewer = without.without(held[[i], :-1], Formed(jacobian[:, :-1]))
+        grown.append(squared.matrices()[0, 0, 0] / fewer.matrices()[0, 0, 0])
     assert max(grown) > 1.1
     assert plain.moves.shape == (len(y), 3)
 
@@ -317,7 +319,7 @@ def test_the_prior_of_a_person_of_large_leverage_is_met_by_the_others_as_they_ar
     X, y = X.copy(), y.copy()
     X.iloc[0], y.iloc[0] = [14.0, 11.0], 14.0
     leak = measured(X, y, published=["coefficients"])
-    assert leak.information.crowd.unknown(599).own[0] > 0.2
+    assert leak.information.crowd.unknown(599).own(leak.information.held)[0] > 0.2
     # The slope by a label is the same wherever the label is.
     information = leak.information
     means = [information._mean("y", unknown, whom)[0] for unknown, whom in information._noises if 0 in whom]

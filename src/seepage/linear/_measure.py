@@ -9,10 +9,11 @@ from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Job
+from seepage.execution.storage import Paths
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear._mistakes import refuse_mistakes
-from seepage.linear._without_noise import UNIT, Before, measure_without_noise
+from seepage.linear._without_noise import UNIT, Before, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, given, refuse_beside_table
@@ -143,39 +144,20 @@ def measure(
     """
     refuse_mistakes(model)
     if noise_scale is None or (others_known is not None and others_known != "all"):
+        question = Question(UNIT, public_label, None, numbers, public_preprocessing)
+        before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
         if are_paths(X) and not is_results(model):
-            raise UnsupportedError(
-                "Without noise, what a model gives away is not answered over files yet: what everybody moves is looked "
-                "at together. Read the rows into memory, seepage.measure(model, frame, y), or give noise_scale=."
-            )
+            model, source = _in_files(model, X, y, target, sample_weight, offset, ids, groups, job)
+            return measure_files_without_noise(model, source, question, attributes, before)
         asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
         refuse_in_memory(target, job)
         with asked.explained():
-            question = Question(UNIT, public_label, None, numbers, public_preprocessing)
-            before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
             return measure_without_noise(asked, question, attributes, before)
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):
-        if is_survival(model):
-            raise UnsupportedError(
-                "Survival models are not measured over files yet: risk sets need all rows in the order of their times. "
-                "Read the rows into memory: seepage.measure(fitted, frame, ...)."
-            )
-        if isinstance(model, ModelTable):
-            refuse_beside_table(y, sample_weight, offset, target)
-            stored = model.over(X, None if job is None else job.filesystem)
-            model, target, sample_weight = stored.model, stored.target, stored.sample_weight
-        if offset is not None:
-            raise UnsupportedError(
-                "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "
-                "seepage.measure(model, frame, y, offset=...)."
-            )
-        preprocess, estimator = split(model)
-        check_supported(estimator)
-        roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-        source = SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job)
-        return measure_files(model, source, question, _equalized(model, sample_weight))
+        model, source = _in_files(model, X, y, target, sample_weight, offset, ids, groups, job)
+        return measure_files(model, source, question, _equalized(model, source.roles.weight))
     asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
     refuse_in_memory(target, job)
     with asked.explained():
@@ -186,6 +168,38 @@ def measure(
         fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
         fit.check_published(published)
         return asked.remarked(measure_survival(fit, people_of(fit, asked.ids, asked.groups), question))
+
+
+def _in_files(
+    model: Model,
+    X: Paths,
+    y: Listed,
+    target: str | Sequence[str] | None,
+    sample_weight: Listed,
+    offset: Listed,
+    ids: Listed,
+    groups: Listed,
+    job: Job | None,
+) -> tuple[Model, SourceInFiles]:
+    """Return a model and the files of its rows."""
+    if is_survival(model):
+        raise UnsupportedError(
+            "Survival models are not measured over files yet: risk sets need all rows in the order of their times. "
+            "Read the rows into memory: seepage.measure(fitted, frame, ...)."
+        )
+    if isinstance(model, ModelTable):
+        refuse_beside_table(y, sample_weight, offset, target)
+        stored = model.over(X, None if job is None else job.filesystem)
+        model, target, sample_weight = stored.model, stored.target, stored.sample_weight
+    if offset is not None:
+        raise UnsupportedError(
+            "An offset cannot be taken from files a batch at a time yet. Read the rows into memory: "
+            "seepage.measure(model, frame, y, offset=...)."
+        )
+    preprocess, estimator = split(model)
+    check_supported(estimator)
+    roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
+    return model, SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job)
 
 
 def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:

@@ -8,15 +8,17 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import Array, Listed, Table, column_values
-from seepage.errors import InputError
-from seepage.leakage import Information, PeopleInMemory
+from seepage._tables import Array, Listed, Model, Table, column_values
+from seepage.errors import InputError, UnsupportedError
+from seepage.leakage import Information, People, PeopleInMemory
 from seepage.linear.columns import fitted_columns, split
+from seepage.linear.files import PeopleInFiles, SourceInFiles, check_ids, information_in_files
 from seepage.linear.given import Given
 from seepage.linear.information import COEFFICIENTS, Fit, LinearInformation, Question, Release, SourceInMemory
 from seepage.linear.objective import check_supported
 from seepage.linear.printed import (
     COUNTS,
+    printed_in_files,
     printed_of,
     printed_survival,
     published_numbers,
@@ -51,7 +53,7 @@ class _Told:
     base: Information
     printed: Printed
     published: tuple[str, ...]
-    people: PeopleInMemory
+    people: People
     family: NDArray[np.intp] | None
     """Of each person, if clusters were named."""
     encoded: frozenset[str] = frozenset()
@@ -63,6 +65,39 @@ def measure_without_noise(
 ) -> OthersLeakage:
     """Return what printed numbers say to an attacker who uses averages."""
     told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
+    return _measured(told, before, asked.remarks, asked.decimals)
+
+
+def measure_files_without_noise(
+    model: Model, source: SourceInFiles, question: Question, attributes: Sequence[str] | None, before: Before
+) -> OthersLeakage:
+    """Return the same about people in files, in passes over them; what is answered of each of them is gathered."""
+    roles = source.roles
+    for given, named in (
+        (before.clusters, "clusters="),
+        (before.known_sizes or None, "known_sizes="),
+        (roles.weight, "sample_weight="),
+        (source.job.output, "output"),
+    ):
+        if given is not None:
+            raise UnsupportedError(
+                f"Without noise, {named} is not answered over files. Leave it out, or read the rows into memory: "
+                "seepage.measure(model, frame, y)."
+            )
+    fit = Fit.assembled(model, source)
+    balanced = fit.rows.reader.reading.balance is not None
+    refuse_choices(fit.called, fit.problem.selects, balanced, fit.search, fit.preprocess, question.public_preprocessing)
+    if roles.ids is not None:
+        check_ids(source, roles.ids)
+    names, label = published_numbers(fit, before.published), ", ".join(roles.target)
+    release = Release.of(fit, fit.minimize(), question, label)
+    people = PeopleInFiles(fit.rows.files, roles.ids, roles.groups)
+    base = information_in_files(fit, release, people, ())
+    printed = printed_in_files(fit, release, attributes, names, label)
+    return _measured(_Told(base, printed, names, people, None), before, (), None)
+
+
+def _measured(told: "_Told", before: Before, remarks: tuple[Assumption, ...], decimals: int | None) -> OthersLeakage:
     printed, base, published = told.printed, told.base, told.published
     if isinstance(before.known_sizes, str):
         raise InputError(f"known_sizes is a list of columns: [{before.known_sizes!r}].")
@@ -72,7 +107,7 @@ def measure_without_noise(
     family = told.family
     others = (base.count if family is None else int(family.max()) + 1) - 1
     attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
-    digits = Digits.of(before.digits, printed, asked.decimals)
+    digits = Digits.of(before.digits, printed, decimals)
     private = tuple(printed.blocks)
     kept = tuple(each for each in base.assumptions if each.kind in _KEPT)
     found = OthersInformation(
@@ -86,7 +121,7 @@ def measure_without_noise(
         noise=None,
         attribute_names=private,
         categorical=frozenset(base.categorical & set(private)),
-        assumptions=(about(attacker), *_assumptions(published, digits), *kept, *asked.remarks),
+        assumptions=(about(attacker), *_assumptions(published, digits), *kept, *remarks),
         units=base.units,
     )
     return OthersLeakage(found)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.others._crowd import Crowd, Seen
+from seepage.others._crowd import Crowd, Seen, Unknown
 from seepage.others._digits import Digits
 from seepage.others._printed import Printed
 
@@ -20,6 +21,9 @@ _SPARE, _MORE = 1.25, 5.0
 MOST_SKEWED = 1.25
 # Of the noise in their own direction, what nobody may be for the first condition to hold whatever is guessed.
 _NOBODY = 0.2
+
+# Numbers in the largest temporary.
+_MOST_NUMBERS = 2**22
 
 CLAIMED, FEW, SMALL, DIGITS, UNEVEN, SKEWED, LEVERAGE, TWICE = range(8)
 REASONS = (
@@ -84,17 +88,48 @@ class Claims:
         return ""
 
 
+@dataclass(frozen=True, eq=False)
+class _Powers:
+    """Second and fourth powers of what people have in the noise on guesses, added up."""
+
+    second: Array
+    fourth: Array
+
+    @classmethod
+    def of(cls, moves: Array, *, unknown: Unknown, along: Array, mean: Array) -> "_Powers":
+        k, rank, m = along.shape
+        moved, flat = unknown.moved(moves), along.transpose(1, 0, 2).reshape(rank, k * m)
+        second, fourth = np.empty((2, k * m))
+        step = max(_MOST_NUMBERS // max(len(moved), 1), 1)
+        for at in (slice(start, start + step) for start in range(0, k * m, step)):
+            # Without the person who is guessed the mean of the others is another.
+            squares = (moved @ flat[:, at] + mean.ravel()[at]) ** 2
+            second[at], fourth[at] = squares.sum(axis=0), np.einsum("nt,nt->t", squares, squares)
+        return cls(second.reshape(k, m), fourth.reshape(k, m))
+
+    def __add__(self, other: "_Powers") -> "_Powers":
+        return _Powers(self.second + other.second, self.fourth + other.fourth)
+
+
 def even(seen: Seen, directions: Array, unknown: float) -> Array:
     """Return how many people the noise on guesses is worth (m_eff of condition 1), shape (k, m)."""
-    others = seen.unknown.crowd.count - 1
-    squares = seen.shares(directions) ** 2
+    return even_along(seen.unknown, seen.own, seen.along(directions), unknown)
+
+
+def even_along(noise: Unknown, own: Array, along: Array, unknown: float) -> Array:
+    """Return the same, given what those who are guessed move, and what moves are worth in the noise on the guesses."""
+    crowd, others = noise.crowd, noise.crowd.count - 1
+    own = np.einsum("kr,krm->km", own, along)
+    work = partial(_Powers.of, unknown=noise.alone(), along=along, mean=own / others)
+    powers = crowd.moves.total(work)
+    # The person is left out.
+    square = (own * (others + 1) / others) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(unknown / others * squares.sum(axis=2) ** 2 / (squares**2).sum(axis=2))
+        return np.asarray(unknown / others * (powers.second - square) ** 2 / (powers.fourth - square**2))
 
 
 def surely_even(seen: Seen, unknown: float) -> NDArray[np.bool_]:
     """Return of which people the noise is even, whatever is guessed: nobody else is much of it."""
-    own = seen.unknown.own
-    order = np.argsort(own)[::-1]
-    largest = np.where(seen.people == order[0], own[order[1]], own[order[0]])
+    second, first = seen.unknown.largest
+    largest = np.where(seen.part >= first * (1.0 - 1e-12), second, first)
     return np.asarray((seen.unknown.crowd.count - 1) / max(unknown, 1e-300) * largest <= _NOBODY)

@@ -1,9 +1,9 @@
 """What a release without noise, or with little, says to attackers who know less than everything."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,25 @@ from seepage.others._claims import (
     UNEVEN,
     Claims,
     even,
+    even_along,
     surely_even,
 )
-from seepage.others._crowd import Crowd, Seen, Unknown
+from seepage.others._crowd import Crowd, Held, Moves, Seen, Unknown
 from seepage.others._digits import Digits
 from seepage.others._printed import Printed
+from seepage.others._slopes import Formed, Slopes
 from seepage.others.types import Known
+
+Result = TypeVar("Result")
 
 # People whose part of the noise is larger have the others looked at where the fit would be without them.
 _LARGE = 0.2
+# Of a normal prior, in deviations, and their weights.
+_POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
+# People whose evenness is looked at in one pass over everybody.
+_AT_A_TIME = 4096
+# Numbers of the matrices of people who are looked at together: they stay in a core's cache.
+_AT_ONCE = 2**19
 # Numbers in the largest temporary.
 _MOST_NUMBERS = 2**23
 
@@ -117,12 +127,23 @@ class OthersInformation(GatheredInformation):
         """Whoever is independent of each other."""
         return Crowd(self._together(self.printed.moves), self.added)
 
-    def _together(self, moves: Array) -> Array:
+    @property
+    def held(self) -> Array:
+        """What each of these moves, in memory."""
+        if not isinstance(self.crowd.moves, Held):
+            raise UnansweredError(
+                "That is answered for people in memory, where everybody's part of the noise is looked at together. "
+                "Read the rows: seepage.measure(model, frame, y)."
+            )
+        return self.crowd.moves.values
+
+    def _together(self, moves: Moves) -> Moves:
         if self.family is None:
             return moves
-        found = np.zeros((int(self.family.max()) + 1, moves.shape[1]))
-        np.add.at(found, self.family, moves)
-        return found
+        assert isinstance(moves, Held)
+        found = np.zeros((int(self.family.max()) + 1, moves.values.shape[1]))
+        np.add.at(found, self.family, moves.values)
+        return Held(found)
 
     @cached_property
     def claims(self) -> Claims:
@@ -169,7 +190,13 @@ class OthersInformation(GatheredInformation):
 
     def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
         """Whose part of the noise is so large that it is another without them."""
-        return np.asarray(unknown.own[self._place(np.arange(self.count))] > _LARGE)
+        if not (unknown.largest > _LARGE).any():
+            return np.zeros(self.count, dtype=bool)
+        return np.asarray(self._owns(unknown)[self._place(np.arange(self.count))] > _LARGE)
+
+    def _owns(self, unknown: Unknown) -> Array:
+        """Return how much of the noise in their own direction everybody in the crowd is."""
+        return unknown.crowd.moves.total(partial(_Listed.of, unknown=unknown.alone())).values
 
     @cached_property
     def _outcomes(self) -> Crowd:
@@ -179,14 +206,13 @@ class OthersInformation(GatheredInformation):
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        return Crowd(self.printed.outcomes[1], self.added, modeled=True)
+        return Crowd(Held(self.printed.outcomes[1]), self.added, modeled=True)
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:
         """Which attributes of whom move the numbers at all."""
         found = np.zeros((self.count, len(self.attribute_names)), dtype=bool)
-        for people in self._chunks(1):
-            moved = np.abs(self.printed.jacobian(people)).max(axis=1)
+        for people, moved in self._each(_largest_slopes, self.crowd):
             for i, block in enumerate(self._blocks):
                 found[people, i] = (moved[:, block] > 0).any(axis=1)
         return found
@@ -195,10 +221,9 @@ class OthersInformation(GatheredInformation):
     def _blocks(self) -> list[NDArray[np.intp]]:
         return [self.printed.blocks[name] for name in self.attribute_names]
 
-    def _chunks(self, numbers: int) -> Iterator[NDArray[np.intp]]:
-        """Yield a few people at a time, each of whom takes so many numbers."""
-        each = max(numbers, len(self.printed.names) * max(self.private_values, 1))
-        step = max(_MOST_NUMBERS // each, 1)
+    def _chunks(self) -> Iterator[NDArray[np.intp]]:
+        """Yield a few people at a time."""
+        step = max(_AT_ONCE // max(self.private_values, 1) ** 2, 16)
         for start in range(0, self.count, step):
             yield np.arange(start, min(start + step, self.count))
 
@@ -206,14 +231,30 @@ class OthersInformation(GatheredInformation):
         """Return where people stand in the crowd."""
         return people if self.family is None else self.family[people]
 
+    def _seen(self, unknown: Unknown, people: NDArray[np.intp], slopes: Slopes) -> Seen:
+        """Return how some people's values move the numbers, in units of the noise that the others are."""
+        return unknown.without(unknown.crowd.moves.of(self._place(people)), slopes)
+
+    def _each(self, of: Callable[[Array, Slopes], Result], crowd: Crowd) -> Iterator[tuple[NDArray[np.intp], Result]]:
+        """Yield a function of what people move, and of how the numbers move with their values, a few at a time."""
+        if self.printed.each is not None:
+            yield from self.printed.each(of, None)
+            return
+        for people in self._chunks():
+            yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
+
     def _of_crowd(self, crowd: Crowd) -> _Answers:
         unknown = crowd.unknown(self.attacker.unknown)
         found = _Answers.empty(self.count, len(self.attribute_names))
-        values = max(self.private_values, 1)
-        for people in self._chunks(values * min(crowd.count, 4096)):
-            place = self._place(people)
-            seen = unknown.without(place, self.printed.jacobian(people))
-            self._fill(found, people, seen, unknown.own[place] > _LARGE)
+        asking, waiting = _Asking.of(unknown, self._blocks), list[tuple[NDArray[np.intp], _Part]]()
+        for people, part in self._each(asking, crowd):
+            self._put(found, people, part)
+            if len(part.unsure):
+                waiting.append((people, part))
+            if sum(len(each.unsure) for _, each in waiting) >= _AT_A_TIME:
+                self._settle(found, waiting, unknown)
+                waiting = []
+        self._settle(found, waiting, unknown)
         if not crowd.modeled and self.attacker.unknown:
             for person in np.flatnonzero(self._large(unknown)):
                 self._alone(found, int(person), unknown)
@@ -231,42 +272,39 @@ class OthersInformation(GatheredInformation):
             found.whole_reason[person] = CLAIMED if np.isinf(found.whole[person]) else LEVERAGE
             return
         moves = self._together(self.printed.elsewhere(person))
-        seen = Crowd(moves, self.added).unknown(unknown.count).without(self._place(at), self.printed.jacobian(at))
+        without = Crowd(moves, self.added).unknown(unknown.count)
         before = found.each[person].copy(), found.whole[person], found.trace[person]
-        self._fill(found, at, seen, np.zeros(1, dtype=bool))
+        asking = replace(_Asking.of(without, self._blocks), large=np.inf)
+        part = asking(without.crowd.moves.of(self._place(at)), self.printed.jacobian(at))
+        self._put(found, at, part)
+        self._settle(found, [(at, part)], without)
         found.each[person] = np.maximum(found.each[person], before[0])
         found.whole[person] = max(found.whole[person], before[1])
         found.trace[person] = max(found.trace[person], before[2])
 
-    def _fill(self, found: _Answers, people: NDArray[np.intp], seen: Seen, later: NDArray[np.bool_]) -> None:
+    def _put(self, found: _Answers, people: NDArray[np.intp], part: "_Part") -> None:
         """Put down what is known of some people."""
-        matrices, skewness = seen.matrices(), seen.skewness()
-        top, direction = _largest(matrices)
-        found.whole[people] = np.where(seen.endless.any(axis=1), np.inf, top)
-        trace = np.einsum("kvv->k", matrices) / max(matrices.shape[1], 1)
-        found.trace[people] = np.where(seen.endless.any(axis=1), np.inf, trace)
-        directions = [direction]
-        for i, block in enumerate(self._blocks):
-            value, along = _largest(matrices[:, block][:, :, block])
-            found.each[people, i] = np.where(seen.endless[:, block].any(axis=1), np.inf, value)
-            whole = np.zeros_like(direction)
-            whole[:, block] = along
-            directions.append(whole)
-        asked = np.stack(directions, axis=2)
-        uneven = np.zeros((len(people), asked.shape[2]), dtype=bool)
-        unknown = seen.unknown.count
-        looked = np.flatnonzero(~surely_even(seen, unknown) & ~later)
-        step = max(_MOST_NUMBERS // (asked.shape[2] * seen.unknown.crowd.count), 1)
-        for start in range(0, len(looked), step):
-            part = looked[start : start + step]
-            some = replace(seen, people=seen.people[part], moved=seen.moved[part], grown=seen.grown[part])
-            uneven[part] = ~(even(some, asked[part], unknown) >= MOST_LIKE_NORMAL)
-        skewed = np.einsum("kv,kvm->km", skewness, asked**2) > MOST_SKEWED
-        reason = np.where(uneven, UNEVEN, np.where(skewed, SKEWED, CLAIMED)).astype(np.int8)
-        silent = np.concatenate([found.whole[people, None], found.each[people]], axis=1) == 0.0
-        reason[silent] = CLAIMED
-        found.reason[people] = np.where(np.isinf(found.each[people]), CLAIMED, reason[:, 1:])
-        found.whole_reason[people] = np.where(np.isinf(found.whole[people]), CLAIMED, reason[:, 0])
+        at = slice(people[0], people[-1] + 1)
+        found.whole[at], found.trace[at], found.each[at] = part.whole, part.trace, part.each
+        reason = np.where(part.skewed, SKEWED, CLAIMED).astype(np.int8)
+        self._reason(found, people, reason)
+
+    def _reason(self, found: _Answers, people: NDArray[np.intp], reason: NDArray[np.int8]) -> None:
+        """Put down why answers are not claimed; what tells nothing is, and what nothing protects."""
+        whole, each = found.whole[people], found.each[people]
+        found.reason[people] = np.where(np.isinf(each) | (each == 0.0), CLAIMED, reason[:, 1:])
+        found.whole_reason[people] = np.where(np.isinf(whole) | (whole == 0.0), CLAIMED, reason[:, 0])
+
+    def _settle(self, found: _Answers, waiting: list[tuple[NDArray[np.intp], "_Part"]], unknown: Unknown) -> None:
+        """Look at everybody's part of the noise on guesses, where the cheap condition does not settle it."""
+        waiting = [(people, part) for people, part in waiting if len(part.unsure)]
+        if not waiting:
+            return
+        people = np.concatenate([people[part.unsure] for people, part in waiting])
+        own, along = (np.concatenate([getattr(part, of) for _, part in waiting]) for of in ("own", "along"))
+        before = np.column_stack([found.whole_reason[people], found.reason[people]])
+        uneven = ~(even_along(unknown, own, along, unknown.count) >= MOST_LIKE_NORMAL)
+        self._reason(found, people, np.where(uneven, UNEVEN, before).astype(np.int8))
 
     def examples(self) -> dict[str, Array]:
         return self._examples
@@ -318,10 +356,16 @@ class OthersInformation(GatheredInformation):
         """Return the mean information about a number of some people, over what their other values let expect."""
         rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
         total, block = np.zeros(self.count), self.printed.blocks[name]
-        for chunk in self._chunks(1) if len(whom) == self.count else (whom,):
-            for point, weight in ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6)):
-                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk])[:, :, block]
-                total[chunk] += weight * unknown.without(self._place(chunk), moved).matrices()[:, 0, 0]
+        if self.printed.each is not None and len(whom) == self.count:
+            _ = unknown.crowd.scatter, unknown.bent
+            for point, weight in _POINTS:
+                for people, found in self.printed.each(_Single(unknown.alone()), (name, point)):
+                    total[people] += weight * found
+            return total
+        for chunk in self._chunks() if len(whom) == self.count else (whom,):
+            for point, weight in _POINTS:
+                moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
+                total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
 
     def unclaimed(self) -> Mapping[str, Column]:
@@ -336,6 +380,7 @@ class OthersInformation(GatheredInformation):
         return (louder.examples() if kind == "examples" else louder.attributes())[name]
 
     def joint(self, who: Who, attribute: str | None) -> float:
+        held = self.held
         mask = self.base.people.mask(who, self.count)  # type: ignore[attr-defined]
         people = np.arange(self.count) if mask is None else np.flatnonzero(mask)
         place = np.unique(self._place(people))
@@ -345,22 +390,21 @@ class OthersInformation(GatheredInformation):
             raise UnansweredError(
                 f"About {len(people):,} people together nothing is claimed: {self.claims.sentence(left)}."
             )
-        unknown = Crowd(self.crowd.moves[rest], self.added).unknown(left)
+        unknown = Crowd(Held(held[rest]), self.added).unknown(left)
         total = np.zeros((unknown.white.shape[1],) * 2)
         for start in range(0, len(people), 256):
             jacobian = self.printed.jacobian(people[start : start + 256])
             if attribute is not None:
-                jacobian = jacobian[:, :, self.printed.blocks[attribute]]
-            if unknown._escaped(jacobian / unknown.scale[:, None]).any():
+                jacobian = jacobian.of(self.printed.blocks[attribute])
+            if unknown._escaped(jacobian).any():
                 return float("inf")
-            moved = np.einsum("qr,kqv->krv", unknown.white / unknown.scale[:, None], jacobian)
+            moved = jacobian.turned(unknown.whitened).formed()
             flat = moved.transpose(1, 0, 2).reshape(len(total), -1)
             total += flat @ flat.T
-        values, vectors = np.linalg.eigh(np.eye(len(total)) + unknown.skewed)
-        root = (vectors * np.sqrt(values)) @ vectors.T
-        return float(np.sqrt(max(np.linalg.eigvalsh(root @ total @ root)[-1], 0.0)))
+        return float(np.sqrt(max(np.linalg.eigvalsh(unknown.bent @ total @ unknown.bent)[-1], 0.0)))
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
+        _ = self.held
         column = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(
@@ -392,7 +436,7 @@ class OthersInformation(GatheredInformation):
         """Return how far apart two releases are in units of the noise; NaN where nothing is claimed."""
         if self.attacker.everybody and self.added is None:
             return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
-        seen = unknown.without(self._place(people), moved)
+        seen = self._seen(unknown, people, Formed(moved))
         square = seen.matrices()[:, 0, 0]
         if self.claims.reason(self.attacker.unknown) != CLAIMED:
             square = np.full_like(square, np.nan)
@@ -433,7 +477,7 @@ class OthersInformation(GatheredInformation):
             unknown = Crowd(self._together(moves), self.added).unknown(attacker.unknown)
             at = np.array([person])
             distance[person] = self._apart(unknown, at, moved[None, :, None])[0]
-            readings[person] = unknown.without(self._place(at), moved[None, :, None]).readings()[0, :, 0]
+            readings[person] = self._seen(unknown, at, Formed(moved[None, :, None])).readings()[0, :, 0]
         return Membership(without, readings, distance)
 
     def _column(self, attribute: str) -> Column:
@@ -461,29 +505,137 @@ class OthersInformation(GatheredInformation):
         """Return how wide an interval printed digits leave somebody who knows everything else, to first order."""
         printed = self.digits.printed(self.printed.values) - self.printed.values
         low, high = printed - 0.5 * self.digits.steps, printed + 0.5 * self.digits.steps
-        found = {name: np.full(self.count, np.inf) for name in self.attribute_names if name not in self.categorical}
-        for people in self._chunks(1):
-            jacobian = self.printed.jacobian(people)
-            for name, values in found.items():
-                (at,) = self.printed.blocks[name] if len(self.printed.blocks[name]) == 1 else (None,)
-                if at is None:
-                    continue
-                slope = jacobian[:, :, at]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ends = np.stack([low / slope, high / slope])
-                ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
-                values[people] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
+        names = [name for name in self.attribute_names if name not in self.categorical]
+        found = {name: np.full(self.count, np.inf) for name in names}
+        single = {name: int(self.printed.blocks[name][0]) for name in names if len(self.printed.blocks[name]) == 1}
+        for people, widths in self._each(_Widths(low, high, tuple(single.values())), self.crowd):
+            for name, width in zip(single, widths.T, strict=True):
+                found[name][people] = width
         return found
 
 
-def _largest(matrices: Array) -> tuple[Array, Array]:
-    """Return the largest eigenvalue of each matrix, and its direction."""
-    if matrices.shape[1] == 0:
-        return np.zeros(len(matrices)), np.zeros((len(matrices), 0))
-    if matrices.shape[1] == 1:
-        return np.maximum(matrices[:, 0, 0], 0.0), np.ones((len(matrices), 1))
-    values, vectors = np.linalg.eigh(matrices)
-    return np.maximum(values[:, -1], 0.0), np.asarray(vectors[:, :, -1])
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What is known of some people."""
+
+    whole: Array
+    trace: Array
+    each: Array
+    skewed: NDArray[np.bool_]
+    """Whether the noise on guesses of all values, and of each attribute, is too skewed."""
+    unsure: NDArray[np.intp]
+    """Of whom it is not settled whether a few people are most of it."""
+    own: Array
+    along: Array
+    """What moves are worth in the noise on their guesses."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Asking:
+    """Asks about people wherever they are."""
+
+    unknown: Unknown
+    blocks: list[NDArray[np.intp]]
+    large: float
+    """Whose part of the noise is larger is not looked at for its evenness."""
+
+    @classmethod
+    def of(cls, unknown: Unknown, blocks: list[NDArray[np.intp]]) -> "_Asking":
+        # All that needs everybody is known before this travels.
+        _ = unknown.crowd.scatter, unknown.largest, unknown.skewed, unknown.bent
+        return cls(unknown.alone(), blocks, _LARGE)
+
+    def __call__(self, moves: Array, slopes: Slopes) -> _Part:
+        seen = self.unknown.without(moves, slopes)
+        matrices, endless, blocks = seen.matrices(), seen.endless, self.blocks
+        whole = np.where(endless.any(axis=1), np.inf, _largest(matrices))
+        squares = np.where(endless, np.inf, np.maximum(np.einsum("kvv->kv", matrices), 0.0))
+        trace = np.einsum("kvv->k", matrices) / max(matrices.shape[1], 1)
+        each = np.zeros((len(seen.own), len(blocks)))
+        single = [i for i, block in enumerate(blocks) if len(block) == 1]
+        each[:, single] = squares[:, [blocks[i][0] for i in single]]
+        for i, block in enumerate(blocks):
+            if len(block) > 1:
+                top = _largest(matrices[:, block][:, :, block])
+                each[:, i] = np.where(endless[:, block].any(axis=1), np.inf, top)
+        unknown, later = seen.unknown.count, seen.part > self.large
+        # Whatever is guessed, no noise that is nearly normal is more skewed than in its most skewed direction.
+        unsure = np.flatnonzero(~surely_even(seen, unknown) & ~later)
+        most = 1.0 + np.linalg.eigvalsh(seen.unknown.skewed).max(initial=0.0)
+        skewed = np.zeros((len(each), 1 + len(blocks)), dtype=bool)
+        if most > MOST_SKEWED:
+            skewed = np.einsum("kv,kvm->km", seen.skewness(), self._directions(matrices) ** 2) > MOST_SKEWED
+        along = seen.take(unsure).along(self._directions(matrices[unsure]))
+        trace = np.where(endless.any(axis=1), np.inf, trace)
+        return _Part(whole, trace, each, skewed, unsure, seen.own[unsure], along)
+
+    def _directions(self, matrices: Array) -> Array:
+        """Return what is guessed best of all values together, and of each attribute, shape (k, values, 1 + m)."""
+        found = np.zeros((*matrices.shape[:2], 1 + len(self.blocks)))
+        if matrices.shape[1]:
+            found[:, :, 0] = np.linalg.eigh(matrices)[1][:, :, -1]
+        for i, block in enumerate(self.blocks):
+            if len(block):
+                found[:, block, i + 1] = np.linalg.eigh(matrices[:, block][:, :, block])[1][:, :, -1]
+        return found
+
+
+def _largest_slopes(moves: Array, slopes: Slopes) -> Array:
+    """Return how fast some number moves with each value, shape (k, values)."""
+    return np.asarray(np.abs(slopes.formed()).max(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Widths:
+    """The widths of the intervals that printed digits leave, shape (k, chosen)."""
+
+    low: Array
+    high: Array
+    chosen: tuple[int, ...]
+
+    def __call__(self, moves: Array, slopes: Slopes) -> Array:
+        jacobian, found = slopes.formed(), np.empty((len(slopes), len(self.chosen)))
+        for i, at in enumerate(self.chosen):
+            slope = jacobian[:, :, at]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends = np.stack([self.low / slope, self.high / slope])
+            ends = np.where(slope == 0.0, np.array([-np.inf, np.inf])[:, None, None], np.sort(ends, axis=0))
+            found[:, i] = np.maximum(ends[1].min(axis=1) - ends[0].max(axis=1), 0.0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """Parts of the noise, in the order of the people."""
+
+    values: Array
+
+    @classmethod
+    def of(cls, moves: Array, *, unknown: Unknown) -> "_Listed":
+        return cls(unknown.own(moves))
+
+    def __add__(self, other: "_Listed") -> "_Listed":
+        return _Listed(np.concatenate([self.values, other.values]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Single:
+    """The information about one value."""
+
+    unknown: Unknown
+
+    def __call__(self, moves: Array, slopes: Slopes) -> Array:
+        return np.asarray(self.unknown.without(moves, slopes).matrices()[:, 0, 0])
+
+
+def _largest(matrices: Array) -> Array:
+    """Return the largest eigenvalue of each matrix."""
+    # Compiled code is loaded when it is needed.
+    from seepage._tops import tops_of_matrices
+
+    if not matrices.shape[1]:
+        return np.zeros(len(matrices))
+    return np.maximum(tops_of_matrices(matrices), 0.0)
 
 
 def about(attacker: Attacker) -> Assumption:

@@ -8,13 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Array, Frame, frame
+from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage, check_names
 from seepage.leakage.types import Prior
 from seepage.meaning import distance_for
 from seepage.others._information import OthersInformation
 from seepage.others._needed import others_needed
+from seepage.others._slopes import Formed, Slopes
 from seepage.others._statement import Statement
 from seepage.others._table import AttackerTable
 from seepage.others.types import Known
@@ -134,12 +135,12 @@ class OthersLeakage(Leakage):
         }
         return self.people.frame(columns)
 
-    def _slope(self, attribute: str, people: NDArray[np.intp]) -> Array:
+    def _slope(self, attribute: str, people: NDArray[np.intp]) -> Slopes:
         printed = self.information.printed
-        return printed.jacobian(people)[:, :, printed.blocks[attribute]]
+        return printed.jacobian(people).of(printed.blocks[attribute])
 
-    def _change(self, attribute: str, value: Hashable, people: NDArray[np.intp]) -> Array:
-        return self.information.printed.changed(people, attribute, value)[:, :, None]
+    def _change(self, attribute: str, value: Hashable, people: NDArray[np.intp]) -> Slopes:
+        return Formed(self.information.printed.changed(people, attribute, value)[:, :, None])
 
     def _values(self, attribute: str) -> list[Hashable]:
         if attribute not in self.information.categorical:

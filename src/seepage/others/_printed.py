@@ -1,14 +1,20 @@
 """What a release prints, and what a measurement of it needs to know."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.others._crowd import Moves, Scatter
+from seepage.others._slopes import Slopes
+
+Each = Callable[[Callable[[Array, Slopes], Any], tuple[str, float] | None], Iterator[tuple[NDArray[np.intp], Any]]]
+"""Yields a function of what people move, and of how numbers move with their values, for a few people at a time; perhaps
+where one attribute is so many deviations from what their other values let expect, and of that alone."""
 
 
 class Level(NamedTuple):
@@ -48,21 +54,21 @@ class Printed:
     """The numbers."""
     whole: NDArray[np.bool_]
     """Which of them are counts of people, and printed as they are."""
-    moves: Array
-    """How much each person moves each number, shape (people, numbers)."""
+    moves: Moves
+    """How much each person moves each number."""
     blocks: Mapping[str, NDArray[np.intp]]
     """Which of a person's values each private attribute is."""
-    jacobian: Callable[[NDArray[np.intp]], Array]
-    """How the numbers move with the values of some people, shape (k, numbers, values)."""
-    shifted: Callable[[NDArray[np.intp], str, Array], Array]
+    jacobian: Callable[[NDArray[np.intp]], Slopes]
+    """How the numbers move with the values of some people."""
+    shifted: Callable[[NDArray[np.intp], str, Array], Slopes]
     """The same, where an attribute of each of them has another value: so much more, shape (k,)."""
     changed: Callable[[NDArray[np.intp], str, Hashable], Array]
     """How the numbers change if an attribute of some people takes a value, shape (k, numbers)."""
-    redrawn: Callable[[Array, int, str | None, Sequence[object] | None], Array] | None
+    redrawn: Callable[[Array, int, str | None, Sequence[object] | None], Array] | None = None
     """The numbers of fits in which people are there as often as weights say, shape (draws, people), and one of them is
     there once with an attribute at some value, one a draw; as they are where no attribute is named. Shape (draws,
     numbers), NaN where there is no fit. None where nothing is fitted anew."""
-    elsewhere: Callable[[int], Array] | None
+    elsewhere: Callable[[int], Moves] | None
     """What everybody moves at the fit without one person; None where that is not known."""
     guesses: Callable[[], Mapping[str, tuple[Array, float]]]
     """Of each attribute that is a number, how far each person's value is above what their other values let expect, and
@@ -79,6 +85,8 @@ class Printed:
     """Of each person."""
     twice: NDArray[np.bool_]
     """Who has the same values as somebody else, where chance hardly makes two alike: a person entered twice."""
+    each: Each | None = None
+    """Asks a function about everybody where they are, for people who are not in memory."""
 
     @cached_property
     def _guesses(self) -> Mapping[str, tuple[Array, float]]:
@@ -102,5 +110,4 @@ class Printed:
     @cached_property
     def sampling(self) -> Array:
         """The standard deviation of each number over samples of such people."""
-        centered = self.moves - self.moves.mean(axis=0)
-        return np.asarray(np.sqrt((centered**2).sum(axis=0)))
+        return np.asarray(np.sqrt(self.moves.total(partial(Scatter.of, modeled=False)).squares.diagonal()))

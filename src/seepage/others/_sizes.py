@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array, Column
 from seepage.errors import InputError, UnansweredError
+from seepage.others._crowd import Held, Moves
 from seepage.others._printed import Level, Printed
+from seepage.others._slopes import Formed, Slopes
 
 
 def with_known_size(printed: Printed, name: str, values: Column, encoded: bool) -> Printed:
@@ -37,11 +39,14 @@ def with_known_size(printed: Printed, name: str, values: Column, encoded: bool) 
     counted, more = unit[place], len(levels) - 1
     slope = _slope(printed, name, levels, encoded)
 
-    def beside(jacobian: Array) -> Array:
-        found = np.zeros((len(jacobian), more, jacobian.shape[2]))
+    def beside(slopes: Slopes) -> Slopes:
+        found = np.zeros((len(slopes), more, slopes.width))
         if slope is not None:
             found[:, :, printed.blocks[name]] = slope
-        return np.concatenate([jacobian, found], axis=1)
+        return Formed(np.concatenate([slopes.formed(), found], axis=1))
+
+    def among(moves: Moves) -> Moves:
+        return Held(np.column_stack([moves.of(np.arange(moves.count)), counted]))
 
     def moved(people: NDArray[np.intp], value: Hashable) -> Array:
         return np.asarray(unit[levels == value].sum(axis=0) - counted[people])
@@ -73,12 +78,12 @@ def with_known_size(printed: Printed, name: str, values: Column, encoded: bool) 
         names=(*printed.names, *(f"number with {level} as {name}" for level in levels[1:].tolist())),
         values=np.append(printed.values, counted.sum(axis=0)),
         whole=np.append(printed.whole, np.ones(more, dtype=bool)),
-        moves=np.column_stack([printed.moves, counted]),
+        moves=among(printed.moves),
         jacobian=lambda people: beside(printed.jacobian(people)),
         shifted=lambda people, attribute, by: beside(printed.shifted(people, attribute, by)),
         changed=changed,
         redrawn=None if printed.redrawn is None else redrawn,
-        elsewhere=None if elsewhere is None else lambda person: np.column_stack([elsewhere(person), counted]),
+        elsewhere=None if elsewhere is None else lambda person: among(elsewhere(person)),
         levels=(
             *printed.levels,
             *(Level(name, level, int((place == i).sum()), 1) for i, level in enumerate(levels.tolist())),

@@ -51,8 +51,22 @@ def measure_files(
         minimizer = fit.minimize()
     release = Release.of(fit, minimizer, question, label)
     _check_names(roles, release.attribute_names)
-    information = FileInformation(
-        people=PeopleInFiles(rows.files, roles.ids, roles.groups),
+    people = PeopleInFiles(rows.files, roles.ids, roles.groups)
+    information = information_in_files(fit, release, people, remarks)
+    with _tidied(rows.output):
+        information.distributions("examples")
+    if rows.output is not None:
+        rows.output.forget("sums")
+    return Leakage(information)
+
+
+def information_in_files(
+    fit: Fit[FileRows], release: Release, people: PeopleInFiles, remarks: tuple[Assumption, ...]
+) -> FileInformation:
+    """Return what a release says of people in files; nobody was looked at yet."""
+    rows = fit.rows
+    return FileInformation(
+        people=people,
         rows=rows,
         geometry=release.geometry,
         penalty=fit.problem.penalty,
@@ -66,11 +80,6 @@ def measure_files(
         shaping=release.shaping,
         preprocessing=release.preprocessing,
     )
-    with _tidied(rows.output):
-        information.distributions("examples")
-    if rows.output is not None:
-        rows.output.forget("sums")
-    return Leakage(information)
 
 
 def check_smooth(fit: Fit[FileRows]) -> None:

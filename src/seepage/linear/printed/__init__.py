@@ -1,5 +1,6 @@
 """What a fitted model prints besides its coefficients, and how each person moves it."""
 
+from seepage.linear.printed._files import printed_in_files as printed_in_files
 from seepage.linear.printed._numbers import COUNTS as COUNTS
 from seepage.linear.printed._of import printed_of as printed_of
 from seepage.linear.printed._of import published_numbers as published_numbers

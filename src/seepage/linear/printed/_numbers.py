@@ -9,8 +9,10 @@ where a row moves H by its own term, and everybody's terms by moving theta. So b
 itself and what it does through theta: nothing larger than one number a row and coefficient is formed.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,9 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage.linear.information import Fit, Geometry, Release, Stacked, published_of
 from seepage.linear.objective import Derivatives, Problem, derivatives
-from seepage.linear.rows import Batch, InMemory
+from seepage.linear.rows import Batch
 from seepage.linear.stack import Reach, Reached
+from seepage.others import Composed, Formed, Slopes
 
 COEFFICIENTS, ERRORS, DISPERSION, COUNTS = "coefficients", "standard errors", "dispersion", "counts"
 
@@ -31,15 +34,18 @@ class Numbers:
     geometry: Geometry
     """Of all columns, in the parameters' own units."""
     problem: Problem
-    rows: InMemory
+    count: int
+    """The number of rows."""
     published: tuple[str, ...]
     coordinate_columns: tuple[int, ...]
     """The raw column of each coordinate."""
     raw: Array | None = None
     """From the parameters to those in the units of the columns, shape (p, p), if these are printed."""
+    sums: "Sums | None" = None
+    """What all rows add up to."""
 
     @classmethod
-    def of(cls, fit: Fit[InMemory], release: Release, published: tuple[str, ...]) -> "Numbers":
+    def of(cls, fit: Fit[Any], release: Release, published: tuple[str, ...]) -> "Numbers":
         """Return what is printed of a model, whose release is about all of its columns."""
         scales = release.geometry.scales
         geometry = replace(
@@ -53,7 +59,8 @@ class Numbers:
         raw = _raw_units(fit) if scales is not None else None
         places = np.concatenate([*geometry.blocks, np.empty(0, dtype=np.intp)])
         by_place = np.concatenate([*owners, np.empty(0)]).astype(int)[np.argsort(places)]
-        return cls(geometry, fit.problem, fit.rows, published, tuple(by_place.tolist()), raw)
+        bare = cls(geometry, fit.problem, fit.rows.count, published, tuple(by_place.tolist()), raw)
+        return replace(bare, sums=fit.rows.total(bare.added))
 
     @cached_property
     def _stacked(self) -> Stacked:
@@ -103,33 +110,61 @@ class Numbers:
     def _dispersions(self) -> int:
         if DISPERSION not in self.published and ERRORS not in self.published:
             return 0
-        found = self._sums[0]
-        return 0 if found is None else len(found)
+        return len(self._sums.square)
 
     @cached_property
     def _free(self) -> float:
         """The degrees of freedom of the residuals."""
-        return float(self.rows.count - self.geometry.minimizer.position.size)
+        return float(self.count - self.geometry.minimizer.position.size)
 
-    @cached_property
-    def _sums(self) -> tuple[Array | None, Array, Array]:
-        """The dispersions, how their sums move with the parameters, and how h^T H h does; rows are the frame's."""
-        total: Array | None = None
-        pulled = np.zeros((0, 0))
-        bent = np.zeros((len(self.read), self.geometry.position.size))
-        for span in self.rows.spans():
-            rows = self.geometry.frame.rows(self.rows.read(span))
-            margins, weight = rows.margins(self.geometry.position), _weights(rows)
-            found = self.geometry.loss.dispersed(margins, rows.labels)
-            if found is not None:
-                own = weight @ found.square
-                slope = np.stack([rows.total(weight[:, None] * each).T.ravel() for each in found.slope.swapaxes(0, 1)])
-                total, pulled = (own, slope) if total is None else (total + own, pulled + slope)
-            if ERRORS in self.published and not self.geometry.loss.quadratic:
-                for k, along in enumerate(self._along(rows).transpose(1, 0, 2)):
-                    third = self.geometry.loss.bend(margins, rows.labels, along)
-                    bent[k] += rows.total(weight[:, None] * np.einsum("ncd,nd->nc", third, along)).T.ravel()
-        return None if total is None else total / self._free, pulled / self._free, bent
+    @property
+    def _sums(self) -> "Sums":
+        assert self.sums is not None
+        return self.sums
+
+    def added(self, batch: Batch) -> "Sums":
+        """Return what some rows add to the sums that all numbers need."""
+        rows, loss = self.geometry.frame.rows(batch), self.geometry.loss
+        margins, weight = rows.margins(self.geometry.position), _weights(rows)
+        size = self.geometry.position.size
+        square, pulled, bent = np.zeros(0), np.zeros((0, size)), np.zeros((len(self.read), size))
+        found = loss.dispersed(margins, rows.labels)
+        if found is not None:
+            square = weight @ found.square
+            pulled = np.stack([rows.total(weight[:, None] * each).T.ravel() for each in found.slope.swapaxes(0, 1)])
+        if ERRORS in self.published and not loss.quadratic:
+            for k, along in enumerate(self._along(rows).transpose(1, 0, 2)):
+                third = loss.bend(margins, rows.labels, along)
+                bent[k] = rows.total(weight[:, None] * np.einsum("ncd,nd->nc", third, along)).T.ravel()
+        counts = np.zeros(0)
+        if self._classes is not None:
+            # Labels are codes of classes.
+            codes = np.asarray(self.problem.labels.codes)
+            at = ((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
+            counts = np.bincount(at, minlength=len(codes))[1:].astype(np.float64)
+        return Sums(square, pulled, bent, counts, *self._filled(batch))
+
+    def _filled(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the sums and the numbers of all features over rows that have a value of them."""
+        if self.geometry.scales is None:
+            return np.zeros(0), np.zeros(0)
+        features, reach = self._reach.features, (np.abs(self._reach.straight) > 0).astype(float)
+        lacks = np.zeros((len(batch), reach.shape[1]))
+        for i, column in enumerate(self.coordinate_columns):
+            if column in batch.missing:
+                lacks[:, i] = batch.missing[column]
+        has = (lacks @ reach.T == 0).astype(float)
+        return (has * batch.columns(features)).sum(axis=0), has.sum(axis=0)
+
+    @property
+    def _phis(self) -> Array:
+        """The dispersions."""
+        return self._sums.square / self._free
+
+    @property
+    def _pulled(self) -> Array:
+        """How the dispersions move with the parameters; rows are the frame's."""
+        return self._sums.pulled / self._free
 
     @cached_property
     def _response(self) -> Array:
@@ -156,8 +191,7 @@ class Numbers:
 
     @property
     def _phi(self) -> float:
-        found = self._sums[0]
-        return 1.0 if found is None else float(found.mean())
+        return float(self._phis.mean()) if len(self._phis) else 1.0
 
     @cached_property
     def values(self) -> Array:
@@ -166,30 +200,15 @@ class Numbers:
         if ERRORS in self.published:
             parts.append(self.errors)
         if self._dispersions:
-            parts.append(np.asarray(self._sums[0]))
+            parts.append(self._phis)
         if self._classes is not None:
-            index = self.problem.labels.positions(self.rows.labels)
-            parts.append(np.bincount(index, minlength=len(self._classes) + 1)[1:].astype(np.float64))
+            parts.append(self._sums.counts)
         return np.concatenate(parts)
 
-    @cached_property
+    @property
     def _fill(self) -> Array:
         """The mean of each feature over the rows that have a value of it."""
-        features = self._reach.features
-        total, count = np.zeros(len(features)), np.zeros(len(features))
-        reach = (np.abs(self._reach.straight) > 0).astype(float)
-        columns = [self.coordinate_columns[i] for i in range(reach.shape[1])]
-        for span in self.rows.spans():
-            batch = self.rows.read(span)
-            lacks = np.zeros((len(batch), reach.shape[1]))
-            for i, column in enumerate(columns):
-                if column in batch.missing:
-                    lacks[:, i] = batch.missing[column]
-            has = (lacks @ reach.T == 0).astype(float)
-            values = batch.columns(features)
-            total += (has * values).sum(axis=0)
-            count += has.sum(axis=0)
-        return np.asarray(total / np.maximum(count, 1.0))
+        return np.asarray(self._sums.filled / np.maximum(self._sums.has, 1.0))
 
     def moves(self, batch: Batch, position: Array | None = None) -> Array:
         """Return how much each row moves each number, to first order, shape (n, numbers).
@@ -208,22 +227,126 @@ class Numbers:
         where = self.geometry.position if position is None else position
         rows = self.geometry.frame.rows(batch)
         margins, weight = rows.margins(where), _weights(rows)
-        parts, through = [theta @ self.read.T], theta @ self._back.T
-        _, pulled, bent = self._sums
-        spread = np.zeros((len(batch), 1))
+        own = _Own(theta)
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:
-            spread = weight[:, None] * dispersed.square / self._free + through @ pulled.T
+            own = replace(own, spread=weight[:, None] * dispersed.square / self._free)
         if ERRORS in self.published:
-            own = derivatives(rows, self.geometry.loss, margins)
-            along = self._along(rows)
-            square = np.einsum("ncd,nkc,nkd->nk", own.curvature, along, along, optimize=True) + through @ bent.T
-            parts.append(self._errors_moved(square, spread))
-        if dispersed is not None:
-            parts.append(spread)
+            curvature, along = derivatives(rows, self.geometry.loss, margins).curvature, self._along(rows)
+            own = replace(own, square=np.einsum("ncd,nkc,nkd->nk", curvature, along, along, optimize=True))
         if self._classes is not None:
-            parts.append(batch.labels @ self._classes)
+            own = replace(own, counted=batch.labels @ self._classes)
+        return self._followed(own)
+
+    def _followed(self, own: "_Own") -> Array:
+        """Return how all numbers move, given what moves them directly, shape (n, numbers)."""
+        parts, through = [own.theta @ self.read.T], own.theta @ self._back.T
+        pulled, bent = self._pulled, self._sums.bent
+        spread: Array | float = 0.0
+        if self._dispersions:
+            spread = own.spread + through @ pulled.T
+        if ERRORS in self.published:
+            parts.append(self._errors_moved(own.square + through @ bent.T, np.atleast_2d(spread)))
+        if self._dispersions:
+            parts.append(np.asarray(spread))
+        if self._classes is not None:
+            parts.append(np.broadcast_to(own.counted, (len(own.theta), self._classes.shape[1])))
         return np.concatenate(parts, axis=1)
+
+    def slopes(self, batch: Batch) -> Slopes:
+        """Return how each number moves with each row's values; the label's stand last."""
+        geometry = self.geometry
+        if geometry.outputs > 1 or geometry.scales is not None or geometry.curves is not None or batch.missing:
+            return Formed(self.jacobian(batch))
+        common, spread, reading = self._common
+        rows = geometry.frame.rows(batch)
+        margins, weight = rows.margins(geometry.position), _weights(rows)[:, None]
+        found = derivatives(rows, geometry.loss, margins)
+        pushed, slope, curvature = self._pushed(rows), found.slope, found.curvature[:, :, 0]
+        by_margin, by_label = _Own(-curvature * pushed), _Own(-found.label_slope[:, :, 0] * pushed)
+        dispersed = geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
+        if dispersed is not None:
+            share = weight / self._free
+            by_margin = replace(by_margin, spread=share * dispersed.slope[:, :, 0])
+            by_label = replace(by_label, spread=share * dispersed.label_slope[:, :, 0])
+        along = np.zeros((len(rows), 0))
+        if ERRORS in self.published:
+            along = self._along(rows)[:, :, 0]
+            if not geometry.loss.quadratic:
+                third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
+                by_margin = replace(by_margin, square=third * along**2)
+                by_label = replace(by_label, square=geometry.loss.label_bend(margins, rows.labels) * weight * along**2)
+        if self._classes is not None:
+            by_label = replace(by_label, counted=self._classes)
+        values, labels = geometry.reading.shape[1], common.shape[1] - geometry.reading.shape[1]
+        outer = [(self._followed(by_margin), np.pad(self._tau, (0, labels)))]
+        if labels:
+            outer.append((self._followed(by_label), np.eye(values + labels)[-1]))
+        spans = tuple((p, np.broadcast_to(t, (len(rows), len(t)))) for p, t in outer)
+        return Composed(slope[:, 0], common, curvature * along, spread, reading, spans)
+
+    def position_without(self, batch: Batch) -> Array:
+        """Return where the others would have left the fit, whose rows are all but these: one step of Newton."""
+        geometry = self.geometry
+        rows = geometry.frame.rows(batch)
+        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
+        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
+        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
+        return np.asarray(geometry.position + step.reshape(geometry.outputs, -1).T)
+
+    def leverage(self, batch: Batch) -> Array:
+        """Return how much of its own fitted value each row is."""
+        geometry = self.geometry
+        rows = geometry.frame.rows(batch)
+        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
+        x, outputs = rows.augmented(), geometry.outputs
+        inverse = geometry.minimizer.inverse.reshape(outputs, x.shape[1], outputs, x.shape[1])
+        return np.asarray(np.einsum("ni,cidj,nj,ncd->n", x, inverse, x, found.curvature, optimize=True))
+
+    def private(
+        self, fit: Fit[Any], attributes: Sequence[str] | None, label: str
+    ) -> tuple[dict[str, NDArray[np.intp]], NDArray[np.intp]]:
+        """Return which of the private values each attribute is, and which of all values the private ones are."""
+        geometry, kept = self.geometry, list[int]()
+        columns = fit.private_columns(None)
+        wanted = columns if attributes is None else fit.private_columns(attributes)
+        blocks: dict[str, NDArray[np.intp]] = {}
+        for column, block in zip(columns, geometry.blocks, strict=True):
+            if column in wanted:
+                blocks[fit.table.names[column]] = np.arange(len(kept), len(kept) + len(block))
+                kept += block.tolist()
+        if not geometry.public_label:
+            width, values = geometry.reading.shape[1], geometry.loss.label_values
+            blocks[label] = np.arange(len(kept), len(kept) + values)
+            kept += range(width, width + values)
+        return blocks, np.array(kept, dtype=np.intp)
+
+    def _pushed(self, rows: Batch) -> Array:
+        """Return H^-1 x of a model with one margin, shape (n, p)."""
+        return np.asarray(rows.project(np.ascontiguousarray(self._response.T)))
+
+    @cached_property
+    def _tau(self) -> Array:
+        """What a unit of each value adds to the margin of a model with one."""
+        return np.asarray(self._reach.straight.T @ self.geometry.parameters[self._reach.features, 0])
+
+    @cached_property
+    def _common(self) -> tuple[Array, Array, Array]:
+        """How numbers move with values for a slope of one, and through a row's own part of h^T H h."""
+        geometry, reach = self.geometry, self._reach
+        labels = 0 if geometry.public_label else geometry.loss.label_values
+        axes = geometry.frame.axes
+        in_frame = np.eye(len(geometry.position))[reach.features] if axes is None else axes[reach.features]
+        common = self._followed(_Own(-in_frame @ self._response.T)).T @ reach.straight
+        count = len(self.read) if ERRORS in self.published else 0
+        spread = np.zeros((len(common), count))
+        reading = np.zeros((count, common.shape[1]))
+        if count:
+            at = np.arange(count)
+            spread[count + at, at] = -self._phi / self.errors
+            reading = self.read @ self._response @ in_frame.T @ reach.straight
+        return np.pad(common, ((0, 0), (0, labels))), spread, np.pad(reading, ((0, 0), (0, labels)))
 
     def _errors_moved(self, square: Array, spread: Array) -> Array:
         """Return how standard errors move with h^T H h and the dispersion, the numbers last."""
@@ -241,7 +364,7 @@ class Numbers:
         margins, weight = rows.margins(self.geometry.position), _weights(rows)
         own, reached = derivatives(rows, self.geometry.loss, margins), self._reach.at(batch.bent)
         slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
-        _, pulled, bent = self._sums
+        pulled, bent = self._pulled, self._sums.bent
         spread = np.zeros((n, values, 1))
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:
@@ -289,7 +412,40 @@ class Numbers:
         return found
 
 
-def _raw_units(fit: Fit[InMemory]) -> Array | None:
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What all rows add up to; in the frame where it is about parameters."""
+
+    square: Array
+    """That of which the dispersions are means."""
+    pulled: Array
+    """How that moves with the parameters."""
+    bent: Array
+    """How h^T H h of each coefficient moves with the parameters."""
+    counts: Array
+    """How many people are in each class but the first."""
+    filled: Array
+    has: Array
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """What rows, or values, do directly."""
+
+    theta: Array
+    """To the parameters, shape (n, p)."""
+    spread: Array | float = 0.0
+    """To the dispersions, shape (n, dispersions)."""
+    square: Array | float = 0.0
+    """To h^T H h of each coefficient, shape (n, coefficients)."""
+    counted: Array | float = 0.0
+    """To the number of people in each class, shape (n, classes - 1)."""
+
+
+def _raw_units(fit: Fit[Any]) -> Array | None:
     """Return the map to coefficients of the columns themselves, where each feature is one of them; None elsewhere."""
     matrix, size = fit.affine.matrix.toarray(), fit.problem.size
     one = ((matrix != 0).sum(axis=0) == 1).all() and ((matrix != 0).sum(axis=1) == 1).all()

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,12 @@ from seepage._tables import Array, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import Fit, Release, check_published, steps_named
-from seepage.linear.objective import derivatives
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
 from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._redrawn import Redrawn
-from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
+from seepage.linear.printed._rows import Records, holders, left_of, rare_values
 from seepage.linear.rows import Batch, InMemory
-from seepage.others import Level, Printed
+from seepage.others import Formed, Held, Level, Printed, Slopes
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
@@ -27,7 +27,7 @@ _MOST_KEPT = 2**23
 _NAMES_ONLY = ("OneHotEncoder", "OrdinalEncoder")
 
 
-def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> tuple[str, ...]:
+def published_numbers(fit: Fit[Any], named: Sequence[str] | str | None) -> tuple[str, ...]:
     """Return what is printed: all that a table of such a model has, unless somebody names it."""
     has = [COEFFICIENTS]
     if not fit.problem.penalty.any() and not fit.problem.beside:
@@ -44,7 +44,7 @@ def published_numbers(fit: Fit[InMemory], named: Sequence[str] | str | None) -> 
     return tuple(name for name in has if name in named or name == COUNTS)
 
 
-def _some_label(fit: Fit[InMemory]) -> Array:
+def _some_label(fit: Fit[Any]) -> Array:
     return np.ones((1, fit.problem.loss.label_values))
 
 
@@ -122,25 +122,28 @@ class _Table:
         """All rows."""
         return self.rows.read(slice(0, self.rows.count))
 
-    def jacobian(self, people: NDArray[np.intp]) -> Array:
+    def jacobian(self, people: NDArray[np.intp]) -> Slopes:
         small = self.rows.count * len(self.numbers.names) * max(len(self.kept), 1) <= _MOST_KEPT
-        return self._every[people] if small else self._jacobian(people)
+        return self._every.take(people) if small else self._jacobian(people)
 
     @cached_property
-    def _every(self) -> Array:
+    def _every(self) -> Slopes:
         return self._jacobian(np.arange(len(self.owned.first)))
 
-    def _jacobian(self, people: NDArray[np.intp]) -> Array:
+    def _jacobian(self, people: NDArray[np.intp]) -> Slopes:
         return self.owned.side_by_side(people, lambda rows: self._of(self.rows.picked(rows)))
 
-    def _of(self, batch: Batch) -> Array:
-        found = self.numbers.jacobian(batch)
-        for place, column in enumerate(self.numbers.coordinate_columns):
-            if column in batch.missing:
-                found[batch.missing[column], :, place] = 0.0
-        return np.asarray(found[:, :, self.kept])
+    def _of(self, batch: Batch) -> Slopes:
+        found = self.numbers.slopes(batch)
+        if batch.missing:
+            values = found.formed()
+            for place, column in enumerate(self.numbers.coordinate_columns):
+                if column in batch.missing:
+                    values[batch.missing[column], :, place] = 0.0
+            found = Formed(values)
+        return found.of(self.kept)
 
-    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Array:
+    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
         batch = self.rows.picked(self.owned.first[people])
         # What a bend makes of another value is not looked at: the value's own slopes stand for it.
         return self._of(batch if self._bent(attribute) else self._shifted(batch, attribute, by))
@@ -191,26 +194,9 @@ class _Table:
 
         return self.owned.added(people, moved)
 
-    def elsewhere(self, person: int) -> Array:
-        geometry = self.numbers.geometry
-        rows = geometry.frame.rows(self.rows.picked(self.owned.of_person(person)))
-        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
-        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
-        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
-        # One step of Newton from here: to where the others would have left it.
-        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
-        position = geometry.position + step.reshape(geometry.outputs, -1).T
-        return self.owned.summed(self.numbers.moves(self.whole, position))
-
-    @cached_property
-    def leverage(self) -> Array:
-        """How much of their own fitted value each person is."""
-        geometry = self.numbers.geometry
-        rows = geometry.frame.rows(self.whole)
-        found = derivatives(rows, geometry.loss, rows.margins(geometry.position))
-        x, outputs = rows.augmented(), geometry.outputs
-        inverse = geometry.minimizer.inverse.reshape(outputs, x.shape[1], outputs, x.shape[1])
-        return np.asarray(np.einsum("ni,cidj,nj,ncd->n", x, inverse, x, found.curvature, optimize=True))
+    def elsewhere(self, person: int) -> Held:
+        position = self.numbers.position_without(self.rows.picked(self.owned.of_person(person)))
+        return Held(self.owned.summed(self.numbers.moves(self.whole, position)))
 
     def guessed(self) -> dict[str, tuple[Array, float]]:
         """Return how far each number is from a guess that knows the person's other values, and its deviation."""
@@ -266,7 +252,7 @@ class _Table:
                 return None
             variance = variance * float(dispersed.square.mean())
         deviation = np.sqrt(variance)
-        label = self.numbers.jacobian(self.whole)[:, :, -1]
+        label = self.numbers.slopes(self.whole).of(np.array([-1])).formed()[:, :, 0]
         codes = self.fit.problem.labels.codes
         if codes is not None:
             share = np.clip(_share(rows.labels[:, 0], slope, found.slope[:, 0], codes), 1e-12, 1 - 1e-12)
@@ -279,7 +265,7 @@ class _Table:
             with np.errstate(divide="ignore"):
                 bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
             # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
-            bits = min(bits, record_bits(rows.labels[:, :1]))
+            bits = min(bits, Records.of(rows.labels[:, :1]).bits)
         return bits, label * deviation[:, None]
 
 
@@ -299,30 +285,18 @@ def printed_of(
             "Some cells were filled in with a mean of these rows, and how standard errors and a dispersion move with "
             'it is not counted. Say published=["coefficients"] if nothing else is printed, or fit on rows without gaps.'
         )
-    columns = [fit.table.names[column] for column in fit.private_columns(None)]
-    wanted = columns if attributes is None else [fit.table.names[c] for c in fit.private_columns(attributes)]
     geometry = numbers.geometry
-    blocks: dict[str, NDArray[np.intp]] = {}
-    kept: list[int] = []
-    names: dict[str, str | None] = {}
-    for name, block in zip(columns, geometry.blocks, strict=True):
-        if name in wanted:
-            blocks[name] = np.arange(len(kept), len(kept) + len(block))
-            kept += block.tolist()
-            names[name] = name
-    if not geometry.public_label:
-        width, values = geometry.reading.shape[1], geometry.loss.label_values
-        blocks[label] = np.arange(len(kept), len(kept) + values)
-        kept += range(width, width + values)
-        names[label] = None
+    blocks, kept = numbers.private(fit, attributes, label)
+    names = {name: None if name == label and not geometry.public_label else name for name in blocks}
     columns_of = {name: fit.rows.column(column) for name, column in names.items()}
     owned = Owned.of(person, fit.rows.count, blocks, columns_of)
-    table = _Table(fit, release, numbers, np.array(kept, dtype=np.intp), blocks, names, owned)
+    table = _Table(fit, release, numbers, kept, blocks, names, owned)
+    records = Records.of(np.column_stack([table.whole.dense(), table.whole.labels]))
     return Printed(
         names=numbers.names,
         values=numbers.values,
         whole=numbers.whole,
-        moves=owned.summed(numbers.moves(table.whole)),
+        moves=Held(owned.summed(numbers.moves(table.whole))),
         blocks=owned.blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,
@@ -331,11 +305,11 @@ def printed_of(
         elsewhere=table.elsewhere,
         guesses=table.guessed if person is None else dict,
         levels=table.levels(unit),
-        record_bits=record_bits(np.column_stack([table.whole.dense(), table.whole.labels])),
+        record_bits=records.bits,
         scatter=table.outcomes if unit is None else _unmodeled,
         parameters=int(geometry.position.size),
-        leverage=owned.summed(table.leverage[:, None])[:, 0],
-        twice=entered_twice(np.column_stack([table.whole.dense(), table.whole.labels]), person),
+        leverage=owned.summed(numbers.leverage(table.whole)[:, None])[:, 0],
+        twice=records.entered_twice(person),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column
+from seepage.others import Formed, Slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +89,12 @@ class Owned:
         found, bounds = of(np.concatenate(rows)), np.cumsum([0, *map(len, rows)])[:-1]
         return np.asarray(np.add.reduceat(found, bounds, axis=0))
 
-    def side_by_side(self, people: NDArray[np.intp], of: Callable[[NDArray[np.intp]], Array]) -> Array:
+    def side_by_side(self, people: NDArray[np.intp], of: Callable[[NDArray[np.intp]], Slopes]) -> Slopes:
         """Return Jacobians of some people, whose rows' values stand side by side; what all rows say is one value."""
         if self.person is None:
             return of(people)
         rows = [self.of_person(int(each)) for each in people]
-        each, width = of(np.concatenate(rows)), sum(map(len, self.values.values()))
+        each, width = of(np.concatenate(rows)).formed(), sum(map(len, self.values.values()))
         found = np.zeros((len(people), each.shape[1], width * self._most))
         bounds = np.cumsum([0, *map(len, rows)])
         for k, person in enumerate(people):
@@ -104,4 +105,4 @@ class Owned:
                     continue
                 for slot, row in enumerate(part):
                     found[k][:, slot * width + block] = row[:, block]
-        return found
+        return Formed(found)

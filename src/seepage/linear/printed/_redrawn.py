@@ -157,7 +157,7 @@ class Redrawn:
         dispersed, phi = numbers.geometry.loss.dispersed(margins, labels), np.ones((draws, 1))
         if dispersed is not None:
             square = dispersed.square.reshape(draws, weight.shape[1], -1)
-            free = numbers.rows.count - numbers.geometry.minimizer.position.size
+            free = numbers.count - numbers.geometry.minimizer.position.size
             phi = np.einsum("dn,dnk->dk", weight, square) / free
         if ERRORS in numbers.published:
             squared = np.einsum("kp,dpq,kq->dk", self._read, inverse, self._read, optimize=True)

@@ -1,6 +1,9 @@
 """What the rows say of the people in them: rare values, how much of a record is new, how well a value is guessed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +31,8 @@ def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | No
     unit : ndarray of int or None
         The person, or family, of each row; None where each row is one.
     """
-    if not design.size:
-        return
-    apart = design != np.array([_mode(column) for column in design.T])
-    for feature, column in enumerate(design.T):
+    for feature in range(design.shape[1]):
+        column = design[:, feature]
         if len(np.unique(column[:_SOME])) > 2:
             continue
         values, counts = np.unique(column, return_counts=True)
@@ -41,36 +42,162 @@ def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | No
             alone = 1
             if count < len(column) / 2:
                 # Columns that are the same for everybody else have nobody else's word for their coefficients.
-                alone = max(int((~apart[column != value].any(axis=0) & apart.any(axis=0)).sum()), 1)
+                others = design[column != value]
+                alone = max(int(((others == others[0]).all(axis=0) & (design != design[0]).any(axis=0)).sum()), 1)
             yield Level(names[feature], value, holders(column == value, unit), alone)
 
 
-def entered_twice(rows: Array, person: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """The smallest and the largest value of each column."""
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, rows: Array) -> "Extremes":
+        """Look at some rows."""
+        return cls(rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf))
+
+    def __add__(self, other: "Extremes") -> "Extremes":
+        return Extremes(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    @property
+    def sizes(self) -> Array:
+        """The largest magnitudes."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+class Holders(NamedTuple):
+    """The values of a column, and how many have each."""
+
+    values: Array
+    counts: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values of columns that have two at most; None for those that have more."""
+
+    found: tuple[Holders | None, ...]
+
+    @classmethod
+    def of(cls, rows: Array) -> "Values":
+        """Look at some rows."""
+        return cls(tuple(_few(column, np.ones(len(column), dtype=np.intp)) for column in rows.T))
+
+    def __add__(self, other: "Values") -> "Values":
+        return Values(tuple(map(_both, self.found, other.found)))
+
+
+def _both(one: Holders | None, other: Holders | None) -> Holders | None:
+    if one is None or other is None:
+        return None
+    return _few(np.concatenate([one.values, other.values]), np.concatenate([one.counts, other.counts]))
+
+
+def _few(values: Array, counts: NDArray[np.intp]) -> Holders | None:
+    found, place = np.unique(values, return_inverse=True)
+    if len(found) > 2:
+        return None
+    return Holders(found, np.bincount(place.ravel(), counts, len(found)).astype(np.intp))
+
+
+def levels_in(
+    values: Sequence[Holders | None],
+    names: Sequence[str],
+    extremes: Extremes,
+    total: Callable[[Callable[[Array], Extremes]], Extremes],
+    features: int,
+) -> Iterator[Level]:
+    """Yield what `rare_values` does, of rows that are added up over.
+
+    Parameters
+    ----------
+    values : sequence of Holders or None
+        Of each feature.
+    names : sequence of str
+    extremes : Extremes
+        Of all rows.
+    total : callable
+        Adds up a function of rows.
+    features : int
+        How many of the columns of the rows these are.
+    """
+    for feature, held in enumerate(values):
+        if held is None or len(held.values) != 2:
+            continue
+        for value, count in zip(held.values.tolist(), held.counts.tolist(), strict=True):
+            alone = 1
+            if count < held.counts.sum() / 2:
+                others = total(partial(_lacking, at=feature, value=value))
+                same = (others.low == others.high) & (extremes.low != extremes.high)
+                alone = max(int(same[:features].sum()), 1)
+            yield Level(names[feature], value, count, alone)
+
+
+def _lacking(rows: Array, *, at: int, value: float) -> Extremes:
+    return Extremes.of(rows[rows[:, at] != value])
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Which records are equal."""
+
+    rows: Array
+    numbers: Array
+    """One for each row, that only equal rows share."""
+
+    @classmethod
+    def of(cls, rows: Array) -> "Records":
+        """Look for rows that are equal."""
+        return cls(rows, mixed(rows, np.abs(rows).max(axis=0)))
+
+    @property
+    def bits(self) -> float:
+        """The entropy of one record, as far as these people show it."""
+        return bits_of(np.unique(self.numbers, return_counts=True)[1])
+
+    def entered_twice(self, person: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+        """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike."""
+        if person is not None:
+            # Who is whose was said.
+            return np.zeros(int(person.max()) + 1, dtype=bool)
+        return twice_of(self.numbers, self.rows.T)
+
+
+def bits_of(counts: NDArray[np.intp]) -> float:
+    """Return the entropy of one of so many."""
+    share = counts / counts.sum()
+    return float(-(share * np.log2(share)).sum())
+
+
+def twice_of(numbers: Array, columns: Iterable[Array]) -> NDArray[np.bool_]:
     """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike.
 
     Of columns that have nothing to do with each other so many pairs are expected; those that have are allowed a hundred
     times as many. Where people are alike more often than that, they are other people.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows,)
+        Which equal rows share.
+    columns : iterable of ndarray
+        Looked at only if some rows are equal.
     """
-    if person is not None:
-        # Who is whose was said.
-        return np.zeros(int(person.max()) + 1, dtype=bool)
-    _, place, counts = np.unique(_mixed(rows), return_inverse=True, return_counts=True)
+    known, counts = np.unique(numbers, return_counts=True)
     pairs = float((counts * (counts - 1) / 2).sum())
-    expected = len(rows) ** 2 / 2 * np.prod([_alike(column) for column in rows.T])
-    return np.asarray((counts[place.ravel()] > 1) & (_MOST_ALIKE * expected < pairs))
+    if not pairs:
+        return np.zeros(len(numbers), dtype=bool)
+    expected = len(numbers) ** 2 / 2 * np.prod([_alike(column) for column in columns])
+    several = counts[np.searchsorted(known, numbers)] > 1
+    return np.asarray(several & (_MOST_ALIKE * expected < pairs))
 
 
 def _alike(column: Array) -> float:
     """Return how likely two people have the same value of a column."""
     _, counts = np.unique(column, return_counts=True)
     return float(((counts / len(column)) ** 2).sum())
-
-
-def record_bits(rows: Array) -> float:
-    """Return the entropy of one record, as far as these people show it."""
-    _, counts = np.unique(_mixed(rows), return_counts=True)
-    share = counts / counts.sum()
-    return float(-(share * np.log2(share)).sum())
 
 
 def left_of(target: Array, known: Array) -> tuple[Array, float]:
@@ -83,14 +210,15 @@ def left_of(target: Array, known: Array) -> tuple[Array, float]:
     return rest, float(np.sqrt((rest**2).sum() / max(len(target) - rank, 1)))
 
 
-def _mixed(rows: Array) -> Array:
-    """Return a number for each row that only equal rows share: to sort numbers is quicker than to sort rows."""
-    size = np.abs(rows).max(axis=0)
-    mix = np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1]) / np.where(size > 0, size, 1.0)
+def mixed(rows: Array, sizes: Array) -> Array:
+    """Return a number for each row that only equal rows share: to sort numbers is quicker than to sort rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (rows, columns)
+    sizes : ndarray of shape (columns,)
+        The largest magnitudes of all rows.
+    """
+    mix = np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1]) / np.where(sizes > 0, sizes, 1.0)
     # Added up row by row in one order, so that equal rows have equal sums to the last bit.
     return np.asarray((rows * mix).sum(axis=1))
-
-
-def _mode(column: Array) -> float:
-    values, counts = np.unique(column, return_counts=True)
-    return float(values[np.argmax(counts)])

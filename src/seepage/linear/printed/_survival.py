@@ -17,9 +17,9 @@ from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS
 from seepage.linear.printed._owned import Owned
-from seepage.linear.printed._rows import entered_twice, holders, left_of, rare_values, record_bits
+from seepage.linear.printed._rows import Records, holders, left_of, rare_values
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
-from seepage.others import Level, Printed
+from seepage.others import Formed, Held, Level, Printed, Slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,18 +88,18 @@ class _Hazards:
         events = self.fit.outcomes.event[rows, None].astype(float)
         return np.column_stack([found, events])
 
-    def jacobian(self, people: NDArray[np.intp]) -> Array:
-        def of(rows: NDArray[np.intp]) -> Array:
+    def jacobian(self, people: NDArray[np.intp]) -> Slopes:
+        def of(rows: NDArray[np.intp]) -> Slopes:
             part = self.information._part.take(rows)
             # What a scaler does to the shape of noise tells nothing where there is none.
             part = type(part)(part.martingale, part.pull, part.stretch, part.bent, part.direct, None)
             found = self.information.response.jacobians(part).whole().transpose(0, 2, 1)
             none = np.zeros((len(rows), 1, found.shape[2]))
-            return np.concatenate([found, none], axis=1)
+            return Formed(np.concatenate([found, none], axis=1))
 
         return self.owned.side_by_side(people, of)
 
-    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Array:
+    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
         # A value moves risk sets of others: what it would be elsewhere is taken to be as it is.
         return self.jacobian(people)
 
@@ -153,24 +153,24 @@ def printed_survival(
         Level("the outcome", "no event", holders(fit.outcomes.event <= 0, unit), 1),
         *rare_values(fit.features, fit.names, unit),
     )
+    records = Records.of(np.column_stack([fit.features, outcome]))
     printed = Printed(
         names=(*fit.names, "number of events"),
         values=np.append(fit.minimum.beta, float(events)),
         whole=np.arange(len(fit.names) + 1) == len(fit.names),
-        moves=owned.summed(hazards.moves(every, fit.features)),
+        moves=Held(owned.summed(hazards.moves(every, fit.features))),
         blocks=owned.blocks,
         jacobian=hazards.jacobian,
         shifted=hazards.shifted,
         changed=hazards.changed,
-        redrawn=None,
         elsewhere=None,
         guesses=lambda: guessed,
         levels=tuple(level for level in levels if level.people),
-        record_bits=record_bits(np.column_stack([fit.features, outcome])),
+        record_bits=records.bits,
         scatter=lambda: None,
         parameters=size,
         leverage=owned.summed(_leverage(fit)[:, None])[:, 0],
-        twice=entered_twice(np.column_stack([fit.features, outcome]), person),
+        twice=records.entered_twice(person),
     )
     return printed, has
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from seepage._tops import tops_of_matrices
 from seepage.linear.rows import one_threaded_blas
 from seepage.linear.spectra._lanczos import largest as _by_products
-from seepage.linear.spectra._small import tops_of_matrices
 
 Array = NDArray[np.float64]
 

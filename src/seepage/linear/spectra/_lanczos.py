@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.linear.spectra._small import top_of_diagonals
+from seepage._tops import tops_of_diagonals
 
 Array = NDArray[np.float64]
 
@@ -79,14 +79,20 @@ def _next(image, basis, step, diagonal, beside):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _ritz(diagonal, beside, m, found, residual):  # type: ignore[no-untyped-def]
     """Fill in the largest eigenvalue of each one's three diagonals, and how far it may be from one of the matrix."""
-    for i in range(diagonal.shape[0]):
-        scale = 0.0
+    n = diagonal.shape[0]
+    down, across, scales = np.zeros((m, n)), np.zeros((m, n)), np.zeros(n)
+    for i in range(n):
         for j in range(m):
-            scale = max(scale, diagonal[i, j] + beside[i, j])
-        if not scale > 0.0:
+            scales[i] = max(scales[i], diagonal[i, j] + beside[i, j])
+        if scales[i] > 0.0:
+            for j in range(m):
+                down[j, i], across[j, i] = diagonal[i, j] / scales[i], beside[i, j] / scales[i]
+    tops_of_diagonals(down, across, np.empty((10, n)), found)
+    for i in range(n):
+        if not scales[i] > 0.0:
             found[i], residual[i] = 0.0, 0.0
             continue
-        top = top_of_diagonals(diagonal[i, :m] / scale, beside[i, :m] / scale) * scale
+        top = found[i] * scales[i]
         # Its vector, from the last entry up: the pivots on the way are those of what lies below, and positive.
         pivot, entry, total = top - diagonal[i, m - 1], 1.0, 1.0
         for j in range(m - 2, -1, -1):

@@ -69,71 +69,90 @@ def _tridiagonal(matrix, beside, v, w, total, inner):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _look(diagonal, beside, mu):  # type: ignore[no-untyped-def]
-    """Return whether an eigenvalue lies above mu, and the first two derivatives of log |det(T - mu)|."""
-    d = diagonal[0] - mu
-    if d == 0.0:
-        d = -1e-300
-    # The pivots' first two derivatives, each over the pivot: log |det| is the sum of their logarithms.
-    inverse = 1.0 / d
-    first, second = -inverse, 0.0
-    above, g, h = d > 0.0, first, -first * first
-    for i in range(1, diagonal.shape[0]):
-        ratio = beside[i - 1] * beside[i - 1] * inverse
-        d = diagonal[i] - mu - ratio
-        if d == 0.0:
-            d = -1e-300
-        inverse = 1.0 / d
-        second = ratio * (second - 2.0 * first * first) * inverse
-        first = (ratio * first - 1.0) * inverse
-        above |= d > 0.0
-        g += first
-        h += second - first * first
-    return above, g, h
+def _look(diagonal, beside, mu, inverse, first, second, above, g, h):  # type: ignore[no-untyped-def]
+    """Fill in whether an eigenvalue lies above each mu, and the first two derivatives of log |det(T - mu)|."""
+    m, lanes = diagonal.shape
+    for lane in range(lanes):
+        d = diagonal[0, lane] - mu[lane]
+        d = -1e-300 if d == 0.0 else d
+        # The pivots' first two derivatives, each over the pivot: log |det| is the sum of their logarithms.
+        inverse[lane] = 1.0 / d
+        first[lane], second[lane] = -inverse[lane], 0.0
+        above[lane] = d
+        g[lane], h[lane] = first[lane], -first[lane] * first[lane]
+    for i in range(1, m):
+        for lane in range(lanes):
+            ratio = beside[i - 1, lane] * beside[i - 1, lane] * inverse[lane]
+            d = diagonal[i, lane] - mu[lane] - ratio
+            d = -1e-300 if d == 0.0 else d
+            over, slope = 1.0 / d, first[lane]
+            bend = ratio * (second[lane] - 2.0 * slope * slope) * over
+            slope = (ratio * slope - 1.0) * over
+            inverse[lane], first[lane], second[lane] = over, slope, bend
+            above[lane] = max(above[lane], d)
+            g[lane] += slope
+            h[lane] += bend - slope * slope
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def top_of_diagonals(diagonal, beside):  # type: ignore[no-untyped-def]
-    """Return the largest eigenvalue of a matrix with these three diagonals, zero where all are below."""
-    m = diagonal.shape[0]
-    lower, upper, total, squares = diagonal[0], 0.0, 0.0, 0.0
-    for i in range(m):
-        left = abs(beside[i - 1]) if i > 0 else 0.0
-        right = abs(beside[i]) if i < m - 1 else 0.0
-        lower = max(lower, diagonal[i])
-        upper = max(upper, diagonal[i] + left + right)
-        total += diagonal[i]
-        squares += diagonal[i] * diagonal[i] + 2.0 * right * right
-    if upper <= 0.0:
-        return 0.0
-    # Of all numbers with this sum and this sum of squares the largest is at most this: Laguerre's step from infinity.
-    mean = total / m
-    upper = min(upper, mean + np.sqrt(max((m - 1) * (squares / m - mean * mean), 0.0)) + 1e-15 * upper)
-    lower = max(lower * (1.0 - 4e-16), 0.0)
-    upper = max(upper * (1.0 + 4e-16), lower)
-    mu = guess = upper
+def tops_of_diagonals(diagonal, beside, work, top):  # type: ignore[no-untyped-def]
+    """Fill in the largest eigenvalues of matrices with these three diagonals, zero where all are below.
+
+    Parameters
+    ----------
+    diagonal, beside : ndarray of shape (m, matrices)
+    work : ndarray of shape (10, matrices)
+        Overwritten.
+    top : ndarray of shape (matrices,)
+        Output.
+    """
+    m, lanes = diagonal.shape
+    lower, upper, mu, guess = work[0], work[1], work[2], work[3]
+    for lane in range(lanes):
+        least, most, total, squares = diagonal[0, lane], 0.0, 0.0, 0.0
+        for i in range(m):
+            left = abs(beside[i - 1, lane]) if i > 0 else 0.0
+            right = abs(beside[i, lane]) if i < m - 1 else 0.0
+            least = max(least, diagonal[i, lane])
+            most = max(most, diagonal[i, lane] + left + right)
+            total += diagonal[i, lane]
+            squares += diagonal[i, lane] * diagonal[i, lane] + 2.0 * right * right
+        # Of all numbers with this sum and sum of squares the largest is at most this: Laguerre's step from infinity.
+        mean = total / m
+        most = min(most, mean + np.sqrt(max((m - 1) * (squares / m - mean * mean), 0.0)) + 1e-15 * most)
+        lower[lane] = max(least * (1.0 - 4e-16), 0.0)
+        upper[lane] = max(most * (1.0 + 4e-16), lower[lane])
+        mu[lane] = guess[lane] = upper[lane]
     for step in range(_MOST_STEPS + 100):
-        if upper - lower <= _TOLERANCE * upper:
+        found = True
+        for lane in range(lanes):
+            found &= upper[lane] - lower[lane] <= _TOLERANCE * upper[lane]
+        if found:
             break
-        above, g, h = _look(diagonal, beside, mu)
-        if above:
-            lower = max(lower, mu)
-        else:
-            upper = min(upper, mu)
-            # Laguerre's step from above does not pass the largest root.
-            inside = (m - 1) * (-m * h - g * g)
-            reach = g + np.sqrt(inside) if inside > 0.0 else g
-            guess = mu - m / reach if reach > 0.0 else np.nan
-        if step >= _MOST_STEPS or not (lower <= guess <= upper):
-            mu = 0.5 * (lower + upper)
-        elif mu - guess > 1e-5 * mu:
-            mu = guess
-        elif upper > guess * (1.0 + 0.4 * _TOLERANCE):
-            # Once a step hardly moves, counts close the bracket on both sides of where it ends.
-            mu = guess * (1.0 + 0.4 * _TOLERANCE)
-        else:
-            mu = guess * (1.0 - 0.4 * _TOLERANCE)
-    return 0.5 * (lower + upper)
+        _look(diagonal, beside, mu, work[4], work[5], work[6], work[7], work[8], work[9])
+        for lane in range(lanes):
+            if upper[lane] - lower[lane] <= _TOLERANCE * upper[lane]:
+                continue
+            if work[7, lane] > 0.0:
+                lower[lane] = max(lower[lane], mu[lane])
+            else:
+                upper[lane] = min(upper[lane], mu[lane])
+                # Laguerre's step from above does not pass the largest root.
+                g, h = work[8, lane], work[9, lane]
+                inside = (m - 1) * (-m * h - g * g)
+                reach = g + np.sqrt(inside) if inside > 0.0 else g
+                guess[lane] = mu[lane] - m / reach if reach > 0.0 else np.nan
+            if step >= _MOST_STEPS or not (lower[lane] <= guess[lane] <= upper[lane]):
+                mu[lane] = 0.5 * (lower[lane] + upper[lane])
+            elif mu[lane] - guess[lane] > 1e-5 * mu[lane]:
+                mu[lane] = guess[lane]
+            elif upper[lane] > guess[lane] * (1.0 + 0.4 * _TOLERANCE):
+                # Once a step hardly moves, counts close the bracket on both sides of where it ends.
+                mu[lane] = guess[lane] * (1.0 + 0.4 * _TOLERANCE)
+            else:
+                mu[lane] = guess[lane] * (1.0 - 0.4 * _TOLERANCE)
+    for lane in range(lanes):
+        top[lane] = 0.5 * (lower[lane] + upper[lane])
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -159,7 +178,7 @@ def tops_of_all(pairs, within, s, e, q, top, trace):  # type: ignore[no-untyped-
     beside, v, w = np.zeros((values, _LANES)), np.zeros((values, _LANES)), np.zeros((values, _LANES))
     total, inner, factor = np.zeros(_LANES), np.zeros(_LANES), np.zeros(_LANES)
     scale = np.zeros(_LANES)
-    down, across = np.empty(values), np.empty(values)
+    down, work = np.empty((values, _LANES)), np.empty((10, _LANES))
     for start in range(0, n, _LANES):
         count = min(_LANES, n - start)
         for lane in range(count):
@@ -211,11 +230,12 @@ def tops_of_all(pairs, within, s, e, q, top, trace):  # type: ignore[no-untyped-
                 for lane in range(_LANES):
                     matrix[i, j, lane] *= scale[lane]
         _tridiagonal(matrix, beside, v, w, total, inner)
+        for i in range(values):
+            for lane in range(_LANES):
+                down[i, lane] = matrix[i, i, lane]
+        tops_of_diagonals(down, beside, work, total)
         for lane in range(count):
-            for i in range(values):
-                down[i] = matrix[i, i, lane]
-                across[i] = beside[i, lane]
-            top[start + lane] = top_of_diagonals(down, across) * trace[start + lane]
+            top[start + lane] = total[lane] * trace[start + lane]
 
 
 def tops_of_matrices(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -231,7 +251,7 @@ def _tops_of_matrices(matrices, top):  # type: ignore[no-untyped-def]
     matrix = np.zeros((values, values, _LANES))
     beside, v, w = np.zeros((values, _LANES)), np.zeros((values, _LANES)), np.zeros((values, _LANES))
     total, inner = np.zeros(_LANES), np.zeros(_LANES)
-    down, across = np.empty(values), np.empty(values)
+    down, work = np.empty((values, _LANES)), np.empty((10, _LANES))
     for start in range(0, n, _LANES):
         count = min(_LANES, n - start)
         matrix[:] = 0.0
@@ -247,8 +267,29 @@ def _tops_of_matrices(matrices, top):  # type: ignore[no-untyped-def]
         if values == 1:
             continue
         _tridiagonal(matrix, beside, v, w, total, inner)
+        for i in range(values):
+            for lane in range(_LANES):
+                down[i, lane] = matrix[i, i, lane]
+        tops_of_diagonals(down, beside, work, total)
         for lane in range(count):
-            for i in range(values):
-                down[i] = matrix[i, i, lane]
-                across[i] = beside[i, lane]
-            top[start + lane] *= top_of_diagonals(down, across)
+            top[start + lane] *= total[lane]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def unpack(triangles, ends, others, matrices):  # type: ignore[no-untyped-def]
+    """Fill in symmetric matrices from their lower triangles, with  e t^T + t e^T  added for each of a few e and t."""
+    count, people, values = ends.shape
+    for i in range(people):
+        matrix, at = matrices[i], 0
+        for v in range(values):
+            row = matrix[v]
+            for w in range(v + 1):
+                row[w] = triangles[i, at + w]
+            at += v + 1
+            for b in range(count):
+                e, t = ends[b, i], others[b, i]
+                left, right = e[v], t[v]
+                for w in range(v + 1):
+                    row[w] += left * t[w] + right * e[w]
+            for w in range(v):
+                matrix[w, v] = row[w]

@@ -1,0 +1,328 @@
+"""What a model prints about people in files: what the rows add up to, in passes over them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+from seepage.errors import UnansweredError, UnsupportedError
+from seepage.execution.storage import Unit
+from seepage.linear.files import FileReader, FileRows
+from seepage.linear.information import WARM, Fit, Release
+from seepage.linear.printed._numbers import Numbers
+from seepage.linear.printed._rows import Extremes, Holders, Values, bits_of, levels_in, mixed, twice_of
+from seepage.linear.rows import Batch
+from seepage.others import Crowd, Level, Printed, Slopes
+
+Result = TypeVar("Result")
+# Rows that are worked on at once: their matrices stay in a core's cache.
+_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class _Moving:
+    """Applies a function of moves to batches."""
+
+    numbers: Numbers
+    position: Array | None
+    of: Callable[[Array], Any]
+
+    def __call__(self, batch: Batch) -> Any:
+        return self.of(self.numbers.moves(batch, self.position))
+
+
+@dataclass(frozen=True, eq=False)
+class _Each:
+    """Applies a function of batches to the rows of units, in order."""
+
+    preload: ClassVar[str] = WARM
+
+    reader: FileReader
+    of: Callable[[Batch], Any]
+
+    def __call__(self, run: Sequence[Unit]) -> list[tuple[int, Any]]:
+        numba.set_num_threads(1)
+        parts = (
+            batch.take(slice(at, at + _ROWS)) for batch in self._batches(run) for at in range(0, len(batch), _ROWS)
+        )
+        return [(len(part), self.of(part)) for part in parts]
+
+    def _batches(self, run: Sequence[Unit]) -> Iterator[Batch]:
+        return (batch for unit in run for batch in self.reader.batches(unit, None))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Rows of files, and what is printed of them."""
+
+    rows: FileRows
+    numbers: Numbers
+    kept: NDArray[np.intp]
+    blocks: dict[str, NDArray[np.intp]]
+    label: str | None
+    """The name of the private label, if it is private."""
+    categorical: frozenset[str]
+
+    def each(self, of: Callable[[Batch], Result], what: str) -> Iterator[tuple[NDArray[np.intp], Result]]:
+        """Yield a function of batches, with where their rows stand."""
+        start = 0
+        for part in self.rows.each(_Each(self.rows.reader, of), what):
+            for count, result in part:
+                yield np.arange(start, start + count), result
+                start += count
+
+    def asked(
+        self, of: Callable[[Array, Slopes], Any], shifted: tuple[str, float] | None
+    ) -> Iterator[tuple[NDArray[np.intp], Any]]:
+        guess = None if shifted is None else self.guess(shifted[0])
+        point = 0.0 if shifted is None else shifted[1]
+        return self.each(_Asked(self.numbers, self.kept, of, guess, point), "people among others")
+
+    def picked(self, people: NDArray[np.intp]) -> list[Batch]:
+        """Return the rows of a few people, one by one."""
+        found: dict[int, Batch] = {}
+        start = 0
+        for unit in self.rows.files.units:
+            here = people[(people >= start) & (people < start + unit.rows)]
+            for batch in self.rows.reader.batches(unit, None) if len(here) else ():
+                for person in here[(here >= start) & (here < start + len(batch))].tolist():
+                    found[person] = batch.take(slice(person - start, person - start + 1))
+                start += len(batch)
+            start += 0 if len(here) else unit.rows
+        return [found[int(person)] for person in people]
+
+    def jacobian(self, people: NDArray[np.intp]) -> Slopes:
+        (batch,) = self.picked(people)
+        return self.numbers.slopes(batch).of(self.kept)
+
+    def moves_at(self, position: Array | None) -> "_Moves":
+        return _Moves(self, position)
+
+    def elsewhere(self, person: int) -> "_Moves":
+        (batch,) = self.picked(np.array([person]))
+        return self.moves_at(self.numbers.position_without(batch))
+
+    @cached_property
+    def joint(self) -> Crowd:
+        """Everybody's features and labels."""
+        return Crowd(_Records(self))
+
+    @cached_property
+    def guesses(self) -> dict[str, "_Guess"]:
+        """How each number is guessed from the person's other values."""
+        triangle, mean = self.joint._triangle, self.joint.scatter.mean
+        features, reading = len(mean) - self.numbers.geometry.loss.label_values, self.numbers.geometry.reading
+        found = {}
+        for name, block in self.blocks.items():
+            if name in self.categorical or len(block) != 1:
+                continue
+            if name == self.label:
+                at, slope, known = features, 1.0, np.arange(features)
+                column = np.zeros(features)
+            else:
+                (place,) = self.kept[block]
+                column = reading[:, [int(place)]].toarray()[:features, 0]
+                at = int(np.abs(column).argmax())
+                slope, known = float(column[at]), np.append(np.flatnonzero(column == 0), np.arange(features, len(mean)))
+            sizes = np.sqrt((triangle[:, known] ** 2).sum(axis=0))
+            sizes = np.where(sizes > 0, sizes, 1.0)
+            solved, _, rank, _ = np.linalg.lstsq(triangle[:, known] / sizes, triangle[:, at] / slope, rcond=None)
+            along = np.zeros(len(mean))
+            along[at], along[known] = 1.0 / slope, -solved / sizes
+            rest = triangle @ along
+            deviation = float(np.sqrt((rest**2).sum() / max(self.rows.count - rank - 1, 1)))
+            found[name] = _Guess(along, float(mean @ along), deviation, column, name == self.label, block)
+        return found
+
+    def guess(self, name: str) -> "_Guess":
+        return self.guesses[name]
+
+    def guessed(self) -> dict[str, tuple[Array, float]]:
+        """Return how far each number is from its guess, and the deviation of that."""
+        parts = [part for _, part in self.each(partial(_rests, guesses=tuple(self.guesses.values())), "guesses")]
+        rests = np.concatenate(parts).T
+        return {name: (rest, guess.deviation) for rest, (name, guess) in zip(rests, self.guesses.items(), strict=True)}
+
+    def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
+        (batch,) = self.picked(people)
+        return self.numbers.slopes(self.guess(attribute).moved(batch, by)).of(self.kept)
+
+
+@dataclass(frozen=True, eq=False)
+class _Guess:
+    """A linear guess of a number from the person's other values."""
+
+    along: Array
+    """By features and labels: how far the number is above the guess, and a constant."""
+    mean: float
+    deviation: float
+    column: Array
+    """How the features move with the number."""
+    is_label: bool
+    block: NDArray[np.intp]
+
+    def rest(self, batch: Batch) -> Array:
+        """Return how far each number is above the guess."""
+        return np.asarray(_record(batch) @ self.along - self.mean)
+
+    def at(self, batch: Batch, point: float) -> Batch:
+        """Return rows whose number is so many deviations above the guess."""
+        return self.moved(batch, point * self.deviation - self.rest(batch))
+
+    def moved(self, batch: Batch, by: Array) -> Batch:
+        """Return rows whose number is larger by so much."""
+        if self.is_label:
+            return replace(batch, labels=batch.labels + by[:, None])
+        return replace(batch, features=batch.dense() + by[:, None] * self.column)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Asks a function of moves and slopes about batches."""
+
+    numbers: Numbers
+    kept: NDArray[np.intp]
+    of: Callable[[Array, Slopes], Any]
+    guess: _Guess | None
+    point: float
+
+    def __call__(self, batch: Batch) -> Any:
+        moves = self.numbers.moves(batch)
+        if self.guess is None:
+            return self.of(moves, self.numbers.slopes(batch).of(self.kept))
+        shifted = self.numbers.slopes(self.guess.at(batch, self.point))
+        return self.of(moves, shifted.of(self.kept[self.guess.block]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """What people in files move, at the fit or elsewhere."""
+
+    table: _Table
+    position: Array | None = None
+
+    @property
+    def count(self) -> int:
+        return self.table.rows.count
+
+    def of(self, people: NDArray[np.intp]) -> Array:
+        return np.concatenate([self.table.numbers.moves(batch, self.position) for batch in self.table.picked(people)])
+
+    def total(self, of: Callable[[Array], Result]) -> Result:
+        found: Result = self.table.rows.total(_Moving(self.table.numbers, self.position, of))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """The features and labels of people in files."""
+
+    table: _Table
+
+    @property
+    def count(self) -> int:
+        return self.table.rows.count
+
+    def of(self, people: NDArray[np.intp]) -> Array:
+        return np.concatenate([_record(batch) for batch in self.table.picked(people)])
+
+    def total(self, of: Callable[[Array], Result]) -> Result:
+        found: Result = self.table.rows.total(partial(_of_records, of=of))
+        return found
+
+
+def _of_records(batch: Batch, *, of: Callable[[Array], Result]) -> Result:
+    return of(_record(batch))
+
+
+def _record(batch: Batch) -> Array:
+    return np.column_stack([batch.dense(), batch.labels])
+
+
+def _rests(batch: Batch, *, guesses: Sequence[_Guess]) -> Array:
+    return np.reshape([guess.rest(batch) for guess in guesses], (len(guesses), len(batch))).T
+
+
+def _mixed(batch: Batch, *, sizes: Array) -> Array:
+    return mixed(_record(batch), sizes)
+
+
+def _column(batch: Batch, *, at: int) -> Array:
+    return np.asarray(_record(batch)[:, at])
+
+
+def printed_in_files(
+    fit: Fit[FileRows], release: Release, attributes: Sequence[str] | None, published: tuple[str, ...], label: str
+) -> Printed:
+    """Return what a model prints about people in files, and how it moves with their private values."""
+    numbers = Numbers.of(fit, release, published)
+    geometry = numbers.geometry
+    if geometry.curves is not None:
+        raise UnsupportedError(
+            "Behind splines and other bends, what a model gives away without noise is not answered over files. Read "
+            "the rows into memory: seepage.measure(model, frame, y)."
+        )
+    blocks, kept = numbers.private(fit, attributes, label)
+    private = None if geometry.public_label else label
+    table = _Table(fit.rows, numbers, kept, blocks, private, release.categorical)
+    records = _Records(table)
+    extremes, values = records.total(Extremes.of), records.total(Values.of)
+    mixing = partial(_mixed, sizes=extremes.sizes)
+    numbered = np.concatenate([part for _, part in table.each(mixing, "equal records")])
+
+    def column(at: int) -> Array:
+        return np.concatenate([part for _, part in table.each(partial(_column, at=at), "equal records")])
+
+    features = extremes.sizes.size - geometry.loss.label_values
+    levels = [
+        *_outcomes(fit, values.found[features:]),
+        *levels_in(values.found[:features], geometry.minimizer.names, extremes, records.total, features),
+    ]
+    return Printed(
+        names=numbers.names,
+        values=numbers.values,
+        whole=numbers.whole,
+        moves=_Moves(table),
+        blocks=blocks,
+        jacobian=table.jacobian,
+        shifted=table.shifted,
+        changed=_refused,
+        elsewhere=table.elsewhere,
+        guesses=table.guessed,
+        levels=tuple(levels),
+        record_bits=bits_of(np.unique(numbered, return_counts=True)[1]),
+        scatter=_refused,
+        parameters=int(geometry.position.size),
+        leverage=np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")]),
+        twice=twice_of(numbered, (column(at) for at in range(extremes.sizes.size))),
+        each=table.asked,
+    )
+
+
+def _outcomes(fit: Fit[FileRows], labels: Sequence[Holders | None]) -> Iterator[Level]:
+    """Yield the classes of an outcome, or its two values."""
+    problem = fit.problem
+    if fit.classes is not None:
+        codes = np.asarray(problem.labels.codes)
+        counts = fit.rows.total(partial(_classes, codes=codes))
+        for value, count in zip(fit.classes.tolist(), counts.tolist(), strict=True):
+            yield Level("the outcome", value, int(count), problem.size)
+    elif len(labels) == 1 and labels[0] is not None and len(labels[0].values) == 2:
+        for value, count in zip(labels[0].values.tolist(), labels[0].counts.tolist(), strict=True):
+            yield Level("the outcome", value, int(count), problem.size)
+
+
+def _classes(batch: Batch, *, codes: Array) -> Array:
+    at = ((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
+    return np.bincount(at, minlength=len(codes)).astype(np.float64)
+
+
+def _refused(*asked: object) -> Any:
+    raise UnansweredError(
+        "That is not answered over files without noise. Read the rows into memory: seepage.measure(model, frame, y)."
+    )

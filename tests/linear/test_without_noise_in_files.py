@@ -1,0 +1,127 @@
+"""Without noise, people in files are answered as in memory, in passes over the files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import seepage
+from seepage.engines import Job, Local
+from seepage.errors import UnansweredError, UnsupportedError
+
+EXACT = {"tol": 1e-12, "max_iter": 10_000}
+LOGISTIC = LogisticRegression(C=np.inf, **EXACT)
+MODELS = {
+    "squares": LinearRegression(),
+    "ridge": Ridge(alpha=5.0),
+    "logistic": LOGISTIC,
+    "poisson": PoissonRegressor(alpha=0, **EXACT),
+    "gamma": GammaRegressor(alpha=0, **EXACT),
+    "scaled": make_pipeline(StandardScaler(), LinearRegression()),
+    "three classes": LogisticRegression(C=np.inf, **EXACT),
+}
+
+
+def rows(kind, n=900, leverage=0.0):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"age": rng.integers(20, 80, n).astype(float), "dose": rng.gamma(4.0, 0.5, size=n)})
+    X["weight"] = 60 + 0.3 * X["age"] + rng.normal(size=n)
+    X["arm"] = (rng.random(n) < 0.1).astype(float)
+    X.loc[7, "dose"] += leverage
+    m = 0.02 * X["age"] - 0.3 * np.minimum(X["dose"], 3) + 0.4 * X["arm"]
+    y = {
+        "logistic": (rng.random(n) < 1 / (1 + np.exp(-m))).astype(int),
+        "poisson": rng.poisson(np.exp(0.3 * m)),
+        "gamma": rng.gamma(3.0, np.exp(0.3 * m) / 3.0) + 1e-3,
+        "three classes": rng.integers(0, 3, n),
+    }.get(kind, m + rng.normal(size=n))
+    return X, pd.Series(y, name="y")
+
+
+def both(kind, folder, leverage=0.0, **asked):
+    X, y = rows(kind, leverage=leverage)
+    model = MODELS[kind].fit(X, y)
+    for i in range(3):
+        part = X.assign(y=y)[300 * i : 300 * (i + 1)]
+        part.to_parquet(folder / f"{i}.parquet", row_group_size=170, index=False)
+    job = Job(Local(workers=1), progress=False)
+    return seepage.measure(model, X, y, **asked), seepage.measure(model, folder, target="y", job=job, **asked)
+
+
+# Intervals are what printed digits leave of a number: digits of it that cancel are missing.
+CANCELED = 1e-8
+
+
+def same(one, other, rtol=1e-10):
+    assert list(one) == list(other)
+    for name in one:
+        np.testing.assert_allclose(np.asarray(other[name], float), np.asarray(one[name], float), rtol=rtol)
+
+
+@pytest.mark.parametrize("published", [None, ["coefficients"]])
+@pytest.mark.parametrize("kind", MODELS)
+def test_files_say_what_memory_does(kind, published, tmp_path):
+    memory, files = both(kind, tmp_path, published=published, numbers=["arm"])
+    for known in (0, 600):
+        one, other = memory.against(known).information, files.against(known).information
+        same(one.examples(), other.examples())
+        same(one.attributes(), other.attributes())
+        same(one.errors, other.errors)
+        for name, reasons in one.unclaimed().items():
+            assert list(reasons) == list(other.unclaimed()[name])
+    assert np.isfinite(memory.against(0).information.examples()["eta"]).any()
+    one, other = memory.information.printed, files.information.printed
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-10)
+    np.testing.assert_allclose(other.sampling, one.sampling, rtol=1e-10)
+    assert other.levels == one.levels
+    assert other.record_bits == pytest.approx(one.record_bits, rel=1e-12)
+    same(memory.information.intervals(), files.information.intervals(), CANCELED)
+
+
+def test_somebody_of_large_leverage_is_looked_at_where_the_fit_is_without_them(tmp_path):
+    memory, files = both("squares", tmp_path, leverage=60.0, numbers=["arm"])
+    own = memory.information.crowd.unknown(899).own(memory.information.held)
+    assert own[7] > 0.2
+    same(memory.information.attributes(), files.information.attributes())
+    same(memory.information.examples(), files.information.examples())
+
+
+def test_people_who_are_entered_twice_are_found_in_files(tmp_path):
+    X, y = rows("squares")
+    X, y = pd.concat([X, X[:1]], ignore_index=True), pd.concat([y, y[:1]], ignore_index=True)
+    X.assign(y=y).to_parquet(tmp_path / "people.parquet")
+    leak = seepage.measure(LinearRegression().fit(X, y), tmp_path, target="y", job=Job(progress=False))
+    assert np.flatnonzero(leak.information.printed.twice).tolist() == [0, 900]
+
+
+def test_the_table_by_attacker_is_the_same(tmp_path):
+    memory, files = both("squares", tmp_path, numbers=["arm"])
+    one, other = memory.by_attacker(), files.by_attacker()
+    # How outcomes scatter around a flexible fit is not known over files.
+    columns = [column for column in one.columns if column.name != "registry"]
+    assert [column.name for column in columns] == [column.name for column in other.columns]
+    for a, b in zip(columns, other.columns, strict=True):
+        assert a.reason == b.reason
+        for name, cell in a.cells.items():
+            rtol = CANCELED if a.name == "all" else 1e-10
+            np.testing.assert_allclose(b.cells[name].values, cell.values, rtol=rtol)
+            assert b.cells[name].claimed == cell.claimed
+    assert one.most == other.most
+    assert str(files).splitlines()[0] == str(memory).splitlines()[0]
+
+
+def test_what_is_not_answered_over_files_names_the_way_out(tmp_path):
+    _, files = both("logistic", tmp_path)
+    for ask in (
+        lambda: files.against("covariates").examples,
+        lambda: files.others_needed(error_floor={"age": 0.5}),
+        lambda: files.success_rate("y"),
+        lambda: files.joint(),
+    ):
+        with pytest.raises(UnansweredError, match=r"seepage\.measure\(model, frame, y"):
+            ask()
+    for asked in ({"clusters": "age"}, {"sample_weight": "dose"}):
+        with pytest.raises(UnsupportedError, match=r"[Rr]ead the rows"):
+            seepage.measure(LOGISTIC, tmp_path, target="y", job=Job(progress=False), **asked)
