@@ -232,10 +232,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--state", type=Path)
     kinds = parser.add_mutually_exclusive_group()
-    for kind in ("enumerate", "fourier", "hostile", "trained"):
+    for kind in ("enumerate", "fourier", "hostile", "trained", "cost"):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    if asked.kind == "cost":
+        from benchmarks import _cost_of_others
+
+        _cost_of_others.main()
+        return
     done: dict[str, list[dict[str, object]]] = {}
     if asked.state is not None and asked.state.exists():
         done = json.loads(asked.state.read_text())
