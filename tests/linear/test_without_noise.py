@@ -6,12 +6,13 @@ import secrets
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import GammaRegressor, Lasso, LinearRegression, LogisticRegression, Ridge, RidgeCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 import seepage
 from seepage.errors import InputError, UnansweredError, UnsupportedError
@@ -224,3 +225,25 @@ def test_of_gamma_outcomes_nothing_is_said_to_who_knows_all_covariates():
     assert "registry" not in str(found)
     with pytest.raises(UnansweredError, match="how its outcome scatters"):
         found.against("covariates").attributes  # noqa: B018
+
+
+def test_a_category_of_people_with_several_rows_is_told_as_often_as_first_order_says_of_all_their_rows():
+    random = np.random.default_rng(3)
+    person = np.repeat(np.arange(200), 2)
+    rows = pd.DataFrame({"dose": random.normal(size=400), "sex": random.choice(["f", "m"], 200)[person]})
+    y = rows["dose"] + (rows["sex"] == "m") + random.normal(size=400)
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(drop="first"), ["sex"]), remainder="passthrough"), LinearRegression()
+    ).fit(rows, y)
+    leak = seepage.measure(model, rows, y, ids=person)
+    assert "200 people" in str(leak)
+    found = leak.success_rate("sex")
+    assert len(found) == 200
+    assert found["success_rate"].between(0.5, 0.8).all()
+    # Of several doses at once nothing is said, and least of all that digits leave all of them.
+    assert leak.by_attacker().columns[-1].cells["dose"].claimed == 0.0
+    # Somebody whose rows differ has no value that is told from another.
+    mixed = rows.assign(sex=np.where(np.arange(400) == 1, "x", rows["sex"]))
+    mixed["sex"] = mixed["sex"].replace("x", "m" if rows["sex"][0] == "f" else "f")
+    other = seepage.measure(model.fit(mixed, y), mixed, y, ids=person)
+    assert len(other.success_rate("sex")) == 199

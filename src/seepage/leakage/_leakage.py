@@ -182,7 +182,7 @@ class Leakage:
             One row for each person and other value: `value` (the true one), `other`, `distance` (of the two releases,
             in units of the noise) and `success_rate`; both are missing where the changed data has no minimizer that
             could be found. With another value the noise may have another shape too: then the rate is that of the best
-            test between both means and both covariances, never below it and above it by less than a millionth, and the
+            test between both means and both covariances, or above it by what cutting a series off leaves, and the
             distance that of two releases with one noise which are told apart as often.
         """
         check_names(self.information, {attribute: None})

@@ -405,7 +405,7 @@ class OthersInformation(GatheredInformation):
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         _ = self.held
-        column = self._column(attribute)
+        column, one = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(
                 f"{attribute!r} is several numbers at once; success rates are for one value at a time."
@@ -421,10 +421,12 @@ class OthersInformation(GatheredInformation):
         truth = np.full(self.count, -1, dtype=np.intp)
         distance = np.zeros((self.count, len(asked)))
         for j, value in enumerate(asked):
-            truth[column == value] = j
+            truth[(column == value) & one] = j
+        # Whoever has several values has none that could be told from another.
+        distance[~one] = np.nan
         for unknown, whom in self._noises:
             for j, value in enumerate(asked):
-                people = whom[truth[whom] != j]
+                people = whom[(truth[whom] != j) & one[whom]]
                 for start in range(0, len(people), 1024):
                     part = people[start : start + 1024]
                     moved = self.printed.changed(part, attribute, value)[:, :, None]
@@ -480,9 +482,15 @@ class OthersInformation(GatheredInformation):
             readings[person] = self._seen(unknown, at, Formed(moved[None, :, None])).readings()[0, :, 0]
         return Membership(without, readings, distance)
 
-    def _column(self, attribute: str) -> Column:
-        found: Any = self.base
-        return found._column(attribute)  # type: ignore[no-any-return]
+    def _column(self, attribute: str) -> tuple[Column, NDArray[np.bool_]]:
+        """Return each person's value of an attribute, and whether all of their rows have that one."""
+        base: Any = self.base
+        column, person = base._column(attribute), getattr(self.people, "person", None)
+        if person is None:
+            return column, np.ones(self.count, dtype=bool)
+        first = np.unique(person, return_index=True)[1]
+        differ = (column != column[first[person]]).reshape(len(person), -1).any(axis=1)
+        return column[first], np.bincount(person, differ, minlength=self.count) == 0
 
     def variances(self) -> Mapping[str, Variance]:
         """Return the variance that is left of each attribute, given the person's other values."""
@@ -506,7 +514,8 @@ class OthersInformation(GatheredInformation):
         printed = self.digits.printed(self.printed.values) - self.printed.values
         low, high = printed - 0.5 * self.digits.steps, printed + 0.5 * self.digits.steps
         names = [name for name in self.attribute_names if name not in self.categorical]
-        found = {name: np.full(self.count, np.inf) for name in names}
+        # Of several numbers at once it is not said what digits leave.
+        found = {name: np.full(self.count, np.nan) for name in names}
         single = {name: int(self.printed.blocks[name][0]) for name in names if len(self.printed.blocks[name]) == 1}
         for people, widths in self._each(_Widths(low, high, tuple(single.values())), self.crowd):
             for name, width in zip(single, widths.T, strict=True):

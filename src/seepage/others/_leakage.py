@@ -1,7 +1,7 @@
 """What a release without noise gives away, to whom."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -19,6 +19,9 @@ from seepage.others._slopes import Formed, Slopes
 from seepage.others._statement import Statement
 from seepage.others._table import AttackerTable
 from seepage.others.types import Known
+
+# Beyond so many people nobody chooses among the others for a sentence: that takes each of them beside each.
+_MOST_CHOSEN = 5_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +148,7 @@ class OthersLeakage(Leakage):
     def _values(self, attribute: str) -> list[Hashable]:
         if attribute not in self.information.categorical:
             raise InputError(f"{attribute!r} is a number: ask error_floor={{{attribute!r}: ...}}.")
-        return np.unique(self.information._column(attribute)).tolist()  # type: ignore[no-any-return]
+        return np.unique(self.information._column(attribute)[0]).tolist()  # type: ignore[no-any-return]
 
     def rounded(self) -> Frame:
         """Return the table to print: every number to the digits that were counted."""
@@ -159,7 +162,12 @@ class OthersLeakage(Leakage):
 
     def statement(self) -> Statement:
         """Return what may be said of this release in a paper or a form; no certificate."""
-        return Statement.of(self.by_attacker())
+        found, information = Statement(self.by_attacker()), self.information
+        name, held = found.attribute, information.printed.each is None and information.count <= _MOST_CHOSEN
+        if name is None or not found.nearest > 0 or not held or information.added is not None:
+            return found
+        needed = self.others_needed(error_floor={name: found.nearest})
+        return replace(found, chosen=int(np.asarray(needed[f"{name}, chosen"]).min()))
 
     def summary(self) -> str:
         """Return the table by attacker, as a person can read it."""

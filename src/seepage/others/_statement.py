@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 
 from seepage._version import __version__
 from seepage.others._table import REGISTRY, AttackerColumn, AttackerTable
@@ -18,11 +18,8 @@ class Statement:
     """
 
     table: AttackerTable
-
-    @classmethod
-    def of(cls, table: AttackerTable) -> "Statement":
-        """Return the statement of a table by attacker."""
-        return cls(table)
+    chosen: int | None = None
+    """How many records are enough for somebody who may choose them to come as near as the sentence says."""
 
     @property
     def attribute(self) -> str | None:
@@ -43,20 +40,40 @@ class Statement:
         return claimed[-1] if claimed else self.table.columns[0]
 
     @property
+    def nearest(self) -> float:
+        """How far off the guess is that the sentences are about; NaN if there is none."""
+        return nan if self.attribute is None else self._most_claimed.cells[self.attribute].values[2]
+
+    @property
     def paper(self) -> str:
         """A sentence for a paper."""
         name, column, table = self.attribute, self._most_claimed, self.table
         if name is None or column.reason:
             reason = column.reason or "no attribute is a number"
             return f"Nothing is claimed about what these {table.numbers} numbers tell about single people: {reason}."
-        value, blind = column.cells[name].values[2], table.blind[name]
+        value, blind = self.nearest, table.blind[name]
         nearest = "can tell it exactly" if value == 0 else f"is still off by about {value:.2g}"
+        wary = ""
+        if self.chosen is not None and table.most is not None and 0 < self.chosen < table.most:
+            wary = f" Who may choose whose records to hold needs only about {self.chosen:,} of them for that."
+        if self._worked_out:
+            wary += f" Who holds everybody's covariates can work out the {_listed(self._worked_out)} of somebody."
         beyond = f" Beyond {table.most:,} known records nothing is claimed." if table.most is not None else ""
         return (
             f"An attacker who uses averages, and holds {column.holds}, {nearest} for the {name} of the most exposed of "
             f"{table.people:,} people (a guess from the person's other values is off by {blind:.2g}); this is the "
-            f"attribute that comes nearest to being known.{beyond}"
+            f"attribute that comes nearest to being known.{wary}{beyond}"
         )
+
+    @property
+    def _worked_out(self) -> list[str]:
+        """What nothing protects of somebody before an attacker who knows all covariates."""
+        registry = next((column for column in self.table.columns if column.name == REGISTRY), None)
+        cells = {} if registry is None else registry.cells
+        told = {name: cell.values[2] for name, cell in cells.items()}
+        return [
+            name for name, value in told.items() if (value >= 0.9995 if name in self.table.categories else value == 0)
+        ]
 
     @property
     def ethics(self) -> str:
@@ -97,6 +114,10 @@ class Statement:
 
     def __str__(self) -> str:
         return self.ethics
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _few_digits(value: float) -> float | None:
