@@ -247,3 +247,9 @@ def test_a_category_of_people_with_several_rows_is_told_as_often_as_first_order_
     mixed["sex"] = mixed["sex"].replace("x", "m" if rows["sex"][0] == "f" else "f")
     other = seepage.measure(model.fit(mixed, y), mixed, y, ids=person)
     assert len(other.success_rate("sex")) == 199
+
+
+@pytest.mark.parametrize("beside", [{"digits": 3}, {"clusters": np.arange(442)}, {"known_sizes": ["sex"]}])
+def test_what_is_about_others_is_refused_where_everybody_else_is_known(beside):
+    with pytest.raises(InputError, match="or say others_known="):
+        seepage.measure(LinearRegression().fit(SMALL, Y), SMALL, Y, noise_scale=1.0, **beside)

@@ -153,6 +153,12 @@ def measure(
         refuse_in_memory(target, job)
         with asked.explained():
             return measure_without_noise(asked, question, attributes, before)
+    for name, given_one in {"digits": digits, "clusters": clusters, "known_sizes": known_sizes or None}.items():
+        if given_one is not None:
+            raise InputError(
+                f"{name}= is about attackers who do not know everybody else, and with noise_scale= alone the attacker "
+                f"does: leave it out, or say others_known=."
+            )
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):
