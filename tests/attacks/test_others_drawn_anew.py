@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 import seepage
 from seepage.attacks import AttributeInversion, MembershipScore
 from seepage.errors import InputError, UnansweredError
-from seepage.others import OthersLeakage
+from seepage.others import Held, OthersLeakage
 
 RANDOM = np.random.default_rng(3)
 N = 240
@@ -67,7 +67,11 @@ def test_attackers_who_learned_from_releases_are_as_far_off_as_was_said(leak):
 
 def test_an_answer_that_is_too_large_is_noticed(leak):
     printed = leak.information.printed
-    louder = replace(printed, moves=3 * printed.moves, elsewhere=lambda person: 3 * printed.elsewhere(person))
+    louder = replace(
+        printed,
+        moves=Held(3 * printed.moves.values),
+        elsewhere=lambda person: Held(3 * printed.elsewhere(person).values),
+    )
     wrong = OthersLeakage(replace(leak.information, printed=louder))
     person = int(np.argmax(np.nan_to_num(leak.attributes["score"])))
     found = seepage.verify(wrong, trials=1500, people=[person])

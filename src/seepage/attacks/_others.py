@@ -114,7 +114,7 @@ def guessed(information: OthersInformation, person: int, attribute: str, trials:
     if not np.isfinite(answer) or not np.isfinite(eta):
         return None
     count = trials * (1 + _LESSONS)
-    mean = float(information._column(attribute)[person]) - float(information.printed.guessed[attribute][person])
+    mean = float(information._column(attribute)[0][person]) - float(information.printed.guessed[attribute][person])
     target = redraw.random.normal(size=count)
     releases = redraw.releases(mean + deviation * target, attribute, redraw.weights(count))
     trees = HistGradientBoostingRegressor(max_iter=200, learning_rate=0.05, early_stopping=True, random_state=0)
@@ -138,7 +138,7 @@ def guessed(information: OthersInformation, person: int, attribute: str, trials:
 
 def _linear(redraw: Redraw, attribute: str, deviation: float, trials: int) -> float:
     """Return the deviation of the best linear guess of a number, from how this release moves and how others scatter."""
-    value = float(redraw.information._column(attribute)[redraw.person])
+    value = float(redraw.information._column(attribute)[0][redraw.person])
     ends = value + deviation * _STEP * np.array([1.0, -1.0])
     moved = redraw.releases(ends, attribute, np.ones((2, redraw.information.count)))
     slope = (moved[0] - moved[1]) / (ends[0] - ends[1])
