@@ -116,3 +116,19 @@ def test_what_is_missing_beside_a_formula_or_a_csv_is_asked_for(wards: Terminal)
         answer = wards.run(f"seepage measure {given}")
         assert answer.code == 2
         assert said in " ".join(answer.err.replace("│", "").split())
+
+
+def test_without_a_scale_the_noise_is_the_least_that_keeps_the_policy(wards: Terminal) -> None:
+    (wards.folder / "least.toml").write_text("[error_floor]\nage = 2.0\n[success_rate]\nill = 0.9\n")
+    ask = "seepage publish ill.toml wards.parquet --categories ward=east,north,south"
+    least = wards.run(f"{ask} --policy least.toml --out least-noise.toml")
+    assert least.code == 0, least.text
+    said = json.loads((wards.folder / "least-noise.certificate.json").read_text())
+    assert "shape" in said["noise"]
+    assert f"and shape {said['noise']['shape']!r}" in (wards.folder / "least-noise.toml").read_text()
+    assert "standard errors of a coefficient: intervals that include it are" in " ".join(least.out.split())
+    # Neither the certificate nor the model says what only the owner may know.
+    assert "standard errors of a coefficient" not in json.dumps(said)
+    refused = wards.run(f"{ask} --without-policy --out nothing.toml")
+    assert refused.code == 2
+    assert "how much noise will the published coefficients carry?" in " ".join(refused.err.replace("│", "").split())

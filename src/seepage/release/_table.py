@@ -78,6 +78,8 @@ def text_of_published(estimator: Model, certificate: Certificate, outcome: Seque
         inner[level] = value
     noise = certificate.noise
     amount = f"of scale {noise['scale']:g}" if "scale" in noise else "with the covariance in the certificate"
+    if "shape" in noise:
+        amount += f" and shape {noise['shape']!r}"
     remarks = [
         f"Published on {certificate.created[:10] or 'no day yet'}, with {noise['distribution']} noise {amount} on the "
         "parameters of the model.",

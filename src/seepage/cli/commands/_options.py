@@ -93,7 +93,7 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
-def _no_noise() -> float:
+def no_noise() -> float:
     """Say what to enter, instead of that something is missing."""
     raise typer.BadParameter(
         "how much noise will the published coefficients carry? Enter its standard deviation, such as --noise-scale "
@@ -110,7 +110,7 @@ NoiseScale = Annotated[
         "-n",
         metavar="NUMBER",
         parser=_number,
-        default_factory=_no_noise,
+        default_factory=no_noise,
         help="Needed: the standard deviation of the noise on the published coefficients.",
         show_default=False,
         rich_help_panel=MEASURED,
@@ -124,6 +124,18 @@ AnyNoise = Annotated[
         metavar="NUMBER",
         parser=_number,
         help="The standard deviation of the noise on the published coefficients. Without it: a table by attacker.",
+        show_default=False,
+        rich_help_panel=MEASURED,
+    ),
+]
+LeastNoise = Annotated[
+    float | None,
+    typer.Option(
+        "--noise-scale",
+        "-n",
+        metavar="NUMBER",
+        parser=_number,
+        help="The standard deviation of noise of one scale. Without it: what keeps the policy and costs least.",
         show_default=False,
         rich_help_panel=MEASURED,
     ),

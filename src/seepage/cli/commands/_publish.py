@@ -11,13 +11,13 @@ from seepage.cli.commands import _options as options
 if TYPE_CHECKING:
     from seepage.cli.input import CommandQuestion, PolicyFile
     from seepage.ledger import Entry
-    from seepage.release import Certificate
+    from seepage.release import Certificate, GaussianNoise
     from seepage.release.sealing import Terms
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Publish(options.Measured):
-    noise_scale: options.NoiseScale
+    noise_scale: options.LeastNoise = None
     out: Annotated[
         Path,
         options.option(
@@ -109,6 +109,8 @@ class _Publish(options.Measured):
             raise typer.BadParameter(
                 "say what the release must achieve with --policy, or publish --without-policy.", param_hint="--policy"
             )
+        if self.noise_scale is None and self.policy is None:
+            options.no_noise()
         if self.ledger is not None and (self.ledger_key is None or self.ids is None):
             raise typer.BadParameter(
                 "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
@@ -132,7 +134,8 @@ class _Publish(options.Measured):
 def publish(asked: _Publish) -> None:
     """Write a copy of a model that carries noise, with a certificate.
 
-    The noise is drawn once by OpenDP's Gaussian mechanism. A policy that is missed publishes nothing (exit code 1).
+    The noise is drawn once by OpenDP's Gaussian mechanism. Without --noise-scale it is the noise that keeps the policy
+    and costs the model least. A policy that is missed publishes nothing (exit code 1).
     All files are written, or none.
     """
     from dataclasses import replace
@@ -190,8 +193,8 @@ def publish(asked: _Publish) -> None:
         fitted, rows = question.model, question.rows
         if question.table is not None:
             question.assembled.check_publishable()
-        terms = _terms(asked, question, file)
         with question.applying():
+            terms = _terms(asked, question, file)
             release = ready(fitted, rows.X, rows.y, terms)
         success = None if question.table is None else question.table.success
         release.check_written(asked.out, question.target, success)
@@ -227,17 +230,30 @@ def publish(asked: _Publish) -> None:
     if replaced:
         note(f"{asked.out} was replaced. Whoever has the earlier one as well has two draws, and knows more.")
     if not asked.quiet:
-        _show(asked, written, certificate, debit)
+        cost = release.leak.information.cost()
+        _show(asked, written, certificate, debit, None if cost is None else cost.sentence())
 
 
 def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | None") -> "Terms":
     """Return what the release is published by."""
     from seepage.release.sealing import Terms, levels_given, read_names
 
+    noise: float | GaussianNoise | None = asked.noise_scale
+    if noise is None and file is not None:
+        from seepage.release import calibrate
+
+        noise = calibrate(
+            question.measured(1.0),
+            error_floor=file.policy.error_floor,
+            success_rate=file.policy.success_rate,
+            eta=file.policy.eta,
+            quantile=file.policy.quantile,
+        )
+    assert noise is not None
     rows, parts = question.rows, [one.partition("=") for one in asked.categories or ()]
     levels = {column: read_names(text) for column, _, text in parts} or None
     return Terms(
-        asked.noise_scale,
+        noise,
         None if file is None else file.policy,
         sample_weight=rows.weights,
         offset=rows.offset,
@@ -252,7 +268,7 @@ def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | Non
     )
 
 
-def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "Entry | None") -> None:
+def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "Entry | None", price: str | None) -> None:
     from rich.text import Text
 
     from seepage.cli.terminal import screen, show_people, show_promises
@@ -283,4 +299,6 @@ def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "En
             )
         )
     console.print()
+    if price is not None:
+        console.print(Text(f"{price} That is about these rows, and stays with you."))
     console.print(Text("The exact model and the rows stay where they are; never publish both models."))

@@ -283,8 +283,9 @@ def _table(
     if is_printed(model):
         if family is None or len(labels) not in (1, 2):
             raise InputError(
-                f"{model} has coefficients alone. Say of what they are: --family binomial --target ill, or of a Cox "
-                "model --family cox --target died --target weeks."
+                f"{model} is a CSV. If it holds coefficients, as R and Stata print them, say of what: --family "
+                "binomial --target ill, or of a Cox model --family cox --target died --target weeks. If it holds rows, "
+                "the model comes first, as a file of skops or a table in TOML; or --formula takes its place."
             )
         if family == "cox":
             status, time = labels if len(labels) == 2 else (None, labels[0])

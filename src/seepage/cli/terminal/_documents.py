@@ -123,4 +123,6 @@ def show_promises(console: Console, certificate: "Certificate") -> None:
 
 def amount_of(noise: Mapping[str, object]) -> str:
     """Return how much noise there is, in words."""
-    return f"scale {noise['scale']:g}" if "scale" in noise else "the covariance in the file"
+    if "scale" not in noise:
+        return "the covariance in the file"
+    return f"scale {noise['scale']:g}" + (f" and shape {noise['shape']!r}" if "shape" in noise else "")
