@@ -59,3 +59,11 @@ def simulated(first, second, draws, random):
     right = [both[i].logpdf(x := both[i].rvs(draws)) > both[1 - i].logpdf(x) for i in (0, 1)]
     rate = np.mean(right)
     return rate, np.sqrt(rate * (1 - rate) / (2 * draws))
+
+
+def length(found, record, value=0):
+    """Return how far apart the library's two releases are by Bhattacharyya's distance, which formulas state."""
+    place = -1 if found.unlike is None else found.unlike.places(found.distance.shape)[record, value]
+    if place < 0:
+        return found.distance[record, value]
+    return found.unlike.pairs.take(np.array([place])).length()[0]

@@ -11,6 +11,7 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 import pandas as pd
 import pytest
+from likelihoods import length
 from procedure import Procedure
 from scipy import sparse
 from scipy.interpolate import BSpline
@@ -296,7 +297,7 @@ def test_refits_go_through_the_steps(scaled):
     step = STEPS["side by side"][0]
     model = _fitted(step, "logistic", scaled=scaled)
     leak = seepage.measure(model, ROWS, LABELS["logistic"], noise_scale=NOISE)
-    distances = leak.information.distances("x1", [1.5]).distance[:, 0]
+    found = leak.information.distances("x1", [1.5])
     changed = ROWS.copy()
     changed[6, 1] = 1.5
     bend = STEPS["side by side"][1]
@@ -306,7 +307,7 @@ def test_refits_go_through_the_steps(scaled):
     squares = gap @ np.linalg.solve(middle, gap)
     spread = [np.linalg.slogdet(each.real)[1] for each in (middle, covariance, second)]
     squares += 8 * 0.5 * (spread[0] - 0.5 * (spread[1] + spread[2]))
-    assert distances[6] ** 2 == pytest.approx(squares, rel=1e-7)
+    assert length(found, 6) ** 2 == pytest.approx(squares, rel=1e-7)
 
 
 def test_people_with_several_rows():

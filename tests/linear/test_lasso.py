@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from likelihoods import length
 from oracle import Oracle, logistic, squared
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
@@ -317,8 +318,8 @@ def test_a_scaler_that_was_fitted_on_the_same_rows_moves_the_penalty_along(ratio
             gap = beta - other
             expected = gap @ np.linalg.solve(between, gap)
             expected += 4 * (volume(between) - volume(covariance) / 2 - volume(spread) / 2)
-            found = leak.success_rate(column, values=[float(features[person, j]), far])["distance"]
-            assert found.iloc[0] == pytest.approx(np.sqrt(expected), rel=1e-7)
+            found = leak.information.distances(column, [far])
+            assert length(found, person) == pytest.approx(np.sqrt(expected), rel=1e-7)
 
 
 def _behind_steps(frame, made, alpha):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from likelihoods import length
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -279,14 +280,14 @@ def test_refits_follow_what_is_filled_in_whatever_the_order_of_steps(order, name
     leak = seepage.measure(make_pipeline(*ORDERS[order](), estimator).fit(X, y), X, y, noise_scale=0.2)
     truth = release(X)
     for column, value in (("code", 0.0), ("code", 1.0), ("dose", 7.0), ("age", 1.0)):
-        found = leak.information.distances(column, [value]).distance[:, 0]
+        found = leak.information.distances(column, [value])
         # Some of them lack the other of the two columns.
         people = np.flatnonzero(X[column].notna() & (X[column] != value))[::4]
         assert len(people) >= 2
         for person in people:
             other = X.copy()
             other.loc[person, column] = value
-            assert found[person] == pytest.approx(_apart(truth, release(other)), rel=1e-6)
+            assert length(found, person) == pytest.approx(_apart(truth, release(other)), rel=1e-6)
 
 
 @pytest.mark.parametrize("order", ["imputer, scaler", "scaler, imputer"])
@@ -300,7 +301,7 @@ def test_refits_of_several_rows_of_a_person_follow_what_is_filled_in(name, order
     model = make_pipeline(*ORDERS[order](), estimator).fit(X, y)
     leak = seepage.measure(model, X, y, noise_scale=0.2, ids=ids)
     value = 1.0 - X.loc[first, "code"]
-    found = leak.information.distances("code", [0.0, 1.0]).distance[first, int(value)]
+    found = length(leak.information.distances("code", [0.0, 1.0]), first, int(value))
     other = X.copy()
     other.loc[[first, second], "code"] = value
     moved = make_pipeline(*ORDERS[order](), clone(estimator)).fit(other, y)

@@ -63,7 +63,7 @@ def test_a_private_arm_is_told_by_its_size_to_who_knows_all_covariates():
     assert (found.success_rate("arm")["success_rate"] >= before.success_rate("arm")["success_rate"] - 1e-9).all()
     # A size moves with the numbers of the arm as it does from one arm to another, which are the square root of 2 apart.
     printed = found.information.printed
-    slope = printed.jacobian(np.array([0]))[0, -2:, printed.blocks["arm"]].T
+    slope = printed.jacobian(np.array([0])).formed()[0, -2:, printed.blocks["arm"]].T
     place = np.linalg.solve(slope, printed.changed(np.array([0]), "arm", "b" if ARM[0] != "b" else "c")[0, -2:])
     assert np.linalg.norm(place) == pytest.approx(np.sqrt(2))
     # With another arm the size is that of a release fitted with it.

@@ -72,7 +72,8 @@ def test_every_target_asks_for_more_noise_when_it_is_stricter():
         ]
         assert scales == sorted(scales)
     rates = [
-        seepage.calibrate(LEAK, success_rate={"diagnosis": rate}, exact=True, shape="isotropic") for rate in (0.55, 0.9)
+        seepage.calibrate(LEAK, success_rate={"diagnosis": rate}, exact=True, shape="isotropic").scale
+        for rate in (0.55, 0.9)
     ]
     assert rates[0] > rates[1]
     etas = [seepage.calibrate(LEAK, eta=eta, exact=True, shape="isotropic").scale for eta in (1.0, 2.0)]

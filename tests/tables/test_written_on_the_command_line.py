@@ -108,7 +108,7 @@ def test_from_nothing_as_a_user_does(folder: Path) -> None:
 
 
 REFUSED = {
-    "a target besides": ("model.toml written/people.csv -t ill", "names its outcome and weights itself"),
+    "a target besides": ("model.toml written/people.csv -t ill", "names its outcome, weights and family itself"),
     "weights besides": ("model.toml written/people.csv --sample-weight age", "leave --sample-weight out"),
     "few digits": ("few.toml written/people.csv", "17 digits"),
     "a key that there is not": ("typo.toml written/people.csv", "Did you mean 'outcome'?"),

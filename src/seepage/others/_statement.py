@@ -55,7 +55,8 @@ class Statement:
         nearest = "can tell it exactly" if value == 0 else f"is still off by about {value:.2g}"
         wary = ""
         if self.chosen is not None and table.most is not None and 0 < self.chosen < table.most:
-            wary = f" Who may choose whose records to hold needs only about {self.chosen:,} of them for that."
+            about = _few_digits(self.chosen)
+            wary = f" Who may choose whose records to hold needs only about {about:,.0f} of them for that."
         if self._worked_out:
             wary += f" Who holds everybody's covariates can work out the {_listed(self._worked_out)} of somebody."
         beyond = f" Beyond {table.most:,} known records nothing is claimed." if table.most is not None else ""
