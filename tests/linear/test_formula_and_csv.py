@@ -41,6 +41,11 @@ FORMULAS = [
     ("cost ~ age + dose - 1", "cost ~ age + dose - 1", "gaussian"),
     ("cost ~ 0 + age:dose + `dose`", "cost ~ 0 + age:dose + dose", "gaussian"),
     ("cost ~ age*dose*sex", "cost ~ age*dose*sex", "gaussian"),
+    (
+        "cost ~ log1p(dose) + log1p(dose):sex + I(age/10)",
+        "cost ~ np.log1p(dose) + np.log1p(dose):sex + I(age/10)",
+        "gaussian",
+    ),
 ]
 
 
@@ -96,12 +101,21 @@ def test_a_formula_is_written_and_read(people, tmp_path):
         ("ill ~ age - dose", "takes 'dose' away again"),
         ("log(cost) ~ age", "which is no column"),
         ("ill ~ age + + dose", "nothing between two signs"),
-        ("ill ~ age:sex", "and not by itself"),
+        ("ill ~ age:sex", "and not 'age' by itself"),
+        ("ill ~ sex + age:sex", "and not 'age' by itself"),
+        ("ill ~ sex + ward + age*dose + age:sex:ward", "and not 'age:ward' by itself"),
         ("ill ~ sex - 1", "a category and no intercept"),
         ("ill ~ C(ward, Treatment)", "says how 'ward' is coded"),
         ("ill ~ agee", "Did you mean 'age'"),
         ("ill ~ factor(wardd)", "no column of the rows"),
         ("ill ~ spline(age)", "age"),
+        # In R these are crossings and nestings, and no powers and ratios of numbers.
+        ("ill ~ age + age^2", "stands in I("),
+        ("ill ~ age + age**2", "stands in I("),
+        ("ill ~ (age + dose)^2", "stands in I("),
+        ("ill ~ age/10", "stands in I("),
+        ("ill ~ 2*age", "stands in I("),
+        ("ill ~ age + (1 | ward)", "stands in I("),
     ],
 )
 def test_what_a_formula_cannot_say_is_refused(people, formula, said):

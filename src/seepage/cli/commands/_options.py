@@ -103,42 +103,31 @@ def no_noise() -> float:
     )
 
 
-NoiseScale = Annotated[
-    float,
-    typer.Option(
+def _noise(words: str, **more: Any) -> Any:
+    """Return the option of a noise scale, which commands do without in ways of their own."""
+    return typer.Option(
         "--noise-scale",
         "-n",
         metavar="NUMBER",
         parser=_number,
-        default_factory=no_noise,
-        help="Needed: the standard deviation of the noise on the published coefficients.",
+        help=words,
         show_default=False,
         rich_help_panel=MEASURED,
-    ),
+        **more,
+    )
+
+
+NoiseScale = Annotated[
+    float,
+    _noise("Needed: the standard deviation of the noise on the published coefficients.", default_factory=no_noise),
 ]
 AnyNoise = Annotated[
     float | None,
-    typer.Option(
-        "--noise-scale",
-        "-n",
-        metavar="NUMBER",
-        parser=_number,
-        help="The standard deviation of the noise on the published coefficients. Without it: a table by attacker.",
-        show_default=False,
-        rich_help_panel=MEASURED,
-    ),
+    _noise("The standard deviation of the noise on the published coefficients. Without it: a table by attacker."),
 ]
 LeastNoise = Annotated[
     float | None,
-    typer.Option(
-        "--noise-scale",
-        "-n",
-        metavar="NUMBER",
-        parser=_number,
-        help="The standard deviation of noise of one scale. Without it: what keeps the policy and costs least.",
-        show_default=False,
-        rich_help_panel=MEASURED,
-    ),
+    _noise("The standard deviation of noise of one scale. Without it: what keeps the policy and costs least."),
 ]
 Private = Annotated[
     str | None,

@@ -8,11 +8,13 @@ A category has a coefficient for each of its values but the first.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.written._terms import Known, in_r
 
-_CALL = re.compile(r"(?P<name>[A-Za-z.]+)\((?P<inside>.*)\)")
+_CALL = re.compile(r"(?P<name>[A-Za-z_.][\w.]*)\((?P<inside>.*)\)")
+_COLUMN = re.compile(r"`[^`]+`|[^\W\d][\w.]*|\.[\w.]*")
 _CATEGORY = ("factor", "as.factor", "C")
 _EXAMPLE = '"ill ~ age + log(dose) + ward"'
 
@@ -69,11 +71,17 @@ class ParsedFormula:
                 if self.offset is not None:
                     raise UnsupportedError(f"The formula {self.text!r} has two offsets: add them up in one column.")
                 return replace(self, offset=inside)
-        factors = [part.strip() for part in _split(term, "*")]
+        factors = _split(term, "*")
+        for part in (part for each in factors for part in _split(each, ":")):
+            if not _COLUMN.fullmatch(part) and not _CALL.fullmatch(part):
+                raise UnsupportedError(
+                    f"The formula {self.text!r} has {part!r}, which is no column and no function of one. Signs have a "
+                    "meaning of their own in a formula: a power or a ratio of numbers stands in I(), such as I(age^2)."
+                )
         found = list(self.products)
         # a * b is a + b + a:b, and every product of some of more than two.
         for size in range(1, len(factors) + 1):
-            found += [tuple(_split(":".join(some), ":")) for some in _some(factors, size)]
+            found += [tuple(_split(":".join(some), ":")) for some in combinations(factors, size)]
         return replace(self, products=tuple(dict.fromkeys(found)))
 
     def coefficients(self, known: Known) -> Iterator[tuple[str, str | None]]:
@@ -94,12 +102,16 @@ class ParsedFormula:
             if part != (".",) or name not in others
         ]
         categories = {part for each in products for part in each if self._category(part, known) is not None}
+        there = {frozenset(each) for each in products}
         for each in dict.fromkeys(products):
             for part in each:
-                if len(each) > 1 and part in categories and (part,) not in products:
+                rest = frozenset(each) - {part}
+                if part in categories and rest and rest not in there:
+                    # R and statsmodels have a coefficient for every value then, the first one too.
+                    without = ":".join(other for other in each if other != part)
                     raise UnsupportedError(
-                        f"The formula {self.text!r} has the category {part!r} in {':'.join(each)!r} and not by itself, "
-                        f"which codes it in another way. Write {'*'.join(each)!r}."
+                        f"The formula {self.text!r} has {':'.join(each)!r} and not {without!r} by itself, which codes "
+                        f"the category {part!r} in another way. Write {'*'.join(each)!r}."
                     )
             yield from self._levels(each, known)
         if not self.intercept and categories:
@@ -165,9 +177,3 @@ def _signed(text: str) -> Iterator[tuple[str, str]]:
             raise InputError(f"A sum of the formula has nothing between two signs: {text.strip()!r}.")
         for term in minus:
             yield "-", term
-
-
-def _some(factors: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
-    from itertools import combinations
-
-    yield from combinations(factors, size)
