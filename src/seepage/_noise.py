@@ -1,11 +1,11 @@
 """The noise that is added to what is published."""
 
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._shapes import FromPublicRows, Shape, checked_scale
+from seepage._shapes import FromPublicRows, RobustCovariance, Shape, checked_scale
 from seepage.errors import InputError
 
 
@@ -26,6 +26,8 @@ class GaussianNoise:
     gap : float, optional
         How many times the excess loss of the best of all shapes this noise may cost at most, as `seepage.calibrate`
         found it: the gap to the dual of the program that makes the best shape.
+    standard_errors : float, optional
+        So many standard errors of each coefficient, short for ``shape=RobustCovariance(scale=...)``.
 
     Examples
     --------
@@ -36,14 +38,21 @@ class GaussianNoise:
     GaussianNoise(covariance=<2 x 2>)
     >>> seepage.release.GaussianNoise(shape=seepage.release.InverseHessian(scale=2.0))
     GaussianNoise(shape=InverseHessian(scale=2.0))
+    >>> seepage.release.GaussianNoise(standard_errors=0.25)
+    GaussianNoise(standard_errors=0.25)
     """
 
     scale: float | None = None
     covariance: ArrayLike | None = None
     shape: Shape | None = None
     gap: float | None = None
+    standard_errors: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, standard_errors: float | None) -> None:
+        if standard_errors is not None:
+            if self.scale is not None or self.covariance is not None or self.shape is not None:
+                raise InputError("GaussianNoise takes either standard_errors= or another noise, not both.")
+            object.__setattr__(self, "shape", RobustCovariance(scale=standard_errors))
         if self.shape is not None:
             if not isinstance(self.shape, Shape):
                 raise InputError(
@@ -55,7 +64,9 @@ class GaussianNoise:
             if self.covariance is None and isinstance(self.shape, FromPublicRows):
                 object.__setattr__(self, "covariance", _checked_covariance(self.shape.base) * self.shape.scale**2)
         elif (self.scale is None) == (self.covariance is None):
-            raise InputError("GaussianNoise takes either scale= or covariance= (or shape=), exactly one of them.")
+            raise InputError(
+                "GaussianNoise takes scale=, standard_errors=, shape= or covariance=, exactly one of them."
+            )
         if self.scale is not None:
             object.__setattr__(self, "scale", checked_scale(self.scale))
         elif self.covariance is not None:
@@ -65,6 +76,8 @@ class GaussianNoise:
         gap = "" if self.gap is None else f", gap={self.gap:.3g}"
         if self.scale is not None:
             return f"GaussianNoise(scale={self.scale!r}{gap})"
+        if isinstance(self.shape, RobustCovariance):
+            return f"GaussianNoise(standard_errors={self.shape.scale!r}{gap})"
         if self.shape is not None:
             return f"GaussianNoise(shape={type(self.shape).__name__}(scale={self.shape.scale!r}){gap})"
         size = len(np.asarray(self.covariance))

@@ -168,6 +168,46 @@ class InverseHessian(Shape):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RobustCovariance(Shape):
+    """Noise in standard errors: `scale` squared times the model's own robust covariance (the sandwich).
+
+    Every coefficient, and every combination of them, has noise of `scale` times its standard error.
+
+    Parameters
+    ----------
+    scale : float
+        How many standard errors.
+    variances : float, default=0.1
+        Where standard errors are published too, the noise on the logarithm of each variance: at 0.1 a standard error
+        is told to within 5%.
+
+    Examples
+    --------
+    >>> from seepage.release import GaussianNoise, RobustCovariance
+    >>> GaussianNoise(shape=RobustCovariance(scale=0.25, variances=0.2))
+    GaussianNoise(standard_errors=0.25)
+    """
+
+    follows_rows: ClassVar[bool] = True
+
+    variances: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_positive("noise", {"variances": self.variances})
+
+    @property
+    def called(self) -> str:
+        return "standard errors"
+
+    def rule(self) -> str:
+        return (
+            "The robust covariance of the coefficients, so that each has so many of its own standard errors. Where "
+            f"standard errors are published, each variance carries a relative noise of {self.variances:g}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Balanced(Shape):
     """Noise that hides some attributes at the least cost to the fit.
 

@@ -101,7 +101,7 @@ def test_version(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("data", ["people.csv", "people.parquet", "people.feather", "parts", "'parts/*.parquet'"])
 def test_measure_prints_what_the_library_measures(terminal: Terminal, leak: seepage.Leakage, data: str) -> None:
-    command = f"seepage measure model.skops {data} --target progression --noise-scale 2 --private age,bmi --ids patient"
+    command = f"seepage measure model.skops {data} --target progression --noise 2 --private age,bmi --ids patient"
     answer = terminal.run(command)
     assert (answer.code, answer.err) == (0, "")
     assert max(map(len, answer.out.splitlines())) <= 80
@@ -133,16 +133,49 @@ def test_quiet_prints_nothing(terminal: Terminal) -> None:
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
-def test_calibrate_finds_enough_noise_and_check_agrees(terminal: Terminal, leak: seepage.Leakage) -> None:
-    exact = terminal.run(f"seepage calibrate {ASK} --policy policy.toml --exact --quiet")
-    needed = seepage.calibrate(leak, error_floor={"age": 5.0, "bmi": 2.0}, exact=True, shape="isotropic").scale
-    assert float(exact.out) == pytest.approx(needed, rel=1e-9)
-    rounded = terminal.run(f"seepage calibrate {ASK} --policy policy.toml --quiet")
-    assert float(exact.out) <= float(rounded.out) < 2.5 * float(exact.out)
-    assert on_grid(float(rounded.out))
-    assert terminal.run(f"seepage check {ASK} --policy policy.toml -n {rounded.out.strip()}").code == 0
-    less = 0.999 * float(exact.out)
-    assert terminal.run(f"seepage check {ASK} --policy policy.toml -n {less}").code == 1
+@pytest.mark.parametrize(("option", "shape"), [("one-scale", "isotropic"), ("standard-errors", "standard errors")])
+def test_calibrate_finds_enough_noise_and_check_agrees(
+    terminal: Terminal, leak: seepage.Leakage, option: str, shape: str
+) -> None:
+    calibrate = f"seepage calibrate {ASK} --policy policy.toml --shape {option} --quiet"
+    exact = terminal.run(f"{calibrate} --exact")
+    needed = seepage.calibrate(leak, error_floor={"age": 5.0, "bmi": 2.0}, exact=True, shape=shape)
+    expected = needed.scale if needed.shape is None else needed.shape.scale
+    assert float(exact.out) == pytest.approx(expected, rel=1e-9)
+    rounded = terminal.run(calibrate).out.strip()
+    unit = " se" if option == "standard-errors" else ""
+    assert rounded.endswith(unit)
+    number = float(rounded.removesuffix(unit))
+    assert expected <= number < 2.5 * expected
+    assert on_grid(number)
+    assert terminal.run(f"seepage check {ASK} --policy policy.toml -n '{rounded}'").code == 0
+    assert terminal.run(f"seepage check {ASK} --policy policy.toml -n '{0.999 * expected}{unit}'").code == 1
+
+
+def test_without_a_shape_calibrate_answers_in_standard_errors_where_they_are_counted(terminal: Terminal) -> None:
+    answer = terminal.run(f"seepage calibrate {ASK} --policy policy.toml")
+    assert re.match(r"Noise of \S+ standard errors on every coefficient meets:", answer.out)
+
+
+def test_a_table_with_intervals_is_written_beside_the_model(terminal: Terminal) -> None:
+    plain = "publish --formula 'progression ~ age + bmi' --family gaussian people.csv --policy policy.toml"
+    done = terminal.run(f"seepage {plain} -o out.toml --table out.csv --force")
+    assert done.code == 0
+    rows = (terminal.folder / "out.csv").read_text().splitlines()
+    assert rows[0] == "term,estimate,standard error,low,high,p"
+    assert [row.split(",")[0] for row in rows[1:]] == ["age", "bmi", "intercept"]
+    wrong = terminal.run(f"seepage {plain} -o out.toml --table out.xlsx --force")
+    assert wrong.code == 2
+    assert "'out.xlsx' does not say what it will hold" in wrong.text
+    scaled = terminal.run(f"seepage {plain} -o out.toml --table out.md --noise 5 --force")
+    assert scaled.code == 2
+    assert "Standard errors leave beside noise that is in standard errors itself" in scaled.text
+
+
+def test_an_amount_of_noise_that_is_none_is_quoted(terminal: Terminal) -> None:
+    answer = terminal.run(f"seepage check {ASK} -n 'much' --policy policy.toml")
+    assert answer.code == 2
+    assert "'much' is no amount of noise" in answer.text
 
 
 @pytest.mark.parametrize("how", ["--stream", "--in-memory"])

@@ -26,8 +26,8 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     assert "exists" in terminal.run("seepage ledger create others --key books.key --eta 1").text
 
     preview = f"seepage ledger preview {books} --model model.skops --data people.csv {ASK} {UNIT}"
-    assert terminal.run(f"{preview} --noise-scale 2").code == 0
-    closer = terminal.run(f"{preview} --noise-scale 0.2")
+    assert terminal.run(f"{preview} --noise 2").code == 0
+    closer = terminal.run(f"{preview} --noise 0.2")
     assert closer.code == 1
     assert "times as large would fit" in closer.text
 
@@ -35,14 +35,14 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     publish = f"seepage publish model.skops people.csv {ASK} {paying} {UNIT}"
     for unit, words in (("", "does not say in which unit"), ("--unit age=months", "has it in 'months'")):
         for command in (preview, f"{publish} --out first.skops"):
-            unsaid = terminal.run(f"{command.replace(UNIT, unit)} --noise-scale 2")
+            unsaid = terminal.run(f"{command.replace(UNIT, unit)} --noise 2")
             assert (unsaid.code, words in _flat(unsaid)) == (2, True), unsaid.text
             assert "--unit age=years" in _flat(unsaid)
     assert not (folder / "first.skops").exists()
-    paid = terminal.run(f"{publish} --noise-scale 2 --out first.skops --title 'Risk score'")
+    paid = terminal.run(f"{publish} --noise 2 --out first.skops --title 'Risk score'")
     assert paid.code == 0, paid.text
     assert "Posted to the ledger  books: entry 1, Risk score, 442 people" in paid.text
-    refused = terminal.run(f"{publish} --noise-scale 0.2 --out second.skops")
+    refused = terminal.run(f"{publish} --noise 0.2 --out second.skops")
     assert refused.code == 1
     # No policy was given, and none is missed.
     assert "The ledger does not allow this release" in refused.text
@@ -70,14 +70,14 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     balance_file = next((folder / "books" / "balances").rglob("*.parquet"))
     content = balance_file.read_bytes()
     balance_file.write_bytes(content[:-1] + b"x")
-    for command in (f"{preview} --noise-scale 2", f"{publish} --noise-scale 2 --out third.skops"):
+    for command in (f"{preview} --noise 2", f"{publish} --noise 2 --out third.skops"):
         changed = terminal.run(command)
         assert (changed.code, balance_file.name in changed.text) == (3, True), changed.text
     assert not (folder / "third.skops").exists()
     balance_file.write_bytes(content)
 
     assert terminal.run(f"seepage ledger forget {books} P0007").code == 0
-    assert "One person" in terminal.run(f"{preview} --noise-scale 2").text
+    assert "One person" in terminal.run(f"{preview} --noise 2").text
     assert "Everything fits" in terminal.run(f"seepage ledger audit {books}").text
     assert terminal.run("seepage key new auditing.key").code == 0
     unsigned = terminal.run(f"seepage ledger audit {books} --signer auditing.pub")
@@ -91,7 +91,7 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
 
 def test_what_is_missing_is_named(terminal: Terminal) -> None:
     answer = terminal.run(
-        "seepage publish model.skops people.csv --target progression --without-policy --noise-scale 2 --out x.skops "
+        "seepage publish model.skops people.csv --target progression --without-policy --noise 2 --out x.skops "
         "--ledger books"
     )
     assert answer.code == 2
@@ -106,7 +106,7 @@ def test_what_is_missing_is_named(terminal: Terminal) -> None:
 
 def test_a_table_names_its_outcome_to_a_ledger_too(wards: Terminal) -> None:
     assert wards.run(f"seepage ledger create tables --key tables.key --floor age=10 {UNIT} --sqlite").code == 0
-    ask = f"--model ill.toml --data wards.parquet --ids patient --noise-scale 1 {UNIT}"
+    ask = f"--model ill.toml --data wards.parquet --ids patient --noise 1 {UNIT}"
     found = wards.run(f"seepage ledger preview tables --key tables.key {ask}")
     assert (found.code, "still hold" in found.text) == (0, True), found.text
     twice = wards.run(f"seepage ledger preview tables --key tables.key {ask} --target ill")

@@ -26,7 +26,7 @@ approver = "Data access committee"
 date = 2026-11-12
 note = "Second reading."
 """
-ASK = "--target progression --noise-scale 5 --policy decided.toml"
+ASK = "--target progression --noise 5 --policy decided.toml"
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_a_draw_that_could_not_be_written_is_not_drawn_again_in_silence(desk: He
 
 
 def test_a_policy_that_is_missed_draws_nothing(desk: Here) -> None:
-    answer = desk.run(f"seepage publish model.skops people.csv {ASK} --noise-scale 0.01 --out t.skops")
+    answer = desk.run(f"seepage publish model.skops people.csv {ASK} --noise 0.01 --out t.skops")
     assert answer.code == 1
     assert not list(desk.folder.glob("t.*"))
 

@@ -73,7 +73,7 @@ def test_a_policy_that_rows_meet_and_people_miss_is_missed(terminal: Terminal, v
 @pytest.mark.parametrize(("option", "who"), [("", "rows"), (" --ids patient", "people")])
 def test_the_noise_is_found_for_people(terminal: Terminal, visits: dict[str, float], option: str, who: str) -> None:
     _policy(terminal, 2.0)
-    answer = terminal.run(f"seepage calibrate {ASK} --policy visits.toml --exact --quiet{option}")
+    answer = terminal.run(f"seepage calibrate {ASK} --policy visits.toml --exact --quiet --shape one-scale{option}")
     assert answer.code == 0, answer.text
     assert float(answer.out) == pytest.approx(2.0 * visits[who], rel=1e-6)
     assert (EACH_ROW in terminal.run(f"seepage calibrate {ASK} --policy visits.toml{option}").text) == (who == "rows")

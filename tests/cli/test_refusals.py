@@ -128,7 +128,7 @@ CASES = {
     "no noise": (f"measure {MODEL} {DATA} -t progression -n 0", ["infinite information"]),
     "groups of people without noise": (
         f"measure {MODEL} {DATA} -t progression --groups sex",
-        ["--groups", "nothing is bounded", "--noise-scale"],
+        ["--groups", "nothing is bounded", "--noise"],
     ),
     "coefficients in CSV": (f"measure coefficients.csv {DATA} -n 1", ["as R and Stata print them", "--family"]),
     "another column of a classifier": (

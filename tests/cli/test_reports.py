@@ -13,9 +13,9 @@ import pytest
 from cli.terminal import Terminal
 from seepage.report._report import SCHEMA_FILE
 
-ASK = "--target progression --noise-scale 2 --policy policy.toml --groups sex"
+ASK = "--target progression --noise 2 --policy policy.toml --groups sex"
 # What everybody may read must keep its promise.
-SAFE = "--target progression --noise-scale 50 --policy policy.toml"
+SAFE = "--target progression --noise 50 --policy policy.toml"
 
 
 def _mode(path: Path) -> int:
@@ -86,7 +86,7 @@ def test_what_everybody_may_read_is_all_that_the_screen_shows(terminal: Terminal
 
 def test_check_writes_a_report_whatever_its_verdict(terminal: Terminal) -> None:
     for scale, code in ((0.01, 1), (50, 0)):
-        ask = f"model.skops people.csv --target progression --noise-scale {scale} --policy policy.toml"
+        ask = f"model.skops people.csv --target progression --noise {scale} --policy policy.toml"
         answer = terminal.run(f"seepage check {ask} --report checked-{code}.html")
         assert answer.code == code
         page = terminal.folder / f"checked-{code}.html"
@@ -95,7 +95,7 @@ def test_check_writes_a_report_whatever_its_verdict(terminal: Terminal) -> None:
 
 
 def test_a_check_says_what_it_wrote_and_agrees_with_the_page(terminal: Terminal) -> None:
-    ask = "model.skops people.csv --target progression --noise-scale 0.1 --policy policy.toml"
+    ask = "model.skops people.csv --target progression --noise 0.1 --policy policy.toml"
     answer = terminal.run(f"seepage check {ask} --report checked.html")
     assert answer.code == 1
     assert "Written: checked.html (internal edition: personal data, for you alone)" in answer.out
@@ -108,7 +108,7 @@ def test_a_check_says_what_it_wrote_and_agrees_with_the_page(terminal: Terminal)
 
 
 def test_a_missed_publishable_report_speaks_the_words_of_the_command_line(terminal: Terminal) -> None:
-    ask = "model.skops people.csv --target progression --noise-scale 0.1 --policy policy.toml"
+    ask = "model.skops people.csv --target progression --noise 0.1 --policy policy.toml"
     answer = terminal.run(f"seepage check {ask} --report never.html --edition publishable")
     assert answer.code == 1
     assert "internal edition says by how much" in " ".join(answer.text.replace("│", " ").split())
@@ -117,7 +117,7 @@ def test_a_missed_publishable_report_speaks_the_words_of_the_command_line(termin
 
 
 def test_a_certificate_without_policy_lists_no_target_as_met(terminal: Terminal) -> None:
-    ask = "model.skops people.csv --target progression --noise-scale 5 --without-policy --out bare.skops"
+    ask = "model.skops people.csv --target progression --noise 5 --without-policy --out bare.skops"
     assert terminal.run(f"seepage publish {ask}").code == 0
     shown = terminal.run("seepage show bare.certificate.json").text
     assert "No target was set." in shown

@@ -67,14 +67,14 @@ def people(terminal: Terminal, command: str) -> pd.DataFrame:
 @pytest.mark.parametrize("data", ["people.parquet", "people.csv", "gaps.csv"])
 @pytest.mark.usefixtures("folder")
 def test_the_numbers_are_those_of_the_fit(terminal: Terminal, data: str) -> None:
-    found = people(terminal, f"measure written/model.toml written/{data} --noise-scale 0.05 --ids patient")
+    found = people(terminal, f"measure written/model.toml written/{data} --noise 0.05 --ids patient")
     wanted = seepage.measure(RESULTS, noise_scale=0.05)
     np.testing.assert_allclose(found["eta"], wanted.examples["eta"], rtol=1e-8)
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_cox_model(terminal: Terminal) -> None:
-    found = people(terminal, "measure written/cox.toml written/rossi.parquet --noise-scale 0.05")
+    found = people(terminal, "measure written/cox.toml written/rossi.parquet --noise 0.05")
     fitted = CoxPHFitter().fit(load_rossi(), "week", "arrest")
     wanted = seepage.measure(fitted, load_rossi(), noise_scale=0.05)
     np.testing.assert_allclose(found["eta"], wanted.examples["eta"], rtol=1e-8)

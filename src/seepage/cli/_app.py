@@ -79,7 +79,7 @@ def _seepage(
 ) -> None:
     """Measure what a trained model gives away about each person in its training data.
 
-    Start with `seepage measure model.skops people.csv --target outcome --noise-scale 0.1`
+    Start with `seepage measure model.skops people.csv --target outcome --noise 0.1`
     """
 
 

@@ -89,8 +89,9 @@ def measure(
         of statsmodels and a `ModelTable` know theirs. Not over files.
     published : sequence of str or "summary", optional
         What leaves the house: "coefficients" (the intercept among them) and, of a negative binomial model whose alpha
-        was fitted with them, "alpha"; of a `SurvivalAt`, "survival". All that the model has by default. Without noise
-        also "standard errors", "dispersion" and "counts" (of each outcome class): all of them by default.
+        was fitted with them, "alpha"; of a `SurvivalAt`, "survival". All that the model has by default; beside noise in
+        standard errors (``GaussianNoise(standard_errors=0.25)``) also "standard errors", if they are named. Without
+        noise also "standard errors", "dispersion" and "counts" (of each outcome class): all of them by default.
     public_label : bool, default=False
         Whether the attacker knows the labels.
     attributes : sequence of str, optional
@@ -223,6 +224,11 @@ def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:
     table = Table.of(asked.X)
     people = PeopleInMemory.of(table if table.is_frame else fit.table, ids=asked.ids, groups=asked.groups, y=asked.y)
     found = LinearInformation.of(fit, release, people, fit.private_columns(question.attributes))
+    if fit.errors and found.owners is not None:
+        raise UnsupportedError(
+            "Some people have several rows, and standard errors that take each row for somebody else's are too small. "
+            'Publish ["coefficients"] alone, or fit on one row a person.'
+        )
     remarks = (*asked.remarks, *_equalized(asked.model, asked.sample_weight))
     return Leakage(with_kinks(replace(found, assumptions=(*found.assumptions, *remarks))))
 

@@ -6,6 +6,7 @@ from seepage._shapes import Balanced as Balanced
 from seepage._shapes import FromPublicRows as FromPublicRows
 from seepage._shapes import InverseHessian as InverseHessian
 from seepage._shapes import PerUnit as PerUnit
+from seepage._shapes import RobustCovariance as RobustCovariance
 from seepage._shapes import Shape as Shape
 from seepage._signing import new_key as new_key
 from seepage.release._calibrate import calibrate as calibrate
@@ -19,5 +20,6 @@ from seepage.release._frontier import frontier as frontier
 from seepage.release._policy import Policy as Policy
 from seepage.release._publish import Publication as Publication
 from seepage.release._publish import publish as publish
+from seepage.release._results import ResultTable as ResultTable
 from seepage.release._suggest import Suggestion as Suggestion
 from seepage.release._suggest import suggest as suggest

@@ -43,6 +43,7 @@ class Published(TypedDict):
     parameters: list[str]
     count: int
     preprocessing: Mapping[str, str]
+    standard_errors: NotRequired[float]
 
 
 class NoiseEntry(TypedDict):

@@ -21,6 +21,7 @@ from seepage._decision import Decision
 from seepage._equalized import is_equalized
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json, to_json
+from seepage._shapes import RobustCovariance
 from seepage._tables import Data, Listed, Model
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
@@ -30,14 +31,15 @@ from seepage.ledger import Entry, Ledger
 from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.given import given
-from seepage.linear.information import Fitted, Noised
-from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, fingerprints, fit_of
+from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised
+from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, Published, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import PublishedSteps, Rules
 from seepage.release._raw import DIGITS, RawModel
+from seepage.release._results import PublishedErrors, ResultTable
 from seepage.release._seal import seal_of
 from seepage.release._table import is_table, text_of_published
 
@@ -84,11 +86,46 @@ class Publication:
         What was published, with what noise, which targets it meets, and what that assumes.
     key : bytes
         The key of the certificate's fingerprints.
+    errors : PublishedErrors or None
+        The variances of the coefficients, each with noise of its own, if they were published.
     """
 
     estimator: Model
     certificate: Certificate
     key: bytes
+    errors: PublishedErrors | None = None
+
+    def table(self, *, level: float = 0.95, exponentiated: bool = False) -> ResultTable:
+        """Return the results as journals print them: estimates, and intervals that include the noise.
+
+        Standard errors, intervals and p-values are there if standard errors were published:
+        ``published=["coefficients", "standard errors"]``. All of the table may leave the house.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            How often intervals hold the coefficient, over draws of people and noise.
+        exponentiated : bool, default=False
+            Whether estimates and intervals are exponentiated: odds ratios, hazard ratios, ratios of rates.
+        """
+        published = self.certificate.published
+        last = last_step(self.estimator)
+        coefficients, intercepts = np.atleast_2d(last.coef_), np.ravel(getattr(last, "intercept_", 0.0))
+        wide = published["count"] > coefficients.size
+        parameters = np.column_stack([coefficients, intercepts]) if wide else coefficients
+        estimates = np.asarray(parameters, dtype=np.float64).ravel()
+        return ResultTable(tuple(published["parameters"]), estimates, self.errors, level, exponentiated, self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        if self.errors is not None:
+            return (
+                f"Noise of {self.errors.added:g} standard errors was added to every coefficient to protect the people "
+                "behind it; standard errors (robust), intervals and p-values include it.",
+                f"Each variance carries relative noise of {self.errors.relative:g} of its own.",
+            )
+        return (
+            "Every coefficient carries noise that protects the people behind it. Standard errors were not published.",
+        )
 
     def write(
         self,
@@ -196,6 +233,7 @@ class Terms:
     noise_chosen_without_data: bool = False
     decision: Decision | Mapping[str, object] | None = None
     ids: Listed = None
+    published: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,12 +248,15 @@ class Ready:
     """What the certificate will say, but for its time and its seal."""
     leak: Leakage
     key: bytes
+    errors: PublishedErrors | None = None
+    """The variances of the coefficients, to which noise is added too, if they are published."""
 
     def draw(self) -> Publication:
         """Draw the noise; each draw that anybody sees is a release of its own."""
         estimator = self.model.with_parameters(drawn(self.exact, self.noise), noise=self.noise)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return Publication(estimator, replace(self.draft, created=now, seal=seal_of(estimator)), self.key)
+        certificate = replace(self.draft, created=now, seal=seal_of(estimator))
+        return Publication(estimator, certificate, self.key, None if self.errors is None else _drawn(self.errors))
 
     def check_written(self, path: Path, outcome: Sequence[str], success: object = None) -> None:
         """Refuse a file that this release cannot be written to, before anything is paid for and drawn."""
@@ -257,6 +298,7 @@ def publish(
     noise_chosen_without_data: bool = False,
     decision: Decision | Mapping[str, object] | None = None,
     ids: Listed = None,
+    published: Sequence[str] | None = None,
     ledger: Ledger | None = None,
     units: Mapping[str, str | float] | None = None,
 ) -> Publication:
@@ -278,7 +320,7 @@ def publish(
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing; or a Cox model, whose
         coefficients are published as a `Cox` without a baseline hazard; or results of statsmodels, published as a `GLM`
-        of the same family and link; or a `ModelTable`, published as the one or the other. Their standard errors and
+        of the same family and link; or a `ModelTable`, published as the one or the other. Their own standard errors and
         p-values are functions of the same people, and stay.
     X, y : array-like
         The data that it was fitted on. Results of statsmodels know theirs, a model of lifelines finds times and status
@@ -317,6 +359,11 @@ def publish(
         Who decided, by which rule and when; it stands in the certificate.
     ids : array-like of shape (n,) or str, optional
         Who each row is, or the column of X that says so: several rows of one person count as one. A ledger needs them.
+    published : sequence of str, optional
+        What leaves: the model's own coefficients by default. ``["coefficients", "standard errors"]`` publishes robust
+        standard errors with them, for a `table` with intervals, beside noise in standard errors
+        (``GaussianNoise(standard_errors=0.25)``): each variance carries relative noise of its own, and what all of them
+        tell is counted in the same promise.
     ledger : Ledger, optional
         What all releases may give away together. The release is paid for before any noise is drawn, and refused if
         somebody's budget does not allow it. If a run ends between the two, the same call goes on without paying twice.
@@ -365,6 +412,7 @@ def publish(
         noise_chosen_without_data,
         decision,
         asked.ids,
+        published,
     )
     with asked.explained():
         release = ready(asked.model, asked.X, asked.y, terms)
@@ -416,7 +464,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         sample_weight=terms.sample_weight,
         offset=terms.offset,
         # The mean of a count does not need its alpha: it stays.
-        published=fit.leaves,
+        published=fit.leaves if terms.published is None else terms.published,
         public_label=terms.public_label,
         attributes=terms.attributes,
         public_preprocessing=terms.public_preprocessing,
@@ -429,22 +477,28 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     if policy is not None:
         _check_policy(policy, leak, noise)
     exact, key = published.exact, secrets.token_bytes(32)
+    errors = None
+    if terms.published is not None and ERRORS in terms.published:
+        errors = _errors_of(raw, cast(ExactInformation, published))
     if fit.horizons is not None:
         raw = raw.with_horizons(fit.horizons)
     heads, names = fit.named_outputs(len(exact)), raw.parameter_names()
     if heads is not None:
         names = [f"{head}: {name}" for head in heads for name in names]
+    leaving: Published = {
+        "estimator": fit.called,
+        "hyperparameters": _hyperparameters(fit.model, searched=fit.search is not None),
+        "parameters": names,
+        "count": len(names),
+        "preprocessing": {step: origin.value for step, origin in preprocessing.constants.items()},
+    }
+    if errors is not None:
+        leaving["standard_errors"] = errors.relative
     draft = Certificate(
         schema=SCHEMA,
         created="",
         people=leak.information.count,
-        published={
-            "estimator": fit.called,
-            "hyperparameters": _hyperparameters(fit.model, searched=fit.search is not None),
-            "parameters": names,
-            "count": len(names),
-            "preprocessing": {step: origin.value for step, origin in preprocessing.constants.items()},
-        },
+        published=leaving,
         noise=_noise(noise),
         private={
             "attributes": list(leak.information.attribute_names),
@@ -460,7 +514,38 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         fingerprints=fingerprints(key, fit),
         seal={},
     )
-    return Ready(raw, exact, noise, draft, leak, key)
+    return Ready(raw, exact, noise, draft, leak, key, errors)
+
+
+def _errors_of(raw: RawModel, published: ExactInformation) -> PublishedErrors:
+    """Return the variances of the coefficients that leave, as they were counted."""
+    shape = published.noise.shape
+    assert isinstance(shape, RobustCovariance)
+    assert published.shaping.errors_of is not None
+    (deviations,) = raw.deviations(published.noise)
+    counted, rows = published.shaping.errors_of, raw.rows()
+    rows = rows[rows.any(axis=1)]
+    if counted.shape != rows.shape or not np.allclose(_in_order(counted), _in_order(rows), rtol=1e-9, atol=0.0):
+        raise UnsupportedError(
+            "Values that an encoder put together for being rare are folded into the other coefficients, whose standard "
+            'errors are then not those that were counted. Publish ["coefficients"] alone, or give the encoder its '
+            "levels: OneHotEncoder(categories=[...])."
+        )
+    freedom = published.count - published.exact.size
+    return PublishedErrors((deviations / shape.scale) ** 2, shape.scale, shape.variances, float(freedom))
+
+
+def _in_order(rows: Array) -> Array:
+    return rows[np.lexsort(rows.T)]
+
+
+def _drawn(errors: PublishedErrors) -> PublishedErrors:
+    """Return variances after OpenDP's Gaussian mechanism on their logarithms."""
+    at = errors.variances > 0
+    noisy = np.array(mechanism(errors.relative)(np.log(errors.variances[at]).tolist()))
+    found = np.zeros_like(errors.variances)
+    found[at] = [float(f"{value:.{DIGITS}g}") for value in np.exp(noisy)]
+    return replace(errors, variances=found)
 
 
 def _check_grid(noise: GaussianNoise) -> None:
@@ -473,6 +558,11 @@ def _check_grid(noise: GaussianNoise) -> None:
     if scale is None:
         raise InputError(
             f"The entries of a noise covariance can tell about the data that it was chosen for; {way_out}."
+        )
+    if isinstance(noise.shape, RobustCovariance) and not on_grid(noise.shape.variances):
+        raise InputError(
+            f"variances is {noise.shape.variances!r}, which is not 1, 2 or 5 times a power of ten. Round it up to "
+            f"{up_to_grid(noise.shape.variances):g}; or, {way_out}."
         )
     if not on_grid(scale):
         raise InputError(

@@ -109,6 +109,11 @@ class RawModel:
         """How many parameters of the pipeline one output has."""
         return int(self.matrix.shape[1]) - (not self.estimator.fit_intercept)
 
+    def rows(self) -> Array:
+        """Return A for one output: from the pipeline's parameters to each published one."""
+        found = self.matrix[:, : self._parameters].toarray()
+        return np.asarray(found if self.matrix[[-1], : self._parameters].nnz else found[:-1])
+
     def folded(self, parameters: Array) -> Array:
         """Return A times parameters of the pipeline, for each output."""
         return np.asarray((self.matrix[:, : self._parameters] @ parameters.T).T)

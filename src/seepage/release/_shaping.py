@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from seepage.release._policy import Policy
 from seepage.release._program import best_shape
 
 Array = NDArray[np.float64]
-Named = Literal["isotropic", "hessian", "best"]
+Named = Literal["isotropic", "standard errors", "hessian", "best"]
+_NAMED = ", ".join(f'"{name}"' for name in get_args(Named))
 Wanted = Named | Shape | Mapping[str, float] | tuple[Data, Listed]
 """A shape by its name, a rule, the units of columns, or public rows with their labels."""
 
@@ -144,9 +145,9 @@ def _candidates(
     if not isinstance(shape, tuple | Shape | Mapping | str):
         # Rows are not quoted: there may be many, and somebody's.
         raise InputError(
-            'shape must be "isotropic", "hessian", "best", a rule such as InverseHessian(scale=1.0) of '
-            'seepage.release, units of columns such as {"age": 10}, or public rows with their labels, (X_public, '
-            f"y_public), not of type {type(shape).__name__}."
+            f"shape must be {_NAMED}, a rule such as InverseHessian(scale=1.0) of seepage.release, units of columns "
+            'such as {"age": 10}, or public rows with their labels, (X_public, y_public), not of type '
+            f"{type(shape).__name__}."
         )
     if isinstance(shape, tuple):
         # Which is never worse than the same noise everywhere.
@@ -160,13 +161,15 @@ def _candidates(
         yield isotropic
     elif shape == "hessian":
         yield GaussianNoise(shape=InverseHessian(scale=1.0))
+    elif shape == "standard errors":
+        yield GaussianNoise(standard_errors=1.0)
     elif shape == "best":
         yield isotropic
         yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))
     else:
         raise InputError(
-            'shape must be "isotropic", "hessian", "best", units of columns such as {"age": 10}, or public rows with '
-            f"their labels, (X_public, y_public), not {shape!r}."
+            f'shape must be {_NAMED}, units of columns such as {{"age": 10}}, or public rows with their labels, '
+            f"(X_public, y_public), not {shape!r}."
         )
 
 

@@ -1,16 +1,39 @@
 """`seepage calibrate`."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seepage.cli._amount import Amount
 from seepage.cli.commands import _options as options
+
+if TYPE_CHECKING:
+    from seepage.leakage import Leakage
+    from seepage.release import Policy
+
+
+class Spread(StrEnum):
+    """How noise is spread over the coefficients."""
+
+    standard_errors = "standard-errors"
+    one_scale = "one-scale"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Calibrate(options.Measured):
     policy: options.Policy
+    shape: Annotated[
+        Spread | None,
+        typer.Option(
+            "--shape",
+            help="In standard errors of each coefficient, or one scale for all. By default standard errors, which cost "
+            "the model less, where they are counted.",
+            show_default=False,
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = None
     stream: options.Stream = None
     exact: Annotated[
         bool,
@@ -25,7 +48,8 @@ class _Calibrate(options.Measured):
 def calibrate(asked: _Calibrate) -> None:
     """Find noise with which a model meets a policy.
 
-    The answer is rounded up to 1, 2 or 5 times a power of ten: the most exposed person decides the digits.
+    The answer is what --noise takes, rounded up to 1, 2 or 5 times a power of ten: the most exposed person decides the
+    digits.
     """
     from rich.text import Text
 
@@ -35,27 +59,14 @@ def calibrate(asked: _Calibrate) -> None:
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream)
-        leak = question.measured(1.0)
-        from seepage.release import calibrate as smallest
-
+        leak = question.measured(Amount(1.0))
         targets = file.policy
-        scale = smallest(
-            leak,
-            error_floor=targets.error_floor,
-            success_rate=targets.success_rate,
-            eta=targets.eta,
-            quantile=targets.quantile,
-            # A scale is all that --noise-scale takes.
-            shape="isotropic",
-            exact=asked.exact,
-        ).scale
-    assert scale is not None
-    digits = repr(scale) if asked.exact else f"{scale:g}"
+        amount = _least(leak, targets, asked.shape, exact=asked.exact)
     if asked.quiet:
-        typer.echo(digits)
+        typer.echo(repr(amount.number) if asked.exact else str(amount))
         return
     console = screen()
-    console.print(Text.assemble("A noise scale of ", (digits, "bold"), " meets:"))
+    console.print(Text(f"{amount.words('' if asked.exact else 'g')} meets:"))
     for sentence in targets.sentences():
         console.print(Text(f"- {sentence}"))
     if left := targets.untargeted(leak).sentence(shortened):
@@ -63,3 +74,27 @@ def calibrate(asked: _Calibrate) -> None:
     show_people(console, asked.ids)
     if asked.exact:
         console.print(Text("All digits together tell how exposed the most exposed person is: keep them to yourself."))
+
+
+def _least(leak: "Leakage", targets: "Policy", shape: Spread | None, *, exact: bool) -> Amount:
+    """Return the least noise of a shape, or of the first that is counted."""
+    from seepage.errors import UnansweredError, UnsupportedError
+    from seepage.release import calibrate as smallest
+
+    for spread in Spread if shape is None else [shape]:
+        try:
+            noise = smallest(
+                leak,
+                error_floor=targets.error_floor,
+                success_rate=targets.success_rate,
+                eta=targets.eta,
+                quantile=targets.quantile,
+                shape="isotropic" if spread is Spread.one_scale else "standard errors",
+                exact=exact,
+            )
+        except (UnansweredError, UnsupportedError):
+            if spread is shape or spread is Spread.one_scale:
+                raise
+            continue
+        return Amount.of(noise)
+    raise AssertionError

@@ -12,7 +12,7 @@ from seepage.cli.terminal import Format
 
 @dataclass(frozen=True, kw_only=True)
 class _Check(options.Measured):
-    noise_scale: options.NoiseScale
+    noise: options.Noise
     policy: options.Policy
     stream: options.Stream = None
     format: Annotated[Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)] = (
@@ -62,8 +62,8 @@ def check(asked: _Check) -> None:
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream)
-        leak = question.measured(asked.noise_scale)
-        verdict = file.judge(leak, asked.noise_scale, asked.model)
+        leak = question.measured(asked.noise)
+        verdict = file.judge(leak, asked.noise, asked.model)
         if asked.edition is options.Edition.publishable:
             verdict = verdict.for_everybody()
         if asked.report is not None:

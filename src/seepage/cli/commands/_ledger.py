@@ -118,7 +118,7 @@ class _Preview(options.Measured):
     key: Key
     model: Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help=options.ARGUMENTS["model"])]
     data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE", help=options.ARGUMENTS["data"])]
-    noise_scale: options.NoiseScale
+    noise: options.Noise
     # Needed here: without a field of its own it would keep the default that it has elsewhere.
     ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.", show_default=False)] = field()
     unit: options.Units = None
@@ -137,7 +137,7 @@ def preview(asked: _Preview) -> None:
     books = _opened(asked.place, asked.key)
     with Waiting(quiet=asked.quiet).shown() as waiting:
         question = asked.measured(waiting, stream=False)
-        found = books.preview(question.measured(asked.noise_scale), units=options.units_of(asked.unit))
+        found = books.preview(question.measured(asked.noise), units=options.units_of(asked.unit))
     for sentence in found.sentences():
         screen().print(Text(sentence))
     raise typer.Exit(Ending.DONE if found.fits else Ending.MISSED)

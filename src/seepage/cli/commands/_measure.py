@@ -11,7 +11,7 @@ from seepage.cli.commands import _options as options
 
 @dataclass(frozen=True, kw_only=True)
 class _Measure(options.Measured):
-    noise_scale: options.AnyNoise = None
+    noise: options.AnyNoise = None
     groups: options.Groups = None
     policy: options.PolicyOption = None
     stream: options.Stream = None
@@ -40,7 +40,7 @@ class _Measure(options.Measured):
 def measure(asked: _Measure) -> None:
     """Measure what publishing a model gives away about each person.
 
-    Without --noise-scale: what a printed table of it gives away, to attackers who know a part of the other people.
+    Without --noise: what a printed table of it gives away, to attackers who know a part of the other people.
 
     Parquet is read at once when it takes at most 500 MB in memory, and a batch at a time by all cores otherwise; what
     needs every row at once, such as the success rate of categories, is answered only in memory.
@@ -72,14 +72,14 @@ def measure(asked: _Measure) -> None:
         raise typer.BadParameter("the publishable edition holds nothing about single people.", param_hint="--people")
     if asked.groups is not None and is_publishable:
         raise typer.BadParameter("the publishable edition holds verdicts, and compares nobody.", param_hint="--groups")
-    if asked.noise_scale is None:
+    if asked.noise is None:
         _without_noise(asked)
         return
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream, groups=asked.groups)
-        leak = question.measured(asked.noise_scale, output=asked.people)
-        verdict = None if file is None else file.judge(leak, asked.noise_scale, asked.model)
+        leak = question.measured(asked.noise, output=asked.people)
+        verdict = None if file is None else file.judge(leak, asked.noise, asked.model)
         if is_publishable or asked.report is not None or asked.json is not None or asked.people is not None:
             with waiting.doing("writing the report"):
                 found = Report.of(
@@ -123,7 +123,7 @@ def _without_noise(asked: _Measure) -> None:
     for name, value in beside.items():
         if value is not None:
             raise typer.BadParameter(
-                "without noise nothing is bounded that could be judged or reported. Give --noise-scale too.",
+                "without noise nothing is bounded that could be judged or reported. Give --noise too.",
                 param_hint=name,
             )
     with Waiting(quiet=asked.quiet).shown() as waiting:

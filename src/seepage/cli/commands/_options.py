@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from seepage.cli._amount import Amount
+
 if TYPE_CHECKING:
     from seepage.cli.input import CommandQuestion
     from seepage.cli.terminal import Waiting
@@ -85,31 +87,35 @@ def units_of(given: list[str] | None) -> dict[str, str | float]:
     return found
 
 
-def _number(text: str) -> float:
-    """Read a number; not every version of typer quotes what is none."""
+def _amount(text: str) -> Amount:
+    """Read an amount of noise; not every version of typer quotes what is none."""
     try:
-        return float(text)
+        return Amount.read(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number.") from None
+        raise typer.BadParameter(
+            f"{text!r} is no amount of noise: write a standard deviation, such as 0.1, or standard errors, such as "
+            '"0.25 se".'
+        ) from None
 
 
-def no_noise() -> float:
+def no_noise() -> Amount:
     """Say what to enter, instead of that something is missing."""
     raise typer.BadParameter(
-        "how much noise will the published coefficients carry? Enter its standard deviation, such as --noise-scale "
-        "0.1; `seepage calibrate` finds one that meets a policy. If the model carries noise already, it has a "
-        "certificate: `seepage certify` says what that promises.",
-        param_hint="--noise-scale",
+        "how much noise will the published coefficients carry? Enter its standard deviation, such as --noise 0.1, or "
+        'how many standard errors of each coefficient, such as --noise "0.25 se"; `seepage calibrate` finds what meets '
+        "a policy. If the model carries noise already, it has a certificate: `seepage certify` says what that "
+        "promises.",
+        param_hint="--noise",
     )
 
 
 def _noise(words: str, **more: Any) -> Any:
-    """Return the option of a noise scale, which commands do without in ways of their own."""
+    """Return the option of a noise, which commands do without in ways of their own."""
     return typer.Option(
-        "--noise-scale",
+        "--noise",
         "-n",
-        metavar="NUMBER",
-        parser=_number,
+        metavar="AMOUNT",
+        parser=_amount,
         help=words,
         show_default=False,
         rich_help_panel=MEASURED,
@@ -117,18 +123,10 @@ def _noise(words: str, **more: Any) -> Any:
     )
 
 
-NoiseScale = Annotated[
-    float,
-    _noise("Needed: the standard deviation of the noise on the published coefficients.", default_factory=no_noise),
-]
-AnyNoise = Annotated[
-    float | None,
-    _noise("The standard deviation of the noise on the published coefficients. Without it: a table by attacker."),
-]
-LeastNoise = Annotated[
-    float | None,
-    _noise("The standard deviation of noise of one scale. Without it: what keeps the policy and costs least."),
-]
+_AMOUNT = 'The noise on the published coefficients: a standard deviation (0.1), or standard errors of each ("0.25 se").'
+Noise = Annotated[Amount, _noise(f"Needed. {_AMOUNT}", default_factory=no_noise)]
+AnyNoise = Annotated[Amount | None, _noise(f"{_AMOUNT} Without it: a table by attacker.")]
+LeastNoise = Annotated[Amount | None, _noise(f"{_AMOUNT} Without it: what keeps the policy and costs least.")]
 Private = Annotated[
     str | None,
     option(

@@ -1,23 +1,32 @@
 """`seepage publish`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seepage.cli._amount import Amount
 from seepage.cli.commands import _options as options
 
 if TYPE_CHECKING:
     from seepage.cli.input import CommandQuestion, PolicyFile
     from seepage.ledger import Entry
-    from seepage.release import Certificate, GaussianNoise
+    from seepage.release import Certificate, GaussianNoise, ResultTable
     from seepage.release.sealing import Terms
+
+
+_TABLES: "dict[str, Callable[[ResultTable], str]]" = {
+    ".csv": lambda table: table.to_csv(),
+    ".md": lambda table: table.to_markdown(),
+    ".tex": lambda table: table.to_latex(),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Publish(options.Measured):
-    noise_scale: options.LeastNoise = None
+    noise: options.LeastNoise = None
     out: Annotated[
         Path,
         options.option(
@@ -61,6 +70,15 @@ class _Publish(options.Measured):
             rich_help_panel=options.MEASURED,
         ),
     ] = False
+    table: Annotated[
+        Path | None,
+        options.option(
+            options.OUT,
+            "FILE",
+            "Publish standard errors too, with noise of their own, and write a table with intervals: .csv, .md or "
+            ".tex. It needs noise in standard errors.",
+        ),
+    ] = None
     certificate: Annotated[
         Path | None,
         options.option(options.OUT, "FILE", "Where to write the certificate; beside the model by default."),
@@ -109,8 +127,13 @@ class _Publish(options.Measured):
             raise typer.BadParameter(
                 "say what the release must achieve with --policy, or publish --without-policy.", param_hint="--policy"
             )
-        if self.noise_scale is None and self.policy is None:
+        if self.noise is None and self.policy is None:
             options.no_noise()
+        if self.table is not None and self.table.suffix not in _TABLES:
+            raise typer.BadParameter(
+                f"{str(self.table)!r} does not say what it will hold: end it in {', '.join(_TABLES)}.",
+                param_hint="--table",
+            )
         if self.ledger is not None and (self.ledger_key is None or self.ids is None):
             raise typer.BadParameter(
                 "name its key with --ledger-key, and who each row is with --ids.", param_hint="--ledger"
@@ -134,8 +157,8 @@ class _Publish(options.Measured):
 def publish(asked: _Publish) -> None:
     """Write a copy of a model that carries noise, with a certificate.
 
-    The noise is drawn once by OpenDP's Gaussian mechanism. Without --noise-scale it is the noise that keeps the policy
-    and costs the model least. A policy that is missed publishes nothing (exit code 1).
+    The noise is drawn once by OpenDP's Gaussian mechanism. Without --noise it is the noise that keeps the policy and
+    costs the model least. A policy that is missed publishes nothing (exit code 1).
     All files are written, or none.
     """
     from dataclasses import replace
@@ -159,7 +182,13 @@ def publish(asked: _Publish) -> None:
         "--sign": asked.sign,
         "--ledger-key": asked.ledger_key,
     }
-    outputs = {"--out": asked.out, "--certificate": certificate, "--key": asked.key, "--report": asked.report}
+    outputs = {
+        "--out": asked.out,
+        "--certificate": certificate,
+        "--key": asked.key,
+        "--report": asked.report,
+        "--table": asked.table,
+    }
     check_outputs(outputs, inputs=inputs, force=asked.force)
     check_name(asked.out)
     journal = Journal.beside(
@@ -170,7 +199,8 @@ def publish(asked: _Publish) -> None:
             asked.family,
             asked.target,
             asked.ids,
-            asked.noise_scale,
+            None if asked.noise is None else str(asked.noise),
+            asked.table is not None,
             asked.private,
             asked.public_label,
             asked.sample_weight,
@@ -224,6 +254,8 @@ def publish(asked: _Publish) -> None:
                 outcome=question.target,
                 success=success,
             )
+            if asked.table is not None:
+                others.append(NewFile(asked.table, _TABLES[asked.table.suffix](publication.table())))
             if books is not None and debit is not None:
                 books.released(debit, written.text())
             write_together([*others, *files])
@@ -238,12 +270,13 @@ def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | Non
     """Return what the release is published by."""
     from seepage.release.sealing import Terms, levels_given, read_names
 
-    noise: float | GaussianNoise | None = asked.noise_scale
+    noise: float | GaussianNoise | None = None if asked.noise is None else asked.noise.noise
+    published = None if asked.table is None else ["coefficients", "standard errors"]
     if noise is None and file is not None:
         from seepage.release import calibrate
 
         noise = calibrate(
-            question.measured(1.0),
+            question.measured(Amount(1.0, standard_errors=published is not None), published=published),
             error_floor=file.policy.error_floor,
             success_rate=file.policy.success_rate,
             eta=file.policy.eta,
@@ -265,6 +298,7 @@ def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | Non
         noise_chosen_without_data=asked.noise_chosen_without_data,
         decision=None if file is None else file.decision,
         ids=rows.ids,
+        published=published,
     )
 
 
@@ -285,6 +319,8 @@ def _show(asked: _Publish, written: "Certificate", certificate: Path, debit: "En
     console.print(Text.assemble("May leave the house   ", (str(asked.out), "bold")))
     signed = "" if asked.sign is None else " (signed)"
     console.print(Text.assemble("                      ", (str(certificate), "bold"), signed))
+    if asked.table is not None:
+        console.print(Text.assemble("                      ", (str(asked.table), "bold"), " (a table with intervals)"))
     kept = (str(asked.key), "bold") if asked.key is not None else "nothing: the key was not kept (--key FILE keeps it)"
     console.print(Text.assemble("Stays with you        ", kept))
     if asked.report is not None:

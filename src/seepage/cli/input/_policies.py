@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from seepage._amounts import up_to_grid
 from seepage._toml import from_toml
+from seepage.cli._amount import Amount
 from seepage.cli.terminal import Judged, VerdictPanel, did_you_mean
 from seepage.errors import InputError
 
@@ -75,7 +76,7 @@ class PolicyFile:
             raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
         return cls(path, policy, text, decision)
 
-    def judge(self, leak: "Leakage", noise_scale: float, model: Path) -> VerdictPanel:
+    def judge(self, leak: "Leakage", noise: Amount, model: Path) -> VerdictPanel:
         """Hold a release against the policy.
 
         A factor on the noise is decided by the most exposed person, and verdicts travel to servers: factors are rounded
@@ -84,10 +85,10 @@ class PolicyFile:
         missed = self.policy.shortfalls(leak)
         factors = {target: up_to_grid(factor) for target, factor in missed.items()}
         judged = [Judged(target, factors.get(target), self._line_of(target)) for target in self.policy.targets()]
-        enough = up_to_grid(noise_scale * max(missed.values())) if missed else noise_scale
+        enough = noise.at(up_to_grid(noise.number * max(missed.values()))) if missed else noise
         public = tuple(one.sentence() for one in leak.information.assumptions if one.kind == "preprocessing")
         people, left = leak.information.count, self.policy.untargeted(leak)
-        return VerdictPanel(tuple(judged), noise_scale, enough, model, self.path, people, left, public)
+        return VerdictPanel(tuple(judged), noise, enough, model, self.path, people, left, public)
 
     def _line_of(self, target: "Target") -> int:
         """Return the line that sets a target, counted from 1; the first line if it stands in another notation."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
+from seepage.cli._amount import Amount
 from seepage.cli.input._models import check_model, is_printed, is_table, read_model
 from seepage.cli.input._sources import GivenSource
 from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
@@ -170,7 +171,9 @@ class CommandQuestion:
         extra = [None if name is None else _labels(table, name) for name in (self.ids, self.groups, self.weight)]
         return AskedInMemory(X, y, *extra)
 
-    def measured(self, noise_scale: float | None, *, output: Path | None = None) -> Leakage:
+    def measured(
+        self, noise: Amount | None, *, published: Sequence[str] | None = None, output: Path | None = None
+    ) -> Leakage:
         """Measure the release with some noise, or without."""
         from seepage.execution import Job
         from seepage.linear import measure
@@ -178,7 +181,8 @@ class CommandQuestion:
         asked = partial(
             measure,
             self.model,
-            noise_scale=noise_scale,
+            noise_scale=None if noise is None else noise.noise,
+            published=published,
             public_label=self.public_label,
             attributes=self.attributes,
             public_preprocessing=self.public_preprocessing,

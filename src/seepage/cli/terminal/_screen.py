@@ -61,8 +61,8 @@ def show_verdict(console: Console, verdict: VerdictPanel) -> None:
         console.print(
             item("public" if left.public else "OPEN  ", left.sentence(shortened), "" if left.public else "yellow")
         )
-    if not verdict.passed and verdict.told and isfinite(verdict.enough):
-        console.print(Text(f"A noise scale of {verdict.enough:g} meets all of them."))
+    if not verdict.passed and verdict.told and isfinite(verdict.enough.number):
+        console.print(Text(f"{verdict.enough.words()} meets all of them."))
     # A verdict is about the rows that were given, under what it takes for granted.
     console.print(Text(printable(" ".join((f"About {verdict.people:,} people.", *verdict.public))), style="dim"))
 

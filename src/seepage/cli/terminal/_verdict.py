@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from seepage._records import to_json
 from seepage._version import __version__
+from seepage.cli._amount import Amount
 
 if TYPE_CHECKING:
     from seepage.meaning import Target, Untargeted
@@ -49,9 +50,9 @@ class VerdictPanel:
     """What became of each target."""
 
     targets: tuple[Judged, ...]
-    noise_scale: float
-    enough: float
-    """A noise scale that meets every target, rounded up unless this one does; infinite if there is none."""
+    noise: Amount
+    enough: Amount
+    """Noise that meets every target, rounded up unless this one does; infinite if there is none."""
     model: Path
     policy: Path
     people: int
@@ -97,8 +98,9 @@ class VerdictPanel:
             "passed": self.passed,
             "model": str(self.model),
             "policy": str(self.policy),
-            "noise_scale": self.noise_scale,
-            "enough_noise_scale": _finite(self.enough) if self.told else None,
+            "noise_scale": self.noise.number,
+            "in_standard_errors": self.noise.standard_errors,
+            "enough_noise_scale": _finite(self.enough.number) if self.told else None,
             "targets": [
                 {
                     "kind": each.target.kind,

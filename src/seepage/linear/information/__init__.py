@@ -7,6 +7,7 @@ from seepage.linear.information._exact import ExactInformation as ExactInformati
 from seepage.linear.information._exact import Noised as Noised
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
 from seepage.linear.information._fitted import COEFFICIENTS as COEFFICIENTS
+from seepage.linear.information._fitted import ERRORS as ERRORS
 from seepage.linear.information._fitted import Fit as Fit
 from seepage.linear.information._fitted import Fitted as Fitted
 from seepage.linear.information._fitted import Question as Question

@@ -4,9 +4,11 @@ The Hessian of the changed data, at its own minimizer, is added up over all rows
 old one is the identity it is Id + D, with
 
     D = sum_k (a_k(theta') - a_k(theta)) x_k x_k^T - a_i(theta') x_i x_i^T + a_i'(theta') x_i' x_i'^T + penalties.
+
+So is the sum of squared gradients where the shape is made of it, with squared slopes in the place of a, and no penalty.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -36,6 +38,8 @@ class Rows(Protocol):
     @property
     def margins(self) -> Array: ...
     @property
+    def slope(self) -> Array: ...
+    @property
     def curvature(self) -> Array: ...
     @property
     def classes(self) -> NDArray[np.intp] | None: ...
@@ -64,6 +68,8 @@ class ChangedShape:
     """Of the model as it was published."""
     around: Geometry
     """Where moves are counted from: another minimizer where cells that hold a mean have moved."""
+    rows: Callable[[], Iterable[Rows]]
+    """All of them."""
 
     @property
     def _shape(self) -> MovingShape:
@@ -77,12 +83,18 @@ class ChangedShape:
 
     @cached_property
     def _apart(self) -> Array:
-        """By how much the Hessian differs already where moves are counted from."""
-        q = len(self._shape.roots)
+        """By how much each sum differs already where moves are counted from, shape (sums, q, q)."""
+        q, found = len(self._shape.roots), np.zeros((len(self._shape.sums), *self._shape.factors.shape))
         if self.around is self.geometry:
-            return np.zeros((q, q))
+            return found
         inverse = self.around.minimizer.inverse[:q, :q]
-        return np.asarray(self._shape.axes.T @ np.linalg.inv(inverse) @ self._shape.axes - np.eye(q))
+        found[0] = self._shape.axes.T @ np.linalg.inv(inverse) @ self._shape.axes - np.eye(q)
+        if len(found) > 1:
+            found[1] = -np.diag(self._shape.roots)
+            for known in self.rows():
+                x = self._seen(known.batch)
+                found[1] += (x.T * known.slope[:, 0] ** 2) @ x
+        return found
 
     @cached_property
     def _turn(self) -> Array:
@@ -99,7 +111,6 @@ class ChangedShape:
 
     def told_apart(
         self,
-        rows: Iterable[Rows],
         swapped: Swapped,
         moves: Array,
         own: Array,
@@ -110,8 +121,6 @@ class ChangedShape:
 
         Parameters
         ----------
-        rows : iterable of Rows
-            All of them.
         swapped : Swapped
             Those that change.
         moves : ndarray of shape (n, outputs * p)
@@ -124,34 +133,38 @@ class ChangedShape:
             For each person, on which parameters the penalty grows and by how much.
         """
         n, q, outputs = len(moves), len(self._shape.roots), self._shape.outputs
-        change = np.broadcast_to(self._apart, (n, q, q)).copy()
+        squares = len(self._shape.sums) > 1
+        changes = np.zeros((len(self._shape.sums), n, q, q))
+        changes += self._apart[:, None]
         with np.errstate(all="ignore"):
-            if factors is not None or not self.geometry.loss.quadratic:
-                for known in rows:
-                    self._add_moved(known, own, factors, change)
-            self._swap(swapped, own, change)
+            if factors is not None or squares or not self.geometry.loss.quadratic:
+                for known in self.rows():
+                    self._add_moved(known, own, factors, changes)
+            self._swap(swapped, own, changes)
         if penalties is not None:
             for i, (places, more) in enumerate(penalties):
-                change[i] += (self._axes[places].T * more) @ self._axes[places]
-        found = self._covariances(change)
+                changes[0, i] += (self._axes[places].T * more) @ self._axes[places]
+        found = self._covariances(changes)
         shift = self.geometry.in_noise_units(moves).reshape(n, outputs, -1) @ self._turn.T
         each = [TwoNormals.between(shift[:, c], found) for c in range(outputs)]
         whole = each[0]
         for more_of in each[1:]:
             whole = whole.beside(more_of)
+        if self._shape.errors is not None:
+            whole = whole.beside(TwoNormals.alike(self._shape.errors.anew(found)))
         return whole
 
-    def _covariances(self, change: Array) -> Array:
-        """Return those of changed Hessians; NaN where there is none."""
-        known = np.flatnonzero(np.isfinite(change).all(axis=(1, 2)))
-        known = known[np.linalg.eigvalsh(np.eye(change.shape[1]) + change[known])[:, 0] > 0]
-        found = np.full_like(change, np.nan)
-        found[known] = self._shape.anew(change[known])
+    def _covariances(self, changes: Array) -> Array:
+        """Return those of changed sums; NaN where there is none."""
+        known = np.flatnonzero(np.isfinite(changes).all(axis=(0, 2, 3)))
+        known = known[np.linalg.eigvalsh(np.eye(changes.shape[2]) + changes[0, known])[:, 0] > 0]
+        found: Array = np.full_like(changes[0], np.nan)
+        found[known] = self._shape.anew(*changes[:, known])
         return found
 
-    def _add_moved(self, known: Rows, own: Array, factors: Array | None, change: Array) -> None:
-        """Add what the curvature of some rows changes by when the fit moves."""
-        (n, q, _), loss = change.shape, self.geometry.loss
+    def _add_moved(self, known: Rows, own: Array, factors: Array | None, changes: Array) -> None:
+        """Add what the weights of some rows change by when the fit moves."""
+        (_, n, q, _), loss = changes.shape, self.geometry.loss
         a, b = np.triu_indices(q)
         few = q <= _FEW_DIRECTIONS
         step = max(_MOST_NUMBERS // max(n, len(a) if few else q), 1)
@@ -159,35 +172,38 @@ class ChangedShape:
             at = slice(start, start + step)
             batch, weights = known.batch.take(at), known.batch.weights
             margins = known.margins[at, None, :] + batch.project(np.ascontiguousarray(own.T))[:, :, None]
-            bent = loss.curvatures(margins, batch.labels)[:, :, 0, 0]
-            if weights is not None:
-                bent = bent * weights[at, None]
+            weight: Array | float = 1.0 if weights is None else weights[at, None]
             if factors is not None:
                 assert known.classes is not None
-                bent = bent * factors.T[known.classes[at]]
-            bent -= known.curvature[at, 0]
+                weight = weight * factors.T[known.classes[at]]
+            each = [loss.curvatures(margins, batch.labels)[:, :, 0, 0] * weight - known.curvature[at, 0]]
+            if len(changes) > 1:
+                slope = loss.slopes(margins, batch.labels)[:, :, 0] * weight
+                each.append(slope**2 - known.slope[at] ** 2)
             x = self._seen(batch)
-            if few:
-                total = (x[:, a] * x[:, b]).T @ bent
-                change[:, a, b] += total.T
-                beside = a != b
-                change[:, b[beside], a[beside]] += total[beside].T
-            else:
-                for i in range(n):
-                    change[i] += (x.T * bent[:, i]) @ x
+            for change, bent in zip(changes, each, strict=True):
+                if few:
+                    total = (x[:, a] * x[:, b]).T @ bent
+                    change[:, a, b] += total.T
+                    beside = a != b
+                    change[:, b[beside], a[beside]] += total[beside].T
+                else:
+                    for i in range(n):
+                        change[i] += (x.T * bent[:, i]) @ x
 
-    def _swap(self, swapped: Swapped, own: Array, change: Array) -> None:
+    def _swap(self, swapped: Swapped, own: Array, changes: Array) -> None:
         """Take the rows that leave out, and those in that come."""
         geometry = self.around
         for batch, sign in ((swapped.before, -1.0), (swapped.after, 1.0)):
             moved = own[swapped.person].reshape(len(batch), geometry.outputs, -1)
             margins = batch.margins(geometry.parameters) + np.einsum("na,nca->nc", batch.augmented(), moved)
-            curvature = sign * derivatives(batch, geometry.loss, margins).curvature[:, 0, 0]
-            x = self._seen(batch)
-            step = max(_MOST_NUMBERS // change[0].size, 1)
-            for start in range(0, len(x), step):
-                at = slice(start, start + step)
-                np.add.at(change, swapped.person[at], (curvature[at, None] * x[at])[:, :, None] * x[at, None, :])
+            found, x = derivatives(batch, geometry.loss, margins), self._seen(batch)
+            step = max(_MOST_NUMBERS // changes[0, 0].size, 1)
+            for moving, change in zip(self._shape.sums, changes, strict=True):
+                weight = sign * moving.weighing(batch, geometry.loss, margins, found).value
+                for start in range(0, len(x), step):
+                    at = slice(start, start + step)
+                    np.add.at(change, swapped.person[at], (weight[at, None] * x[at])[:, :, None] * x[at, None, :])
 
     def _seen(self, batch: Batch) -> Array:
         """Return rows where the Hessian is the identity."""

@@ -47,8 +47,8 @@ from seepage.linear.rows import (
 )
 
 Array = NDArray[np.float64]
-# What of a model is published whatever else stays.
-COEFFICIENTS = "coefficients"
+# What of a model is published whatever else stays, and what may be beside it.
+COEFFICIENTS, ERRORS = "coefficients", "standard errors"
 # Residuals smaller than this share of the labels have lost half of their digits to the difference.
 _NO_SCATTER = 1e-7
 GivenRows = TypeVar("GivenRows", bound=Rows, covariant=True)
@@ -199,6 +199,7 @@ class Release:
             fit.rows,
             scales,
             preprocessing.fitted,
+            fit.coefficients_with_errors() if fit.errors else None,
         )
         noise, shape = shaping.noise(noise)
         if scales is not None and noise.scale is None:
@@ -281,6 +282,8 @@ class Fit(Fitted, Generic[GivenRows]):
     """The steps before it."""
     estimator: Model
     search: str | None
+    errors: bool = False
+    """Whether standard errors are published beside the coefficients."""
 
     @property
     def called(self) -> str:
@@ -358,11 +361,38 @@ class Fit(Fitted, Generic[GivenRows]):
     def publishing(self, names: Sequence[str] | None) -> "Fit[GivenRows]":
         """Return the same where nothing but what is named leaves; all that was fitted by default."""
         has = (COEFFICIENTS, *self.problem.beside)
-        check_published(names, has)
-        if names is None or set(names) == set(has):
+        check_published(names, (*has, ERRORS))
+        if names is None:
             return self
         kept = [i for i, name in enumerate(has) if name in names]
-        return replace(self, problem=replace(self.problem, basis=self.problem.basis[kept]))
+        problem = self.problem
+        if len(kept) < len(has):
+            problem = replace(problem, basis=problem.basis[kept])
+        return replace(self, problem=problem, errors=ERRORS in names)
+
+    def coefficients_with_errors(self) -> Array:
+        """Return the coefficients in units of the columns, the intercept last, as rows of (coefficients, parameters).
+
+        Those of reference levels, which are zero for everybody, are not among them.
+        """
+        way_out = f'Publish ["{COEFFICIENTS}"] alone.'
+        if self.problem.penalty.any():
+            raise UnsupportedError(
+                f"This {self.called} has a penalty, which pulls its coefficients away from what they estimate: an "
+                f"interval around them would not hold what it promises, so it has no standard errors to publish. "
+                f"Fit without a penalty; or: {way_out}"
+            )
+        if self.affine.bends or self.problem.loss.outputs > 1:
+            raise UnsupportedError(
+                f"Standard errors leave with models of one output behind affine steps, and this {self.called} "
+                f"{'is behind a step that bends' if self.affine.bends else 'has several outputs'}. {way_out}"
+            )
+        found = self.affine.matrix.toarray().T
+        found = found[found.any(axis=1)]
+        if self.problem.intercept:
+            found = np.column_stack([found, np.zeros(len(found))])
+            found = np.vstack([found, np.append(self.affine.offset, 1.0)])
+        return np.asarray(found)
 
     def minimize(self, *, start_is_fit: bool = True) -> Minimizer:
         """Return the exact minimizer near the model, or refuse a model that was not fitted on these rows."""

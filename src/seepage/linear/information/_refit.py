@@ -152,7 +152,7 @@ class Refit:
 
     def _shapes_apart(self, found: "Refitted") -> TwoNormals:
         around = found.around
-        made = ChangedShape(self.geometry, around.geometry)
+        made = ChangedShape(self.geometry, around.geometry, lambda: map(around._known_of, around._items))
         penalties = None if found.changed is None else Penalties.of(found.changed, around)
         # Made here, once, and not by each of the threads that ask for them.
         _ = around._items, made.ready
@@ -161,8 +161,7 @@ class Refit:
             some = np.arange(len(found.moves))[at]
             own = None if penalties is None else [(penalties.places[i], penalties.more[i]) for i in some]
             factors = None if found.factors is None else found.factors[at]
-            rows = (around._known_of(item) for item in around._items)
-            return made.told_apart(rows, found.swapped.of(some), found.moves[at], found.own[at], factors, own)
+            return made.told_apart(found.swapped.of(some), found.moves[at], found.own[at], factors, own)
 
         chunks = [slice(start, start + _PEOPLE) for start in range(0, len(found.moves), _PEOPLE)]
         return TwoNormals.together(list(in_threads(part, chunks)))

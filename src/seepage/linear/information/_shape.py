@@ -11,11 +11,19 @@ o being the product of entries, with
     G_j  = T_j T_j^T,     F_j = (balance c_j / h_j G_j + (1 + balance) share / p c_j Id) o W,
     W_ab = 1 / ((l_a + l_b) sqrt(l_a l_b)).
 
-For the inverse Hessian alone it is  E = -dH.
+For the inverse Hessian alone it is  E = -dH. Noise in standard errors has the covariance  Sigma = s^2 H^-1 S H^-1  of
+the sandwich, S being the sum of the rows' squared gradients. Where H is the identity and S = diag(lambda),
+
+    E = (dS - (l_a + l_b) dH) / sqrt(l_a l_b)     (eq. 2.29).
+
+Standard errors are read off the same matrix: the logarithm of the variance of a . theta moves by  u . E u,  with
+u = diag(lambda)^(1/2) a  at length one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +31,12 @@ from scipy.linalg import cholesky, eigh
 
 from seepage._facts import Assumption, given
 from seepage._noise import GaussianNoise
-from seepage._shapes import Balanced, InverseHessian, PerUnit, Shape
+from seepage._shapes import Balanced, InverseHessian, PerUnit, RobustCovariance, Shape
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.linear.columns import Affine, Curves, feature_names
 from seepage.linear.information._preprocessing import columns_of, lacking
 from seepage.linear.information._scales import Scales
-from seepage.linear.objective import Minimizer, VectorLoss, derivatives
+from seepage.linear.objective import Derivatives, Minimizer, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
 
 Array = NDArray[np.float64]
@@ -37,8 +45,79 @@ Array = NDArray[np.float64]
 MOST_PARAMETERS = 40
 # Numbers in the largest temporary.
 _MOST_NUMBERS = 2**22
+# A scatter of gradients, beside the largest, that is none but for rounding.
+_NO_SCATTER = 1e-12
 # Products of an operator with vectors, after which its length is known well enough to be doubled.
 _POWER_STEPS = 6
+
+
+class Weighed(NamedTuple):
+    """The weight c of each row in a sum of  c x x^T,  and how it moves with the row's margin and label."""
+
+    value: Array
+    """Shape (n,)."""
+    slope: Array | None
+    """None where it does not move."""
+    label_slope: Array | None
+    """Shape (n, label values), likewise."""
+
+
+Weighing = Callable[[Batch, VectorLoss, Array, Derivatives], Weighed]
+"""Of rows, their loss, margins and derivatives, which have the rows' own weights in them."""
+
+
+def by_curvature(rows: Batch, loss: VectorLoss, margins: Array, found: Derivatives) -> Weighed:
+    """Return the weights that make the Hessian."""
+    if loss.quadratic:
+        return Weighed(found.curvature[:, 0, 0], None, None)
+    weight = 1.0 if rows.weights is None else rows.weights[:, None]
+    third = loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
+    return Weighed(found.curvature[:, 0, 0], third[:, 0], loss.label_bend(margins, rows.labels) * weight)
+
+
+def by_squared_slope(rows: Batch, loss: VectorLoss, margins: Array, found: Derivatives) -> Weighed:
+    """Return the weights that make the sum of squared gradients."""
+    slope = found.slope[:, 0]
+    return Weighed(slope**2, 2.0 * slope * found.curvature[:, 0, 0], 2.0 * slope[:, None] * found.label_slope[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class MovingSum:
+    """How a sum of  c x x^T  over all rows moves with the fit, and with what was filled into cells."""
+
+    weighing: Weighing
+    third: Array | None
+    """Sum of  c' x (x) x (x) x, shape (q, q, q); None where nothing moves, or where q is large."""
+    filled: Array
+    """How the sum moves with the mean that an imputer filled in, a unit of each of its features, (filled, q, q)."""
+
+    def turned(self, turn: Array) -> "MovingSum":
+        """Return the same in other coordinates."""
+        third = self.third
+        if third is not None:
+            third = np.asarray(np.einsum("abc,ai,bj,ck->ijk", third, turn, turn, turn, optimize=True))
+        return replace(self, third=third, filled=turn.T @ self.filled @ turn)
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedErrors:
+    """Standard errors that are published beside the coefficients, each variance with a relative noise of its own."""
+
+    readings: Array
+    """u of each coefficient, as rows of length one, shape (coefficients, q)."""
+    noise: float
+    """The deviation of the noise on the logarithm of each variance."""
+
+    def moved(self, entries: Array, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]) -> Array:
+        """Return how the variances' logarithms move, in units of their noise, for entries of E, (..., pairs)."""
+        a, b = pairs
+        products = self.readings[:, a] * self.readings[:, b] * np.where(a == b, 1.0, 2.0)
+        return np.asarray(entries @ products.T / self.noise)
+
+    def anew(self, covariances: Array) -> Array:
+        """Return the same where covariances are others, in units of the one that is, shape (n, coefficients)."""
+        variances = np.einsum("kp,npq,kq->nk", self.readings, covariances, self.readings, optimize=True)
+        return np.asarray(np.log(variances) / self.noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +138,20 @@ class MovingShape:
     """balance c_j / h_j of each attribute."""
     shared: Array
     """(1 + balance) share / p c_j of each attribute."""
-    third: Array | None
-    """How H moves with the fit: sum a' x (x) x (x) x, shape (q, q, q); None where it does not, or where q is large."""
+    sums: tuple[MovingSum, ...]
+    """The Hessian, and the sum of squared gradients if the shape is made of that too."""
     length: float
-    """Where `third` is not held, no less than the length of that change of H for a move of length 1."""
+    """Where H has no third derivative held, no less than the length of its change for a move of length 1."""
     pulled: Array
     """There, how t . dH t of each coordinate moves with the fit, shape (coordinates, q)."""
     outputs: int
     """How many outputs have a noise of this shape each."""
-    filled: Array
-    """How H moves with the mean that an imputer filled in, a unit of each of its features, shape (filled, q, q)."""
     floors: Array
     """Of each attribute that the shape is made for."""
     share: float
     balance: float
+    errors: PrintedErrors | None = None
+    """The standard errors that are published, if they are."""
 
     @property
     def is_exact(self) -> bool:
@@ -98,27 +177,51 @@ class MovingShape:
         answers = self.own[:, None] * grams + self.shared[:, None] * (a == b)
         return grams * np.where(a == b, 1.0, 2.0), answers * self.spread[a, b]
 
-    def moved(self, change: Array) -> Array:
-        """Return E / sqrt(2) for entries of dH, both of shape (..., pairs): their squares add up to the information."""
+    @property
+    def moves(self) -> int:
+        """How many numbers say how the shape moves, and what is read off it."""
+        return len(self.pairs[0]) + (0 if self.errors is None else len(self.errors.readings))
+
+    def moved(self, *changes: Array) -> Array:
+        """Return how the shape moves when its sums do: the squares add up to the information.
+
+        Parameters
+        ----------
+        *changes : ndarray of shape (..., pairs)
+            The entries of dH, and of dS if the shape is made of that too.
+
+        Returns
+        -------
+        ndarray of shape (..., moves)
+            E / sqrt(2), then standard errors in units of their noise.
+        """
         a, b = self.pairs
         grams, answers = self._answers
         # 1/2 tr E^2 counts entries beside the diagonal twice.
         weights = np.sqrt(self.outputs) * np.where(a == b, np.sqrt(0.5), 1.0)
-        found = change * self.factors[a, b]
+        found = changes[0] * self.factors[a, b]
         if len(answers):
-            found -= (change @ grams.T) @ answers
-        return np.asarray(found * weights)
+            found -= (changes[0] @ grams.T) @ answers
+        if len(changes) > 1:
+            found += changes[1] / np.sqrt(self.roots[a] * self.roots[b])
+        if self.errors is None:
+            return np.asarray(found * weights)
+        return np.concatenate([found * weights, self.errors.moved(found, self.pairs)], axis=-1)
 
-    def anew(self, change: Array) -> Array:
-        """Return the covariance in units of the one that is, where H is Id + change: eq. 2.18, nothing linearized.
+    def anew(self, *changes: Array) -> Array:
+        """Return the covariance in units of the one that is, where H is Id + its change: nothing is linearized.
 
         Parameters
         ----------
-        change : ndarray of shape (n, q, q)
+        *changes : ndarray of shape (n, q, q)
+            Of the sums that the shape is made of.
         """
         q, columns = len(self.roots), self.columns
-        inverse = np.linalg.inv(np.eye(q) + change)
+        inverse = np.linalg.inv(np.eye(q) + changes[0])
         inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
+        if len(changes) > 1:
+            half = inverse / np.sqrt(self.roots)[:, None]
+            return np.asarray(half @ (np.diag(self.roots) + changes[1]) @ half.transpose(0, 2, 1))
         if not columns.size:
             return np.asarray(inverse)
         # R R^T = H^-1, where H # B = R^-T (R^T B R)^(1/2) R^-1.
@@ -163,23 +266,25 @@ class MovingShape:
 
 @dataclass(frozen=True, eq=False)
 class AddingThird:
-    """Adds up  sum a' x (x) x (x) x, or its products with some vectors; holds no rows, so that it can travel."""
+    """Adds up  sum c' x (x) x (x) x, or its products with some vectors; holds no rows, so that it can travel."""
 
     loss: VectorLoss
     frame: Frame
     position: Array
     axes: Array
+    weighing: Weighing = by_curvature
     squared: Array | None = None
-    """Columns t: the sum of  a' (x . t)^2 x  of each, shape (q, columns)."""
+    """Columns t: the sum of  c' (x . t)^2 x  of each, shape (q, columns)."""
     once: Array | None = None
-    """A vector v: the sum of  a' (x . v) x x^T."""
+    """A vector v: the sum of  c' (x . v) x x^T."""
     twice: Array | None = None
-    """A matrix Y: the sum of  a' (x . Y x) x."""
+    """A matrix Y: the sum of  c' (x . Y x) x."""
 
     def __call__(self, batch: Batch) -> Array:
         q = self.axes.shape[1]
         rows = self.frame.rows(batch)
-        x, bent = rows.project(self.axes), _third(rows, self.loss, self.position)
+        x, bent = rows.project(self.axes), _weighed(rows, self.loss, self.position, self.weighing).slope
+        assert bent is not None
         if self.squared is not None:
             return np.asarray(((x @ self.squared) ** 2).T @ (x * bent[:, None]))
         if self.once is not None:
@@ -196,8 +301,24 @@ class AddingThird:
 
 
 @dataclass(frozen=True, eq=False)
-class AddingFilledCurvature:
-    """Adds up how the Hessian moves when what was filled into cells does; holds no rows, so that it can travel."""
+class AddingSquares:
+    """Adds up  c x x^T; holds no rows, so that it can travel."""
+
+    loss: VectorLoss
+    frame: Frame
+    position: Array
+    axes: Array
+    weighing: Weighing
+
+    def __call__(self, batch: Batch) -> Array:
+        rows = self.frame.rows(batch)
+        x = rows.project(self.axes)
+        return np.asarray((x.T * _weighed(rows, self.loss, self.position, self.weighing).value) @ x)
+
+
+@dataclass(frozen=True, eq=False)
+class AddingFilledSquares:
+    """Adds up how  c x x^T  moves when what was filled into cells does; holds no rows, so that it can travel."""
 
     features: NDArray[np.intp]
     columns: tuple[tuple[int, ...], ...]
@@ -208,6 +329,7 @@ class AddingFilledCurvature:
     theta: Array
     """Shape (features,)."""
     axes: Array
+    weighing: Weighing
 
     def __call__(self, batch: Batch) -> Array:
         q = self.axes.shape[1]
@@ -216,20 +338,19 @@ class AddingFilledCurvature:
             if not lacks.any():
                 continue
             rows = self.frame.rows(batch.take(lacks))
-            _, curvature, _ = derivatives(rows, self.loss, rows.margins(self.position))
+            value, slope, _ = _weighed(rows, self.loss, self.position, self.weighing)
             x, feature = rows.project(self.axes), self.features[i]
             own = self.axes[feature] if self.frame.axes is None else self.frame.axes[feature] @ self.axes
-            along = np.outer(own, curvature[:, 0, 0] @ x)
+            along = np.outer(own, value @ x)
             found[i] = along + along.T
-            if not self.loss.quadratic:
-                found[i] += self.theta[i] * (x.T @ (x * _third(rows, self.loss, self.position)[:, None]))
+            if slope is not None:
+                found[i] += self.theta[i] * (x.T @ (x * slope[:, None]))
         return found
 
 
-def _third(rows: Batch, loss: VectorLoss, position: Array) -> Array:
-    """Return the third derivative of each row's loss, its weight included."""
-    found = loss.bend(rows.margins(position), rows.labels, np.ones(1))[:, 0, 0]
-    return found if rows.weights is None else found * rows.weights
+def _weighed(rows: Batch, loss: VectorLoss, position: Array, weighing: Weighing) -> Weighed:
+    margins = rows.margins(position)
+    return weighing(rows, loss, margins, derivatives(rows, loss, margins))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,12 +370,20 @@ class Shaping:
     """How a scaler that was fitted on the same rows moves."""
     fitted: tuple[str, ...]
     """What such steps are called."""
+    errors_of: Array | None = None
+    """The coefficients in raw units of which standard errors are published, as rows of (coefficients, parameters)."""
     _pulled: dict[tuple[str, ...], Array] = field(default_factory=dict, repr=False)
     """What was added up already, for some attributes."""
 
     def noise(self, noise: GaussianNoise) -> tuple[GaussianNoise, MovingShape | None]:
         """Return a noise with the covariance that its shape makes of the rows, and how that moves with them."""
         shape = noise.shape
+        if self.errors_of is not None and not isinstance(shape, RobustCovariance):
+            raise InputError(
+                f"Standard errors leave beside noise that is in standard errors itself, so that both are told by one "
+                f"covariance, and not beside {noise!r}. Give GaussianNoise(standard_errors=0.25) of seepage.release, "
+                'or publish ["coefficients"] alone.'
+            )
         if isinstance(shape, PerUnit):
             features = feature_names(self.affine, self.names)
             covariance = shape.covariance(features, self.intercept, self.outputs)
@@ -262,10 +391,10 @@ class Shaping:
         if shape is None or not shape.follows_rows:
             return noise, None
         self._check(shape)
-        moving = self._hessian() if isinstance(shape, InverseHessian) else self._balanced(shape)
+        moving = self._made(shape)
         matrix = self.minimizer.frame.matrix(len(self.minimizer.parameters))
         root = matrix @ moving.axes * np.sqrt(moving.roots)
-        covariance = shape.scale**2 * (root @ root.T)
+        covariance = shape.scale**2 * self._freedom(shape) * (root @ root.T)
         each = 0.5 * (covariance + covariance.T)
         return replace(noise, covariance=np.kron(np.eye(self.outputs), each)), moving
 
@@ -290,16 +419,21 @@ class Shaping:
         inverse = self.minimizer.inverse[:q, :q]
         return np.asarray(cholesky(0.5 * (inverse + inverse.T), lower=True))
 
-    def _added(self, **what: Array) -> Array:
-        adding = AddingThird(self.loss, self.minimizer.frame, self.minimizer.position, self._root, **what)
+    def _added(self, weighing: Weighing = by_curvature, **what: Array) -> Array:
+        found = self.minimizer
+        adding = AddingThird(self.loss, found.frame, found.position, self._root, weighing, **what)
         return np.asarray(self.rows.total(adding))
 
     @cached_property
-    def _third(self) -> Array | None:
-        """Sum a' x (x) x (x) x  of rows times R."""
-        if self.loss.quadratic or len(self._root) > MOST_PARAMETERS:
-            return None
-        return self._added()
+    def _curvature(self) -> MovingSum:
+        """The Hessian of rows times R, which is the identity."""
+        still = self.loss.quadratic or len(self._root) > MOST_PARAMETERS
+        return MovingSum(by_curvature, None if still else self._added(), self._filled(by_curvature))
+
+    @cached_property
+    def _squares(self) -> MovingSum:
+        """The sum of squared gradients of rows times R."""
+        return MovingSum(by_squared_slope, self._added(by_squared_slope), self._filled(by_squared_slope))
 
     @cached_property
     def _length(self) -> float:
@@ -315,26 +449,53 @@ class Shaping:
         # Powers come near the largest from below.
         return 2.0 * largest
 
-    @cached_property
-    def _filled(self) -> Array:
-        """How H moves with what was filled into cells, seen by rows times R, shape (filled, q, q)."""
+    def _filled(self, weighing: Weighing) -> Array:
+        """Return how a sum moves with what was filled into cells, seen by rows times R, shape (filled, q, q)."""
         scales = self.scales
         if scales is None or not len(scales.filled):
             return np.empty((0, len(self._root), len(self._root)))
         found = self.minimizer
         columns, theta = columns_of(self.affine, scales.filled), found.parameters[scales.filled, 0]
-        adding = AddingFilledCurvature(
-            scales.filled, columns, self.loss, found.frame, found.position, theta, self._root
+        adding = AddingFilledSquares(
+            scales.filled, columns, self.loss, found.frame, found.position, theta, self._root, weighing
         )
         return np.asarray(self.rows.total(adding)) / scales.having[scales.filled][:, None, None]
 
-    def _hessian(self) -> MovingShape:
+    def _made(self, shape: Shape) -> MovingShape:
+        if isinstance(shape, Balanced):
+            return self._balanced(shape)
+        if isinstance(shape, RobustCovariance):
+            return self._robust(shape)
+        assert isinstance(shape, InverseHessian)
         q = len(self._root)
-        nothing, none = np.empty(0), np.empty((q, 0))
-        return self._moving(np.eye(q), np.ones(q), -np.ones((q, q)), none, nothing.astype(np.intp), nothing, nothing)
+        return self._moving(np.eye(q), np.ones(q), -np.ones((q, q)), (self._curvature,))
 
-    def _balanced(self, shape: Shape) -> MovingShape:
-        assert isinstance(shape, Balanced)
+    def _freedom(self, shape: Shape) -> float:
+        """Return by what squared residuals of a fit are too small to stand for those of the truth."""
+        count, parameters = self.rows.count, len(self._root)
+        return count / max(count - parameters, 1) if isinstance(shape, RobustCovariance) else 1.0
+
+    def _robust(self, shape: RobustCovariance) -> MovingShape:
+        found = self.minimizer
+        adding = AddingSquares(self.loss, found.frame, found.position, self._root, by_squared_slope)
+        squares = np.asarray(self.rows.total(adding))
+        roots, turn = eigh(squares)
+        if roots[0] <= _NO_SCATTER * roots[-1]:
+            raise UnsupportedError(
+                "Along some direction of the coefficients nobody's gradient scatters: the fit goes through all that "
+                "is known there, so its standard error is zero and noise in standard errors would be none. "
+                "Noise of one scale can be measured here."
+            )
+        sums = roots[:, None] + roots
+        moving = self._moving(turn, roots, -sums / np.sqrt(np.outer(roots, roots)), (self._curvature, self._squares))
+        if self.errors_of is None:
+            return moving
+        matrix = found.frame.matrix(len(found.parameters))
+        readings = (self.errors_of @ matrix @ moving.axes) * np.sqrt(roots)
+        readings /= np.linalg.norm(readings, axis=1, keepdims=True)
+        return replace(moving, errors=PrintedErrors(readings, shape.variances))
+
+    def _balanced(self, shape: Balanced) -> MovingShape:
         blocks, floors = self._columns(shape)
         q, count = len(self._root), np.array([each.shape[1] for each in blocks])
         starts = np.cumsum(count) - count
@@ -346,50 +507,43 @@ class Shaping:
         roots = np.sqrt(np.maximum(values, 0.0) + kappa)
         sums = roots[:, None] + roots
         factors = ((kappa + np.outer(roots, roots)) / sums - sums) / np.sqrt(np.outer(roots, roots))
-        shared = (1 + shape.balance) * shape.share / q * weight
-        return self._moving(
-            turn, roots, factors, turn.T @ columns, starts, shape.balance * weight / size, shared, shape, floors
+        made = self._moving(turn, roots, factors, (self._curvature,))
+        pulled = np.zeros((columns.shape[1], q))
+        if self._curvature.third is None and not self.loss.quadratic:
+            names = tuple(shape.floors)
+            if names not in self._pulled:
+                self._pulled[names] = self._added(squared=columns)
+            pulled = self._pulled[names] @ turn
+        return replace(
+            made,
+            columns=turn.T @ columns,
+            starts=starts,
+            own=shape.balance * weight / size,
+            shared=(1 + shape.balance) * shape.share / q * weight,
+            pulled=pulled,
+            floors=floors,
+            share=shape.share,
+            balance=shape.balance,
         )
 
-    def _moving(
-        self,
-        turn: Array,
-        roots: Array,
-        factors: Array,
-        columns: Array,
-        starts: NDArray[np.intp],
-        own: Array,
-        shared: Array,
-        shape: Balanced | None = None,
-        floors: Array | None = None,
-    ) -> MovingShape:
+    def _moving(self, turn: Array, roots: Array, factors: Array, sums: tuple[MovingSum, ...]) -> MovingShape:
         """Return a shape, with all that was added up over the rows turned to where it is diagonal."""
-        third, pulled = self._third, np.zeros((columns.shape[1], len(roots)))
-        names = () if shape is None else tuple(shape.floors)
-        if third is not None:
-            third = np.asarray(np.einsum("abc,ai,bj,ck->ijk", third, turn, turn, turn, optimize=True))
-        elif not self.loss.quadratic and columns.size:
-            if names not in self._pulled:
-                self._pulled[names] = self._added(squared=turn @ columns)
-            pulled = self._pulled[names] @ turn
-        filled = turn.T @ self._filled @ turn
-        axes = self._root @ turn
+        q, nothing = len(roots), np.empty(0)
         return MovingShape(
-            axes,
-            roots,
-            factors,
-            columns,
-            starts,
-            own,
-            shared,
-            third,
-            self._length,
-            pulled,
-            self.outputs,
-            filled,
-            np.empty(0) if floors is None else floors,
-            0.0 if shape is None else shape.share,
-            0.0 if shape is None else shape.balance,
+            axes=self._root @ turn,
+            roots=roots,
+            factors=factors,
+            columns=np.empty((q, 0)),
+            starts=nothing.astype(np.intp),
+            own=nothing,
+            shared=nothing,
+            sums=tuple(each.turned(turn) for each in sums),
+            length=self._length,
+            pulled=np.empty((0, q)),
+            outputs=self.outputs,
+            floors=nothing,
+            share=0.0,
+            balance=0.0,
         )
 
     def _columns(self, shape: Balanced) -> tuple[list[Array], Array]:
@@ -417,6 +571,12 @@ class Shaping:
     def _check(self, shape: Shape) -> None:
         """Refuse what is not known how to count, and name the way out."""
         way_out = "Noise of one scale, or a covariance that was made from public rows, can be measured here."
+        if isinstance(shape, RobustCovariance) and (self.loss.outputs > 1 or len(self._root) > MOST_PARAMETERS):
+            raise UnsupportedError(
+                f"Noise in standard errors is measured for models with one output and up to {MOST_PARAMETERS} "
+                f"parameters; this {self.minimizer.estimator} has {self.loss.outputs} and "
+                f"{self.loss.outputs * len(self._root)}. {way_out}"
+            )
         if self.loss.outputs > 1 and not self._outputs_are_alike:
             raise UnsupportedError(
                 f"A noise that takes its shape from the rows ({shape.called}) is measured for models with one output, "
@@ -454,7 +614,13 @@ class Shaping:
 
 def noise_assumptions(noise: GaussianNoise, shape: MovingShape | None, estimator: str) -> tuple[Assumption, ...]:
     """Return what is published with what noise, and where its shape comes from."""
-    published = "Only the parameters of this {estimator} are published, once, with Gaussian noise of"
+    errors = shape is not None and shape.errors is not None
+    what = (
+        "the parameters of this {estimator} and their standard errors"
+        if errors
+        else "the parameters of this {estimator}"
+    )
+    published = f"Only {what} are published, once, with Gaussian noise of"
     names = {"estimator": estimator}
     if noise.scale is not None:
         return (Assumption("release", f"{published} scale {{scale}}.", {"scale": given(noise.scale, "g")}, names),)

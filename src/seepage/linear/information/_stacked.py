@@ -98,7 +98,7 @@ class Stacked:
         scales, shape = self.geometry.scales, self.geometry.shape
         found = len(self.geometry.response)
         if shape is not None:
-            return found + len(shape.pairs[0])
+            return found + shape.moves
         return found + (2 * len(self._features) if scales is not None and scales.published else 0)
 
     @property
@@ -248,29 +248,40 @@ class Stacked:
         self, rows: Batch, found: Derivatives, slopes: Array, moved: Moved | None, shape: MovingShape
     ) -> Part:
         """Return how the covariance of a noise moves that is made from the Hessian."""
-        geometry, scales = self.geometry, self.geometry.scales
+        geometry, scales, loss = self.geometry, self.geometry.scales, self.geometry.loss
         x, axes, (a, b) = rows.project(shape.axes), self._in_frame @ shape.axes, shape.pairs
-        square, own = x[:, a] * x[:, b], axes[:, a] * axes[:, b]
-        change = axes[:, a] * x[:, None, b] + x[:, None, a] * axes[:, b]
-        change *= found.curvature[:, 0, 0, None, None]
-        label = np.zeros((len(x), geometry.loss.label_values, len(a)))
-        if not geometry.loss.quadratic:
-            margins, weight = rows.margins(geometry.position), 1.0 if rows.weights is None else rows.weights[:, None]
-            third = geometry.loss.bend(margins, rows.labels, np.ones(1))[:, 0] * weight
-            change += (third * self._theta[:, 0])[:, :, None] * square[:, None]
-            label += (geometry.loss.label_bend(margins, rows.labels) * weight)[:, :, None] * square[:, None]
+        margins, square, own = rows.margins(geometry.position), x[:, a] * x[:, b], axes[:, a] * axes[:, b]
+        across = axes[:, a] * x[:, None, b] + x[:, None, a] * axes[:, b]
+        fit = self._fit_moved(x, axes, slopes, found, shape)
+        changes, labels = [], []
+        for each in shape.sums:
+            value, slope, label_slope = each.weighing(rows, loss, margins, found)
+            change, label = across * value[:, None, None], np.zeros((len(x), loss.label_values, len(a)))
+            if slope is not None and label_slope is not None:
+                change += (slope[:, None] * self._theta[:, 0])[:, :, None] * square[:, None]
+                label += label_slope[:, :, None] * square[:, None]
+            if scales is not None:
+                for feature, by in zip(scales.filled, each.filled, strict=True):
+                    change[:, self._features == feature] += by[a, b]
+            if each.third is not None:
+                change -= fit @ each.third[:, a, b]
+                label -= (found.label_slope[:, 0, :, None] * x[:, None]) @ each.third[:, a, b]
+            changes.append(change)
+            labels.append(label)
         if scales is not None and moved is not None:
-            change += (2.0 * scales.penalty[self._features, 0] * moved.deviation)[:, :, None] * own
-            for feature, by in zip(scales.filled, shape.filled, strict=True):
-                change[:, self._features == feature] += by[a, b]
-        if shape.third is not None:
-            # The Hessian moves with the fit.
-            fit = slopes[:, 0, :, None] * axes + (found.curvature[:, 0] * self._theta.T)[:, :, None] * x[:, None]
-            if scales is not None and len(scales.filled):
-                fit = fit + self._filled @ shape.axes
-            change -= fit @ shape.third[:, a, b]
-            label -= (found.label_slope[:, 0, :, None] * x[:, None]) @ shape.third[:, a, b]
-        return Whole(shape.moved(change), shape.moved(label))
+            # The penalty is the Hessian's alone.
+            changes[0] += (2.0 * scales.penalty[self._features, 0] * moved.deviation)[:, :, None] * own
+        return Whole(shape.moved(*changes), shape.moved(*labels))
+
+    def _fit_moved(self, x: Array, axes: Array, slopes: Array, found: Derivatives, shape: MovingShape) -> Array:
+        """Return how the fit moves, which all sums of one output move with."""
+        scales = self.geometry.scales
+        if all(each.third is None for each in shape.sums):
+            return np.empty(0)
+        fit = slopes[:, 0, :, None] * axes + (found.curvature[:, 0] * self._theta.T)[:, :, None] * x[:, None]
+        if scales is not None and len(scales.filled):
+            fit = fit + self._filled @ shape.axes
+        return np.asarray(fit)
 
     def _check_ties(self, reached: Reached) -> None:
         """Refuse values that break a tie between columns which leaves directions of the parameters undecided."""

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.linear.information import Fit, Geometry, Release, Stacked, published_of
+from seepage.linear.information import ERRORS, Fit, Geometry, Release, Stacked, published_of
 from seepage.linear.objective import Derivatives, Problem, derivatives
 from seepage.linear.rows import Batch
 from seepage.linear.stack import Reach, Reached
 from seepage.others import Composed, Formed, Slopes
 
-COEFFICIENTS, ERRORS, DISPERSION, COUNTS = "coefficients", "standard errors", "dispersion", "counts"
+DISPERSION, COUNTS = "dispersion", "counts"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from seepage._tables import Array, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
-from seepage.linear.information import Fit, Release, check_published, steps_named
-from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS, DISPERSION, ERRORS, Numbers
+from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
+from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
 from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._redrawn import Redrawn
 from seepage.linear.printed._rows import Records, holders, left_of, rare_values

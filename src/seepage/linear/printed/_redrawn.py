@@ -12,7 +12,8 @@ import numpy as np
 
 from seepage._tables import Array
 from seepage.errors import UnansweredError
-from seepage.linear.printed._numbers import ERRORS, Numbers
+from seepage.linear.information import ERRORS
+from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
 
 # Numbers in the largest temporary.

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.printed._numbers import COEFFICIENTS, COUNTS
+from seepage.linear.information import COEFFICIENTS
+from seepage.linear.printed._numbers import COUNTS
 from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._rows import Records, holders, left_of, rare_values
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
