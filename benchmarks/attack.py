@@ -9,8 +9,12 @@ the promise.
 The noise scale is given. How many candidates would be told by one that was chosen by `calibrate`, on its grid, is
 printed beside: where the most exposed person decides it, it is about them.
 
-    python -m benchmarks attack                        diabetes 150, IWPC 40, Adult 10 people
+    python -m benchmarks attack                        diabetes 150, IWPC 40, Adult 10 people; a table 442
     python -m benchmarks attack diabetes 10            fewer
+
+"table" is a least squares fit of diabetes that is printed with intervals: noise in standard errors, and robust standard
+errors with noise of their own. There both releases are normal with covariances of their own, written down here once
+more; d is that of two normals with one covariance and the same Bhattacharyya distance.
 
 What was tried is kept in --state FILE (attack.json by default), and not tried again.
 """
@@ -27,14 +31,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import seepage
 from seepage._amounts import up_to_grid
 from seepage.datasets import adult_features, complete_adult, iwpc_features, load_adult, load_iwpc
 
-PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10}
+PEOPLE = {"diabetes": 150, "iwpc": 40, "adult": 10, "table": 442}
 CANDIDATES = 21
 Array = NDArray[np.float64]
 
@@ -183,6 +187,66 @@ def attacked(name: str, count: int, state: dict[str, Any], keep: Callable[[], No
     )
 
 
+@dataclass(frozen=True)
+class Table:
+    """A printed table before its noise: coefficients, and the logarithms of their robust variances."""
+
+    mean: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, X: Array, y: Array, noise: seepage.release.RobustCovariance) -> "Table":
+        """Fit by least squares, from nothing but the rows."""
+        design = np.column_stack([X, np.ones(len(X))])
+        n, p = design.shape
+        inverse = np.linalg.inv(design.T @ design)
+        theta = inverse @ design.T @ y
+        gradients = design * (y - design @ theta)[:, None]
+        robust = n / (n - p) * inverse @ gradients.T @ gradients @ inverse
+        covariance = np.zeros((2 * p, 2 * p))
+        covariance[:p, :p] = noise.scale**2 * robust
+        covariance[p:, p:] = noise.variances**2 * np.eye(p)
+        return cls(np.concatenate([theta, np.log(np.diag(robust))]), covariance)
+
+    def apart(self, other: "Table") -> float:
+        """Return how far apart two tables are, in units of noise."""
+        middle, shift = 0.5 * (self.covariance + other.covariance), other.mean - self.mean
+        logarithms = [np.linalg.slogdet(each)[1] for each in (middle, self.covariance, other.covariance)]
+        squares = shift @ np.linalg.solve(middle, shift) + 4 * (logarithms[0] - 0.5 * (logarithms[1] + logarithms[2]))
+        return float(np.sqrt(max(squares, 0.0)))
+
+
+def attacked_table(count: int) -> None:
+    """Attack a table with intervals about some people, and print the best of all attacks."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X, floors = X.astype(float), {"age": 5.0, "bmi": 2.0, "bp": 10.0}
+    model, both = LinearRegression().fit(X, y), ["coefficients", "standard errors"]
+    start = seepage.release.GaussianNoise(standard_errors=1.0)
+    leak = seepage.measure(model, X, y, noise_scale=start, published=both)
+    shape = seepage.calibrate(leak, error_floor=floors).shape
+    assert isinstance(shape, seepage.release.RobustCovariance)
+    rows, labels, reached, tried = X.to_numpy(), np.asarray(y, dtype=float), [], 0
+    truth = Table.of(rows, labels, shape)
+    for person in range(min(count, len(rows))):
+        best = 0.0
+        for name, floor in floors.items():
+            at = X.columns.get_loc(name)
+            for value in np.linspace(rows[:, at].min(), rows[:, at].max(), CANDIDATES):
+                length = abs(value - rows[person, at])
+                if length < 1e-9:
+                    continue
+                other = rows.copy()
+                other[person, at] = value
+                best, tried = max(best, truth.apart(Table.of(other, labels, shape)) / length * floor), tried + 1
+        reached.append(best)
+    print(
+        f"table: {len(reached)} people, {tried:,} candidates, {shape.scale:g} standard errors, {shape.variances:g} on "
+        f"variances: the best attack reached {max(reached):.3f} of the promise (median person "
+        f"{np.median(reached):.3f}), an error of {1 / max(reached):.2f} times the floor or more",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Attack what the command line names."""
     arguments = sys.argv[2:]
@@ -195,4 +259,7 @@ def main() -> None:
         state_file.write_text(json.dumps(state))
 
     for name, count in chosen.items():
-        attacked(name, count, state, keep)
+        if name == "table":
+            attacked_table(count)
+        else:
+            attacked(name, count, state, keep)

@@ -29,15 +29,6 @@ def up_to_grid(value: float) -> float:
     return float(next(step for step in steps if step >= exact))
 
 
-def down_to_grid(value: float) -> float:
-    """Return the largest of 1, 2 and 5 times powers of ten that is not above a positive number."""
-    if value <= 0 or not isfinite(value):
-        return value
-    exact = _snapped(value)
-    steps = (Decimal(digit).scaleb(exact.adjusted()) for digit in (5, 2, 1))
-    return float(next(step for step in steps if step <= exact))
-
-
 def on_grid(value: float) -> bool:
     """Return whether a number is on the grid; 0.1 * 2, whatever its last bit is, is 0.2."""
     return value > 0 and isfinite(value) and Decimal(repr(up_to_grid(value))) == _snapped(value)

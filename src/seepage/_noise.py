@@ -135,7 +135,7 @@ def as_noise(noise_scale: float | GaussianNoise | None) -> GaussianNoise:
         raise InputError(
             "noise_scale is None: a release without noise carries infinite information about everyone in the data. "
             "Give the standard deviation of the noise you will add to the published parameters; measured at any "
-            "noise, seepage.release.suggest(leak) proposes one to start with."
+            "noise, seepage.release.suggest(leak) shows what some give and cost."
         )
     return noise_scale if isinstance(noise_scale, GaussianNoise) else GaussianNoise(scale=noise_scale)
 

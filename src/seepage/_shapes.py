@@ -298,8 +298,8 @@ def checked_scale(scale: object) -> float:
         raise InputError(
             "noise_scale is 0: to somebody who knows everybody else, a release without noise carries infinite "
             "information about everyone in the data. Give the standard deviation of the noise you will add to the "
-            "published parameters (measured at any noise, seepage.release.suggest(leak) proposes one), or leave "
-            "noise_scale out of seepage.measure to ask about attackers who know less."
+            "published parameters (measured at any noise, seepage.release.suggest(leak) shows what some give), or "
+            "leave noise_scale out of seepage.measure to ask about attackers who know less."
         )
     # Beyond these bounds the square of the scale, which every number contains, leaves float64.
     if not 1e-75 < value < 1e75:

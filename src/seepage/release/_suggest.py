@@ -1,122 +1,140 @@
-"""Noise to start with: as much as the model hardly notices."""
+"""What noise gives and costs, before there is a target: the table people decide from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
+from math import inf
 
 import numpy as np
 
-from seepage._amounts import down_to_grid
+from seepage._noise import GaussianNoise
 from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnansweredError
-from seepage.leakage import Cost, Leakage, checked_leakage, deviations
+from seepage.leakage import Leakage, checked_leakage, deviations
+from seepage.linear.information import Noised
+from seepage.meaning import success_rate
+from seepage.release._policy import Policy
+
+STEPS = (0.1, 0.2, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suggestion:
-    """A noise scale to start with, what it costs, and what it gives.
+    """What some noises give and cost.
+
+    It tells the smallest floor and the largest rate of anybody, which are values about them: it helps to choose a
+    noise, and is not for publication.
 
     Attributes
     ----------
-    noise_scale : float
-        The scale, one of 1, 2 and 5 times a power of ten.
-    loss : float
-        By which share the mean loss of the model on its own rows grows with this noise, in the mean over its draws:
-        exactly for squared errors, to second order for others.
-    coefficients : data frame
-        One row per coefficient: its value, its standard error, and the noise in multiples of that standard error. Noise
-        of one standard error blurs a coefficient as much as sampling did.
-    floors : data frame
-        One row per attribute that is a number: the error of a blind guess, and the smallest error of any unbiased
-        guess for half the people and for everyone, in the attribute's own unit.
+    standard_errors : tuple of float
+        The noises, in standard errors of each coefficient.
+    wider : tuple of float
+        By which share intervals grow that include each.
+    floors : mapping from attribute to tuple of float
+        Of each number: the smallest error of any unbiased guess about anybody, in its own unit.
+    rates : mapping from attribute to tuple of float
+        Of each category, and of an outcome that is one: how often the best attacker tells it of somebody, at most, at
+        equal odds.
     """
 
-    noise_scale: float
-    loss: float
-    _leak: Leakage
-    _cost: Cost
-    _factor: float
+    standard_errors: tuple[float, ...]
+    wider: tuple[float, ...]
+    floors: dict[str, tuple[float, ...]]
+    rates: dict[str, tuple[float, ...]]
+    _blind: dict[str, float]
+    _library: str
 
     @cached_property
-    def coefficients(self) -> Frame:
-        cost = self._cost
-        with np.errstate(divide="ignore", invalid="ignore"):
-            times = np.where(cost.standard_errors > 0, self._factor * cost.noise / cost.standard_errors, np.nan)
+    def frame(self) -> Frame:
+        """One row for each attribute and noise, with the floor of a number or the rate of a category."""
+        rows = [(name, i) for name in (*self.floors, *self.rates) for i in range(len(self.standard_errors))]
+        nothing = (np.nan,) * len(self.standard_errors)
         columns = {
-            "coefficient": list(cost.names),
-            "value": cost.parameters,
-            "standard_error": cost.standard_errors,
-            "noise_in_standard_errors": times,
+            "attribute": [name for name, _ in rows],
+            "standard_errors": [self.standard_errors[i] for _, i in rows],
+            "wider": [self.wider[i] for _, i in rows],
+            "error_floor": [self.floors.get(name, nothing)[i] for name, i in rows],
+            "blind_guess": [self._blind.get(name, np.nan) if name in self.floors else np.nan for name, _ in rows],
+            "success_rate": [self.rates.get(name, nothing)[i] for name, i in rows],
         }
-        return frame(columns, self._leak.people.library)
-
-    @cached_property
-    def floors(self) -> Frame:
-        information = self._leak.information
-        blind = deviations(information, "data")
-        names = [name for name in information.attribute_names if name not in information.categorical]
-        found = [information.distribution_at("attributes", name, self._factor) for name in names]
-        columns = {
-            "attribute": names,
-            "blind_guess": np.array([blind.get(name, np.nan) for name in names]),
-            "half": np.array([_floor(each.quantile(0.5)) if each.count else np.nan for each in found]),
-            "everyone": np.array([_floor(each.largest) if each.count else np.nan for each in found]),
-        }
-        return frame(columns, self._leak.people.library)
+        return frame(columns, self._library)
 
     def __repr__(self) -> str:
-        return f"Suggestion(noise_scale={self.noise_scale:g}, {100 * self.loss:.2g}% more loss than without noise)"
+        rows = [
+            ["noise, in standard errors", *(f"{each:g}" for each in self.standard_errors)],
+            ["intervals wider by", *(f"{100 * each:.2g}%" for each in self.wider)],
+        ]
+        for name, found in self.floors.items():
+            blind = f" (blind {self._blind[name]:.3g})" if name in self._blind else ""
+            rows.append([f"{name}{blind}", *(f"±{each:.3g}" for each in found)])
+        rows += [[f"{name} told", *(f"{100 * each:.3g}%" for each in found)] for name, found in self.rates.items()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in rows
+        )
+        return "\n".join(lines)
 
 
-def suggest(leak: Leakage, *, loss: float = 0.01) -> Suggestion:
-    """Return a noise scale to start with: the largest with which the model is hardly worse.
+def suggest(leak: Leakage, *, standard_errors: Sequence[float] = STEPS) -> Suggestion:
+    """Return what noise of so many standard errors gives about whoever is seen best, and what it costs.
 
-    What noise protects is for `seepage.calibrate` to say; this is for whoever has no target yet, and asks how much
-    noise is much. The scale is rounded down to 1, 2 or 5 times a power of ten.
+    It is for whoever has no target yet, and asks how much noise is much. `seepage.calibrate` finds the least noise for
+    a target.
 
     Parameters
     ----------
     leak : Leakage
-        A measurement of a linear model in memory, at any noise scale.
-    loss : float, default=0.01
-        By which share the mean loss of the model on its own rows may grow, in the mean over all draws of the noise.
+        A measurement of a linear model at any noise.
+    standard_errors : sequence of float, default=(0.1, 0.2, 0.5, 1.0)
+        The noises, in standard errors of each coefficient.
 
     Examples
     --------
     >>> import seepage
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.linear_model import LinearRegression
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
-    >>> start = seepage.release.suggest(leak)
-    >>> start
-    Suggestion(noise_scale=0.01, 0.26% more loss than without noise)
-    >>> start.floors.set_index("attribute")["everyone"]["age"] < 1  # years: that is next to no protection
-    np.True_
+    >>> X = X[["age", "bmi", "bp"]]
+    >>> leak = seepage.measure(LinearRegression().fit(X, y), X, y, noise_scale=1.0)
+    >>> seepage.release.suggest(leak)
+    noise, in standard errors    0.1    0.2    0.5      1
+    intervals wider by          0.5%     2%    12%    41%
+    age (blind 13.1)           ±9.28  ±18.5  ±46.2  ±91.3
+    bmi (blind 4.41)           ±2.38  ±4.75  ±11.8    ±23
+    bp (blind 13.8)             ±7.6  ±15.2  ±37.4  ±71.5
+    target (blind 77)          ±29.9  ±59.8   ±149   ±284
     """
     information = checked_leakage(leak).information
-    if isinstance(loss, bool) or not isinstance(loss, int | float) or not 0 < loss < np.inf:
-        raise InputError(f"loss is the share by which the loss may grow, such as 0.01, not {loss!r}.")
-    if information.held is None or information.noise is None:
+    steps = tuple(float(each) for each in standard_errors)
+    if not steps or not all(0 < each < inf for each in steps):
+        raise InputError(f"standard_errors lists positive numbers, such as [0.1, 0.5], not {standard_errors!r}.")
+    if not isinstance(information, Noised) or information.unshaped is not None:
         raise UnansweredError(
-            "What noise costs is known of linear models whose rows are in memory. For others, try a few scales: "
-            "seepage.release.frontier(model, X, y, X_test, y_test, noise_scales=[...])."
+            "Noise in standard errors is counted for linear models that are published with noise. For others, try a "
+            "few scales: seepage.release.frontier(model, X, y, X_test, y_test, noise_scales=[...])."
         )
-    if information.noise.scale is None:
-        raise UnansweredError(
-            "A scale to start with is for noise of one size: measure with noise_scale=1.0 first. Noise that is spread "
-            'better is found for a target: seepage.calibrate(leak, ..., shape="best").'
-        )
-    cost = information.cost()
-    assert cost is not None
-    # What noise adds grows with its square.
-    factor = (loss * cost.without / cost.added) ** 0.5 if cost.added > 0 else np.inf
-    if not factor > 0 or not isfinite(factor):
-        raise UnansweredError("The loss of this model is 0 on its own rows, or does not depend on its parameters.")
-    scale = down_to_grid(information.noise.scale * factor)
-    factor = scale / information.noise.scale
-    return Suggestion(scale, cost.added * factor**2 / cost.without, leak, cost, factor)
+    one = information.with_noise(GaussianNoise(standard_errors=1.0))
+    names = [name for name in one.attribute_names if name not in one.without_slope]
+    numbers = [name for name in names if name not in one.categorical]
+    blind = deviations(one, "data")
+    return Suggestion(
+        steps,
+        tuple(float(np.sqrt(1.0 + each**2) - 1.0) for each in steps),
+        {
+            name: tuple(_floor(one.distribution_at("attributes", name, each).largest) for each in steps)
+            for name in numbers
+        },
+        {name: tuple(_rate(one, name, each) for each in steps) for name in names if name in one.categorical},
+        {name: float(blind[name]) for name in numbers if name in blind},
+        leak.people.library,
+    )
 
 
 def _floor(eta: float) -> float:
-    return 1 / eta if eta > 0 else np.inf
+    return 1.0 / eta if eta > 0 else inf
+
+
+def _rate(information: Noised, name: str, factor: float) -> float:
+    return float(success_rate(Policy().reached(information, "success_rate", name, factor)))

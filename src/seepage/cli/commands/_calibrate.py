@@ -23,7 +23,7 @@ class Spread(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class _Calibrate(options.Measured):
-    policy: options.Policy
+    policy: options.PolicyOption = None
     shape: Annotated[
         Spread | None,
         typer.Option(
@@ -46,8 +46,9 @@ class _Calibrate(options.Measured):
 
 @options.taking(_Calibrate)
 def calibrate(asked: _Calibrate) -> None:
-    """Find noise with which a model meets a policy.
+    """Find noise with which a model meets a policy; or show what some noises give and cost.
 
+    Without --policy, a table says what noise of 0.1 to 1 standard errors gives about each column, and what it costs.
     The answer is what --noise takes, rounded up to 1, 2 or 5 times a power of ten: the most exposed person decides the
     digits.
     """
@@ -57,23 +58,33 @@ def calibrate(asked: _Calibrate) -> None:
     from seepage.cli.terminal import Waiting, screen, shortened, show_people
 
     with Waiting(quiet=asked.quiet).shown() as waiting:
-        file = PolicyFile.read(asked.policy)
+        file = None if asked.policy is None else PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream)
         leak = question.measured(Amount(1.0))
-        targets = file.policy
-        amount = _least(leak, targets, asked.shape, exact=asked.exact)
+        table = _choices(leak) if file is None else None
+        amount = None if file is None else _least(leak, file.policy, asked.shape, exact=asked.exact)
+    console = screen()
+    if file is None or amount is None:
+        console.print(Text(str(table)))
+        return
     if asked.quiet:
         typer.echo(repr(amount.number) if asked.exact else str(amount))
         return
-    console = screen()
     console.print(Text(f"{amount.words('' if asked.exact else 'g')} meets:"))
-    for sentence in targets.sentences():
+    for sentence in file.policy.sentences():
         console.print(Text(f"- {sentence}"))
-    if left := targets.untargeted(leak).sentence(shortened):
+    if left := file.policy.untargeted(leak).sentence(shortened):
         console.print(Text(left))
     show_people(console, asked.ids)
     if asked.exact:
         console.print(Text("All digits together tell how exposed the most exposed person is: keep them to yourself."))
+
+
+def _choices(leak: "Leakage") -> str:
+    """Return what some noises give and cost."""
+    from seepage.release import suggest
+
+    return repr(suggest(leak))
 
 
 def _least(leak: "Leakage", targets: "Policy", shape: Spread | None, *, exact: bool) -> Amount:
