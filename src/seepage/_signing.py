@@ -115,7 +115,16 @@ def public_key_of(path: str | os.PathLike[str]) -> str:
 
 def called(public_key: str) -> str:
     """Return the short form of a public key that people can compare: 128 bits of its SHA-256."""
-    digits = hashlib.sha256(bytes.fromhex(public_key)).hexdigest()[:32]
+    return _short(bytes.fromhex(public_key))
+
+
+def fingerprint_of(entries: Mapping[str, object]) -> str:
+    """Return the short form of some entries that people can compare, whatever order they stand in."""
+    return _short(json.dumps(entries, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii"))
+
+
+def _short(content: bytes) -> str:
+    digits = hashlib.sha256(content).hexdigest()[:32]
     return " ".join(digits[start : start + 4] for start in range(0, 32, 4))
 
 

@@ -8,13 +8,14 @@ from cli.terminal import Terminal
 
 # What differs between runs and machines.
 _VARYING = {
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ": "TIME",
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC": "TIME",
     r"\d{4}-\d\d-\d\d": "DAY",
     r"\d(\.\d+)?e-\d+ standard errors": "FEW standard errors",
     r"memory +\d+ [MG]B": "memory SOME",
     r"on \d+ cores?": "on SOME cores",
     r'"seepage": "[^"]+"': '"seepage": "VERSION"',
     r"([0-9a-f]{4} ){7}[0-9a-f]{4}": "KEY",
+    r"[0-9a-f]{64}": "HASH",
 }
 
 

@@ -262,7 +262,7 @@ def test_a_scaler_that_claims_to_be_of_these_rows_is_part_of_the_fit():
     own, known = (make_pipeline(step, Ridge(2.0)).fit(X, Y) for step in (Deviations(), StandardScaler(with_mean=False)))
     ours, theirs = (seepage.measure(model, X, Y, noise_scale=NOISE) for model in (own, known))
     np.testing.assert_allclose(ours.examples, theirs.examples, rtol=1e-10)
-    assert any("learned from these rows by deviations" in each for each in ours.assumptions)
+    assert any("Learned from these rows, and not published: what deviations" in each for each in ours.assumptions)
 
 
 def test_a_claim_that_the_rows_do_not_bear_out_is_not_believed():

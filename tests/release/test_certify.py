@@ -27,11 +27,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.linear.columns import Affine
+from seepage.linear.columns import Affine, walk
 from seepage.release import new_key
 from seepage.release._certificate import SCHEMA_FILE
 from seepage.release._certify import FileState, SignatureState
-from seepage.release._preprocessing import walk
 from seepage.release._seal import hash_of_parameters
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)

@@ -290,8 +290,12 @@ REFUSED = {
     "quantiles": (RobustScaler(), NUMBERS, "single people.*public_preprocessing="),
     "directions": (PCA(4), NUMBERS, "single people.*public_preprocessing="),
     "chosen columns": (SelectKBest(k=2), NUMBERS, "chose its columns.*public_preprocessing="),
-    "a median": (SimpleImputer(strategy="median"), NUMBERS, "strategy='median'.*fill_value"),
-    "the most frequent": (SimpleImputer(strategy="most_frequent"), NUMBERS, "strategy='most_frequent'.*fill_value"),
+    "a median": (SimpleImputer(strategy="median"), NUMBERS, "medians of age.*public_preprocessing=.*fill_value"),
+    "the most frequent": (
+        SimpleImputer(strategy="most_frequent"),
+        NUMBERS,
+        "most frequent.*public_preprocessing=.*fill_value",
+    ),
     "levels": (OneHotEncoder(), ["rare"], r"as it found them in the rows.*OneHotEncoder\(categories=\[\['a', 'b', 'c'"),
     "frequent levels": (GATHERED, ["rare"], r"OneHotEncoder\(handle_unknown='ignore', categories=\[\['a', 'b'\]\]\)"),
     "frequent levels of a list": (

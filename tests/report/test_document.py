@@ -10,8 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import HOSTILE, Checker
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import seepage
 from seepage import Leakage, Report
@@ -268,3 +272,21 @@ def test_the_room_that_is_left_is_rounded_to_the_safe_side():
             :1
         ]
         assert float(share.rstrip("%")) / 100 >= judgment.factor.value - 1e-9
+
+
+def test_whoever_lacks_a_category_is_not_among_those_whose_category_is_told():
+    drawn = np.random.default_rng(7)
+    rows = pd.DataFrame({"age": drawn.normal(size=300), "ward": drawn.choice(["east", "west"], 300)})
+    dose = rows["age"] + (rows["ward"] == "east") + drawn.normal(size=300)
+    lacks = np.arange(300) % 10 == 0
+    rows["ward"] = rows["ward"].where(~lacks)
+    words = make_pipeline(SimpleImputer(strategy="constant", fill_value="west"), OneHotEncoder())
+    columns = make_column_transformer((words, ["ward"]), ("passthrough", ["age"]))
+    leak = seepage.measure(make_pipeline(columns, Ridge()).fit(rows, dose), rows, dose, noise_scale=0.1)
+    report = seepage.Report.of(leak, "internal")
+    [ward] = [entry for entry in report.document.categories if entry.name == "ward"]
+    rates = leak.success_rate("ward")["success_rate"].dropna()
+    assert set(rates.index) == set(np.flatnonzero(~lacks))
+    # Rounded up, to the percent.
+    assert rates.max() <= ward.rates[-1].success_rate.value < rates.max() + 0.011
+    assert "ward" in report.html()

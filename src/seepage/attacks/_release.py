@@ -49,7 +49,7 @@ def check_still(information: LinearInformation) -> None:
     """Refuse features that move with somebody's record, for attacks that hold them still."""
     if information.geometry.scales is None:
         return
-    steps = list(information.preprocessing.fitted)
+    steps = [one.step for one in information.preprocessing.fitted]
     raise UnansweredError(
         f"This attack is on the features that the model sees, and {steps}, fitted on the same rows, would move with "
         f"the person's record. Measure with public_preprocessing={steps}, as if what they hold were known."

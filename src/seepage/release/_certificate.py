@@ -4,10 +4,11 @@ Everything here is chosen by the owner (targets, noise), public (names, versions
 largest or smallest value over people is one person's value, so none is stored.
 """
 
+import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NotRequired, TypedDict
@@ -20,18 +21,18 @@ from scipy import sparse
 from seepage._decision import Decision
 from seepage._records import Json, from_json
 from seepage._schema import read_document
-from seepage._signing import is_signed, public_key_of, signature_of
+from seepage._signing import called, fingerprint_of, is_signed, public_key_of, signature_of
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
-from seepage.errors import InputError
+from seepage.errors import InputError, MissingExtraError
 from seepage.linear.given import Given
 from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted
-from seepage.pages import name
-from seepage.release._notebook import certificate_snippet
+from seepage.pages import Html, counted, name, page
+from seepage.release._notebook import certificate_article
 from seepage.release._seal import hash_of_file
 
-SCHEMA = "urn:seepage:certificate:2"
+SCHEMA = "urn:seepage:certificate:3"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
 
 
@@ -39,6 +40,7 @@ class Published(TypedDict):
     """What was published."""
 
     estimator: str
+    outcome: list[str]
     hyperparameters: Mapping[str, Json]
     parameters: list[str]
     count: int
@@ -79,8 +81,8 @@ class Certificate:
     people : int
         How many people the model was fitted on.
     published : mapping
-        The estimator's class, its hyperparameters, the names of the parameters that carry noise, and where what the
-        preprocessing steps have stored comes from; none of it is published.
+        The estimator's class, what it predicts, its hyperparameters, the names of the parameters that carry noise, and
+        where what the preprocessing steps have stored comes from; none of it is published.
     noise : mapping
         The noise that was added.
     private : mapping
@@ -218,22 +220,130 @@ class Certificate:
         """Return what no target limits, in words; nothing if that is nothing, or if no target was set at all."""
         return "" if self.untargeted is None else from_json(Untargeted, dict(self.untargeted)).sentence(name)
 
-    def _repr_html_(self) -> str:
-        decided = [] if self.decision is None else [("Decided", Decision(**self.decision).whole())]
-        facts = [
-            *decided,
-            ("People", f"{self.people:,}"),
-            ("Noise", ", ".join(f"{key}: {value}" for key, value in self.noise.items())),
-            ("Made", self.created),
-            ("Signature", "signed" if self.signature is not None else "not signed"),
-        ]
-        title = f"Certificate of a {self.published['estimator']}"
-        return certificate_snippet(
-            title, facts, self.targets, self.qualifications, self.assumptions, left_open=self.left_open()
+    @property
+    def title(self) -> str:
+        """What it is a certificate of, in words."""
+        return f"Certificate of a {kind_in_words(self.published['estimator'])}"
+
+    def facts(self) -> dict[str, str]:
+        """Return what the certificate is about, by name: what its page and the screen show before its promises."""
+        published, private = self.published, self.private
+        errors = " with standard errors" if "standard_errors" in published else ""
+        file = self.seal.get("file")
+        return {
+            "model": f"{published['estimator']}, {counted(published['count'], 'parameter')}{errors}",
+            "predicts": f"{' and '.join(published['outcome'])} ({private['label']})",
+            "fitted on": f"{self.people:,} people",
+            "private": _few(private["attributes"], "attribute"),
+            "noise": f"{self.noise['distribution']}, {amount_of(self.noise)} ({self.noise['mechanism']})",
+            "published": self.created.replace("T", " ").replace("Z", " UTC"),
+            "policy": self._policy_in_words(),
+            "model file": "not named: bind the certificate to it" if file is None else f"SHA-256 {file}",
+            "certificate": f"SHA-256 {self.fingerprint()}",
+            "signed": self._signed_in_words(),
+            "parameters": _few(published["parameters"], "parameter"),
+        }
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the file that holds this certificate, as `sha256sum` prints it."""
+        return hashlib.sha256(self.text().encode()).hexdigest()
+
+    def is_broken(self) -> bool:
+        """Return whether its signature does not belong to what it says."""
+        return self._is_as_signed() is False
+
+    def _is_as_signed(self) -> bool | None:
+        """Return whether nobody edited it since it was signed; None if that cannot be known here."""
+        if self.signature is None:
+            return None
+        try:
+            return is_signed(self.entries(), self.signature)
+        except MissingExtraError:
+            return None
+
+    def _signed_in_words(self) -> str:
+        if self.signature is None:
+            return "no: nobody can tell whether it was edited, or who wrote it"
+        holds, key = self._is_as_signed(), called(self.signature["public_key"])
+        if holds is None:
+            return f"with the key {key}; not checked here, which takes seepage[sign]"
+        return f"with the key {key}, and as it was signed" if holds else "broken: it was edited after it was signed"
+
+    def html(self) -> str:
+        """Return one page that needs nothing else, for a phone as well: no network, no fonts, no scripts."""
+        return page(name(self.title, 120), self._article(1))
+
+    def write_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page.
+
+        Parameters
+        ----------
+        path : path
+            The file to write or to replace.
+        """
+        write_file(path, self.html())
+
+    def _policy_in_words(self) -> str:
+        if self.policy is None:
+            return "none"
+        decision = None if self.decision is None else Decision(**self.decision)
+        called_so = "not named" if decision is None else f"{decision.policy}, version {decision.version}"
+        return f"{called_so}; its targets have the fingerprint {fingerprint_of(self.policy)}"
+
+    def _article(self, level: int) -> Html:
+        return certificate_article(
+            self.title,
+            self.facts(),
+            self.targets,
+            self.qualifications,
+            self.assumptions,
+            decided="" if self.decision is None else Decision(**self.decision).whole(),
+            left_open=self.left_open(),
+            broken=self.is_broken(),
+            level=level,
         )
+
+    def _repr_html_(self) -> str:
+        return self._article(2)
 
     def __repr__(self) -> str:
         return f"Certificate({self.published['estimator']} of {self.people} people, {self.created})"
+
+
+_KINDS = {
+    "LinearRegression": "linear regression",
+    "Ridge": "ridge regression",
+    "Lasso": "linear regression with an L1 penalty",
+    "ElasticNet": "linear regression with an L1 and an L2 penalty",
+    "LogisticRegression": "logistic regression",
+    "RidgeClassifier": "ridge classifier",
+    "LinearSVC": "linear support vector classifier",
+    "PoissonRegressor": "Poisson regression",
+    "GammaRegressor": "gamma regression",
+    "TweedieRegressor": "Tweedie regression",
+    "GLM": "generalized linear model",
+    "Cox": "Cox proportional hazards model",
+}
+# As many names as a reader takes in.
+_MOST_NAMES = 40
+
+
+def kind_in_words(estimator: str) -> str:
+    """Return what kind of model a class is, for whoever does not know it; its name where there are no words."""
+    return _KINDS.get(estimator.removesuffix("CV"), estimator)
+
+
+def _few(names: Sequence[str], what: str) -> str:
+    more = len(names) - _MOST_NAMES
+    listed = ", ".join(name(each) for each in names[:_MOST_NAMES])
+    return f"{listed} and {counted(more, f'more {what}')}" if more > 0 else listed
+
+
+def amount_of(noise: NoiseEntry) -> str:
+    """Return how much noise there is, in words."""
+    if "scale" not in noise:
+        return "the covariance in the file"
+    return f"scale {noise['scale']:g}" + (f" and shape {noise['shape']!r}" if "shape" in noise else "")
 
 
 def fit_of(model: Model, X: Data, y: Listed, sample_weight: Listed, offset: Listed = None) -> Fitted:

@@ -1,4 +1,4 @@
-"""What notebooks show of policies, certificates and frontiers."""
+"""What notebooks show of policies, certificates and frontiers; of a certificate, a page too."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,7 +6,7 @@ import narwhals as nw
 
 from seepage import pages
 from seepage._tables import Frame
-from seepage.pages import Content, bullets, name, number, paragraph, table, tag
+from seepage.pages import Html, bullets, name, number, paragraph, section, table, tag
 
 _MOST_ROWS = 30
 
@@ -23,38 +23,67 @@ def policy_snippet(sentences: Sequence[str]) -> str:
     return pages.article(tag("h3", "A release must keep these promises"), told)
 
 
-def certificate_snippet(
+def certificate_article(
     title: str,
-    facts: Iterable[tuple[str, str]],
+    facts: Mapping[str, str],
     targets: Sequence[str],
     qualifications: Sequence[str],
     assumptions: Sequence[str],
     *,
+    decided: str,
     left_open: str,
-) -> str:
-    """Return a certificate as a part of a page.
+    broken: bool,
+    level: int,
+) -> Html:
+    """Return a certificate as a part of a page, or all of one.
 
     Parameters
     ----------
     title : str
         What was published.
-    facts : iterable of (str, str)
+    facts : mapping from str to str
         What is known of it, by name.
     targets, qualifications, assumptions : sequence of str
         As they stand in the certificate.
+    decided : str
+        Who decided.
     left_open : str
         What no target limits.
+    broken : bool
+        Whether it was edited after it was signed: nothing that it says stands above that.
+    level : int
+        Of its heading.
     """
-    promised: list[Content] = [
+    promised = [
         tag("li", pages.sentence(target), *(tag("p", pages.sentence(more), class_="small") for more in said))
         for target, *said in _beside(targets, qualifications)
     ]
+    warning = tag(
+        "section",
+        tag(f"h{level + 1}", "✗ This certificate is broken"),
+        paragraph("It was edited after it was signed: nothing on this page is known to be what its owner said."),
+        class_="verdict missed",
+    )
+    # No green beside what nobody limited.
+    status = "none" if facts["policy"] == "none" else "open" if left_open else "met"
+    about = f"Predicts {facts['predicts']}. Fitted on {facts['fitted on']}. Published {facts['published']}."
     return pages.article(
-        tag("h3", name(title, 120)),
-        tag("ul", promised) if promised else paragraph("No target was set."),
-        tag("p", tag("strong", pages.sentence(left_open))) if left_open else None,
-        pages.terms((term, pages.sentence(text)) for term, text in facts),
-        tag("details", tag("summary", "What this assumes"), bullets(assumptions)),
+        tag("header", tag(f"h{level}", name(title, 120)), paragraph(about, class_="about")),
+        warning if broken else None,
+        tag(
+            "section",
+            tag(f"h{level + 1}", "What is promised"),
+            tag("ul", promised),
+            paragraph(left_open, class_="untargeted") if left_open else None,
+            paragraph(decided) if decided else None,
+            class_=f"verdict {status}",
+        ),
+        section(
+            "What it is about",
+            pages.terms((term.capitalize(), pages.sentence(text)) for term, text in facts.items()),
+            level=level + 1,
+        ),
+        section("What this assumes", bullets(assumptions), level=level + 1),
     )
 
 

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 
 from seepage._facts import given
+from seepage._records import Json
+from seepage._signing import fingerprint_of
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distribution, Information, Leakage, Values, check_names
 from seepage.leakage.types import Kind
@@ -118,6 +120,19 @@ class Policy:
     def sentences(self) -> list[str]:
         """Return the targets in words."""
         return [target.sentence() for target in self.targets()]
+
+    def entries(self) -> dict[str, Json]:
+        """Return the targets for a machine, as certificates hold them."""
+        return {
+            "error_floor": {name: float(floor) for name, floor in self.error_floor.items()},
+            "success_rate": {name: float(rate) for name, rate in self.success_rate.items()},
+            "eta": None if self.eta is None else float(self.eta),
+            "quantile": float(self.quantile),
+        }
+
+    def fingerprint(self) -> str:
+        """Return a short form of the targets that people can compare: reports and certificates name it."""
+        return fingerprint_of(self.entries())
 
     def untargeted(self, leak: Leakage) -> Untargeted:
         """Return the private attributes of a release that have no target."""

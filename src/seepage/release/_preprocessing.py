@@ -7,18 +7,15 @@ public and said to be.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial, singledispatch
+from functools import singledispatch
 from shlex import quote
 
-import narwhals as nw
 import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -27,9 +24,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from seepage._tables import Data, Frame, Model, Table, is_missing, missing_in
+from seepage._tables import Model, Table, is_missing, missing_in
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.columns import Affine, Recoded, is_called, positions, through
+from seepage.linear.columns import Affine, Recoded, Step, is_called, walk, what_was_learned
 from seepage.release._names import same_names, written
 
 
@@ -39,65 +36,6 @@ class Constants(Enum):
     GIVEN = "given"
     PUBLIC = "public"
     FITTED = "fitted on these rows"
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One step that does something, with what goes into it."""
-
-    path: tuple[str, ...]
-    step: Model
-    incoming: Affine
-    data: Callable[[], Data]
-    """Returns the training rows as they reach it."""
-
-    @property
-    def name(self) -> str:
-        """The names that lead to it, from the outside in."""
-        return ".".join(self.path)
-
-    @property
-    def called(self) -> str:
-        """What messages call it."""
-        return f"{self.name} ({type(self.step).__name__})"
-
-    def raw_columns(self) -> list[int | None]:
-        """Return which raw column each of its features is, if it is one untouched."""
-        return [self.incoming.raw_column(feature) for feature in range(self.incoming.features)]
-
-
-def walk(step: Model, incoming: Affine, data: Callable[[], Data], path: tuple[str, ...] = ()) -> Iterator[Step]:
-    """Yield the steps that do something, each by the way that leads to it, with what goes in.
-
-    What only holds other steps (a Pipeline, a ColumnTransformer, a FeatureUnion) is not yielded, but what is in it.
-    """
-    if step is None or isinstance(step, str) or (isinstance(step, FunctionTransformer) and step.func is None):
-        return
-    if isinstance(step, Pipeline):
-        for name, inner in step.steps:
-            yield from walk(inner, incoming, data, (*path, name))
-            if inner is not None and not isinstance(inner, str):
-                incoming, data = through(inner, incoming, name), partial(_after, inner, data)
-    elif isinstance(step, ColumnTransformer):
-        for name, inner, columns in step.transformers_:
-            index = positions(columns, step)
-            if len(index):
-                yield from walk(inner, incoming.take(index), partial(_taken, data, index.tolist()), (*path, name))
-    elif isinstance(step, FeatureUnion):
-        for name, inner in step.transformer_list:
-            yield from walk(inner, incoming, data, (*path, name))
-    else:
-        yield Step(path, step, incoming, data)
-
-
-def _after(step: Model, data: Callable[[], Data]) -> Data:
-    return step.transform(data())
-
-
-def _taken(data: Callable[[], Data], index: list[int]) -> Data:
-    rows: Frame = data()
-    frame = nw.from_native(rows, eager_only=True, pass_through=True)
-    return frame[:, index].to_native() if isinstance(frame, nw.DataFrame) else rows[:, index]
 
 
 @dataclass(frozen=True)
@@ -153,6 +91,48 @@ class PublishedSteps:
 
 
 @dataclass(frozen=True, eq=False)
+class Unstated:
+    """Something that would leave, and that nobody stated to be public.
+
+    Attributes
+    ----------
+    what : str
+        What it is, in words.
+    argument, option : str
+        How to state it, in Python and on the command line.
+    reason : InputError or UnsupportedError
+        Why it is refused, with every way out.
+    """
+
+    what: str
+    argument: str
+    option: str
+    reason: InputError | UnsupportedError
+
+
+class _UnstatedError(Exception):
+    """Carries what nobody stated out of a step, so that all of it can be told at once."""
+
+    def __init__(self, what: Unstated) -> None:
+        super().__init__(what.what)
+        self.what = what
+
+
+def refuse(unstated: Sequence[Unstated]) -> None:
+    """Refuse what nobody stated to be public, all of it at once: whoever mends one after the other waits for each."""
+    if len(unstated) == 1:
+        raise unstated[0].reason
+    if unstated:
+        listed = "\n".join(f"- {one.what}: {one.argument}" for one in unstated)
+        raise UnsupportedError(
+            f"{len(unstated)} things would leave with this model that nobody stated to be public:\n{listed}\nIf "
+            f"everybody may know them, say so as above (on the command line, "
+            f"{' '.join(one.option for one in unstated)}). Otherwise give them, and fit again: "
+            'SimpleImputer(strategy="constant", fill_value=...), OneHotEncoder(categories=[...]).'
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Rules:
     """What may leave without a word.
 
@@ -166,22 +146,28 @@ class Rules:
         The steps whose constants are public, by name.
     categories : mapping from str to sequence, or None
         The levels that were given of the columns of a formula or a table; None if the encoders are the user's own.
-    measured : frozenset of str
+    measured : frozenset of str or None
         The steps that were fitted on these rows, and measured so (see `seepage.linear.information`), by their paths.
+        None before anything was measured.
     """
 
     table: Table
     private: frozenset[int]
     public: Sequence[str]
     categories: Mapping[str, Sequence[object]] | None
-    measured: frozenset[str]
+    measured: frozenset[str] | None
 
-    def read(self, preprocess: Model) -> PublishedSteps:
-        """Return what the steps have stored; refuse what is neither given, nor public, nor part of the fit."""
+    def read(self, preprocess: Model) -> tuple[PublishedSteps, list[Unstated]]:
+        """Return what the steps have stored, and what of it is neither given, nor public, nor part of the fit."""
         steps = list(walk(preprocess, Affine.raw(len(self.table.names)), lambda: self.table.native))
         found = PublishedSteps()
+        unstated: list[Unstated] = []
         for step in steps:
-            stored = _stored(step.step, step, self, self._is_public(step))
+            try:
+                stored = _stored(step.step, step, self, self._is_public(step))
+            except _UnstatedError as reason:
+                unstated.append(reason.what)
+                continue
             levels = dict(found.levels)
             for column, one in stored.levels.items():
                 levels[column] = levels[column].joined(one) if column in levels else one
@@ -191,11 +177,15 @@ class Rules:
                 levels=levels,
                 fills={**found.fills, **stored.fills},
             )
-        return found
+        return found, unstated
 
     def _is_public(self, step: Step) -> bool:
         touched = {coordinate.column for coordinate in step.incoming.coordinates}
         return any(is_called(step.step, step.name, name) for name in self.public) or not touched & self.private
+
+    def is_measured(self, step: Step) -> bool:
+        """Return whether what a step learned is part of the measurement, as far as that is known."""
+        return self.measured is None or step.name in self.measured
 
     def lacks_values(self, step: Step) -> bool:
         """Return whether a cell that reaches an imputer is missing in the training rows."""
@@ -210,15 +200,25 @@ def _stored(step: object, at: Step, rules: Rules, public: bool) -> PublishedStep
     """Return what a step has stored, or refuse it."""
     if public:
         return PublishedSteps({at.called: Constants.PUBLIC})
-    raise _refused(at, "holds values of single people, such as a smallest and a largest one or which columns matter.")
+    why = "holds values of single people, such as a smallest and a largest one or which columns matter."
+    raise _refused(at, rules, why)
 
 
-def _refused(at: Step, why: str, instead: str = "") -> UnsupportedError:
-    return UnsupportedError(
+def _refused(at: Step, rules: Rules, why: str, instead: str = "") -> _UnstatedError:
+    return _unstated(
+        at,
+        rules,
         f"The step {at.called} {why} What is published would depend on them in ways that nobody measures. {instead}If "
         f"they are public, as limits that were stated before anybody saw the data, {_declared(at)} Otherwise put a "
-        "StandardScaler, or a step with constants of your own, in its place."
+        "StandardScaler, or a step with constants of your own, in its place.",
     )
+
+
+def _unstated(at: Step, rules: Rules, why: str) -> _UnstatedError:
+    """Return that what a step learned is not known to be public."""
+    what = what_was_learned(at, [rules.table.names[column] for column in at.columns()])
+    argument, option = f"public_preprocessing=[{at.name!r}]", f"--public-preprocessing {quote(at.name)}"
+    return _UnstatedError(Unstated(what, argument, option, UnsupportedError(why)))
 
 
 def _declared(at: Step) -> str:
@@ -232,16 +232,18 @@ def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> PublishedSt
         return PublishedSteps({at.called: Constants.PUBLIC})
     if not (step.with_mean or step.with_std):
         return PublishedSteps({at.called: Constants.GIVEN})
-    if at.name not in rules.measured:
-        raise _other_constants(at)
+    if not rules.is_measured(at):
+        raise _other_constants(at, rules)
     return PublishedSteps({at.called: Constants.FITTED})
 
 
-def _other_constants(at: Step) -> UnsupportedError:
-    return UnsupportedError(
+def _other_constants(at: Step, rules: Rules) -> _UnstatedError:
+    return _unstated(
+        at,
+        rules,
         f"The step {at.called} is not measured: it has other constants than these rows give, or another step stands "
         f"behind it that hides what it did. If its constants are public, {_declared(at)} Otherwise fit it on the rows "
-        "that the model was fitted on, as the last step before the model: behind splines, powers and functions."
+        "that the model was fitted on, as the last step before the model: behind splines, powers and functions.",
     )
 
 
@@ -254,10 +256,9 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> PublishedSte
     # What a step would fill in, and did not for anybody, has no part in the fit.
     if lacks and not given and not public:
         if step.strategy != "mean":
-            instead = 'Fill in a value of your own, with SimpleImputer(strategy="constant", fill_value=...). '
-            raise _refused(at, f"fills in a value of single people (strategy={step.strategy!r}).", instead)
-        if at.name not in rules.measured:
-            raise _other_constants(at)
+            raise _fills_in(at, rules)
+        if not rules.is_measured(at):
+            raise _other_constants(at, rules)
     origin = Constants.GIVEN if given else Constants.PUBLIC if public else Constants.FITTED
     fills = {}
     for column, value in zip(at.raw_columns(), np.asarray(step.statistics_).tolist(), strict=True):
@@ -267,6 +268,22 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> PublishedSte
             # Its marker is a number like any other to whoever does not know better.
             fills[column] = Fill(step.missing_values, np.nan)
     return PublishedSteps({at.called: origin}, fills=fills)
+
+
+def _fills_in(at: Step, rules: Rules) -> _UnstatedError:
+    """Refuse what is filled in and moves with no average: a median is somebody's value, a mode a choice of the rows."""
+    strategy, columns = at.step.strategy, ", ".join(rules.table.names[column] for column in at.columns())
+    what = {
+        "median": f"medians of {columns}, and a median is the value of one or two people",
+        "most_frequent": f"most frequent values of {columns}, and which those are was decided by these rows",
+    }.get(strategy if isinstance(strategy, str) else "", f"values of {columns} that were taken from these rows")
+    return _unstated(
+        at,
+        rules,
+        f"The step {at.called} fills in {what}. The published model would carry them without noise. If everybody may "
+        f"know them, {_declared(at)} Otherwise fill in values that were chosen without these rows, and fit again: "
+        'SimpleImputer(strategy="constant", fill_value=...).',
+    )
 
 
 @_stored.register
@@ -284,6 +301,7 @@ def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> Publishe
     what = "the smallest and largest values" if step.knots == "uniform" else "quantiles"
     raise _refused(
         at,
+        rules,
         f"took its knots from these people: {what}, which are values of single people.",
         "Give it knots of your own, SplineTransformer(knots=[[20.0], [40.0], [60.0], [80.0]]), one row per knot and "
         "one column per column, and fit again. ",
@@ -342,8 +360,8 @@ def _check_given(at: Step, rules: Rules, found: Mapping[str, list[object]]) -> N
     if not missing:
         return
     column, named = next(iter(missing.items()))
+    typed = [f"--categories {shlex.quote(f'{name}={written(each)}')}" for name, each in missing.items()]
     if rules.categories is not None:
-        typed = [f"--categories {shlex.quote(f'{name}={written(each)}')}" for name, each in missing.items()]
         way_out = (
             f"If everybody may know that somebody has each, list them: categories={missing!r} (on the command line, "
             f"{' '.join(typed)})."
@@ -354,10 +372,14 @@ def _check_given(at: Step, rules: Rules, found: Mapping[str, list[object]]) -> N
             f"named), and fit again: {_with_lists(at.step, list(found.values()))}. If the levels are public, "
             f"{_declared(at)}"
         )
-    raise UnsupportedError(
+    why = (
         f"The step {at.called} names levels of {column!r} as it found them in the rows: {named!r}. That one is there, "
         f"or is not rare, can tell who has it. {way_out}"
     )
+    if rules.categories is None:
+        raise _unstated(at, rules, why)
+    levels = f"which levels there are of {', '.join(missing)}"
+    raise _UnstatedError(Unstated(levels, f"categories={missing!r}", " ".join(typed), UnsupportedError(why)))
 
 
 def _with_lists(step: OneHotEncoder, lists: list[list[object]]) -> str:
@@ -376,5 +398,8 @@ def _(step: SelectorMixin, at: Step, rules: Rules, public: bool) -> PublishedSte
     if public:
         return PublishedSteps({at.called: Constants.PUBLIC})
     raise _refused(
-        at, "chose its columns by the values of these people.", "Name the columns instead, in a ColumnTransformer. "
+        at,
+        rules,
+        "chose its columns by the values of these people.",
+        "Name the columns instead, in a ColumnTransformer. ",
     )

@@ -22,7 +22,7 @@ from seepage._equalized import is_equalized
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json, to_json
 from seepage._shapes import RobustCovariance
-from seepage._tables import Data, Listed, Model
+from seepage._tables import Data, Listed, Model, column_name
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
 from seepage.errors import InputError, MissingExtraError, PolicyError, UnsupportedError
@@ -31,13 +31,14 @@ from seepage.ledger import Entry, Ledger
 from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.given import given
-from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised
+from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised, Preprocessing
+from seepage.linear.survival import SurvivalFit
 from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, Published, fingerprints, fit_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
-from seepage.release._preprocessing import PublishedSteps, Rules
+from seepage.release._preprocessing import PublishedSteps, Rules, Unstated, refuse
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._results import PublishedErrors, ResultTable
 from seepage.release._seal import seal_of
@@ -185,7 +186,7 @@ def files_of(
     """
     said = publication.certificate
     if is_table(path):
-        called = _called_outcome(said) if outcome is None else outcome
+        called = tuple(said.published["outcome"]) if outcome is None else outcome
         content = text_of_published(publication.estimator, said, called, success).encode()
     else:
         content = _as_skops(publication.estimator)
@@ -196,14 +197,6 @@ def files_of(
     files = [] if key is None else [NewFile(key, publication.key, private=True)]
     # The model comes last: it must not be there without its certificate.
     return bound, [*files, NewFile(beside, bound.text()), NewFile(path, content)]
-
-
-def _called_outcome(certificate: Certificate) -> tuple[str, ...]:
-    """Return what the outcome is called in a certificate, which knows it if it is private."""
-    count = 2 if certificate.published["estimator"] == "Cox" else 1
-    if certificate.private["label"] == "private":
-        return tuple(certificate.private["attributes"][-count:])
-    return ("status", "time") if count == 2 else ("outcome",)
 
 
 def _as_skops(estimator: Model) -> bytes:
@@ -456,6 +449,8 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
     if fit.unpublished is not None:
         raise UnsupportedError(fit.unpublished)
+    # What has to be said or changed should be known before anything is measured.
+    _preprocessing(fit, None, terms)
     leak = measure(
         model,
         X,
@@ -473,7 +468,8 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     published = cast(Noised, leak.information)
     # With the covariance that its shape makes of these rows.
     noise = published.noise
-    raw, preprocessing = _in_raw_units(fit, published.preprocessing.measured, terms)
+    preprocessing = _preprocessing(fit, published.preprocessing.measured, terms)
+    raw = RawModel.of(fit.model, fit.table, preprocessing)
     if policy is not None:
         _check_policy(policy, leak, noise)
     exact, key = published.exact, secrets.token_bytes(32)
@@ -487,6 +483,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         names = [f"{head}: {name}" for head in heads for name in names]
     leaving: Published = {
         "estimator": fit.called,
+        "outcome": _outcome(leak, fit, y),
         "hyperparameters": _hyperparameters(fit.model, searched=fit.search is not None),
         "parameters": names,
         "count": len(names),
@@ -506,10 +503,10 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         },
         targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
         qualifications=_qualifications(policy),
-        policy=None if policy is None else _machine_readable(policy),
+        policy=None if policy is None else policy.entries(),
         untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
         decision=None if decision is None else decision.entries(),
-        assumptions=_assumptions(leak, preprocessing, terms),
+        assumptions=_assumptions(leak, published.preprocessing, preprocessing, terms),
         versions=_versions(),
         fingerprints=fingerprints(key, fit),
         seal={},
@@ -548,6 +545,13 @@ def _drawn(errors: PublishedErrors) -> PublishedErrors:
     return replace(errors, variances=found)
 
 
+def _outcome(leak: Leakage, fit: Fitted, y: Listed) -> list[str]:
+    """Return what the model predicts: among the attributes if it is private, and called as it was given if not."""
+    if leak.information.outcome:
+        return list(leak.information.outcome)
+    return list(fit.outcomes.names) if isinstance(fit, SurvivalFit) else [column_name(y, "outcome")]
+
+
 def _check_grid(noise: GaussianNoise) -> None:
     """Refuse a noise that may have been fitted to the most exposed person."""
     way_out = (
@@ -572,9 +576,16 @@ def _check_grid(noise: GaussianNoise) -> None:
         )
 
 
-def _in_raw_units(fit: Fitted, measured: frozenset[str], terms: Terms) -> tuple[RawModel, PublishedSteps]:
-    """Fold the steps of a model in; refuse what must not leave."""
-    _check_classes(fit, terms)
+def check_leaving(model: Model, X: Data, y: Listed, terms: Terms) -> None:
+    """Refuse names and constants of a model that would leave without a word, all at once."""
+    _preprocessing(fit_of(model, X, y, terms.sample_weight, terms.offset), None, terms)
+
+
+def _preprocessing(fit: Fitted, measured: frozenset[str] | None, terms: Terms) -> PublishedSteps:
+    """Return what the steps of a model have stored; refuse what must not leave, all of it at once.
+
+    Before anything is measured (None), nothing is refused for not being part of the measurement.
+    """
     if any(isinstance(step, Formula) for step in single_steps(split(fit.model)[0]).values()):
         raise UnsupportedError(
             "A model with a formula is not published yet: what its terms learned would have to go along. Write them as "
@@ -583,12 +594,13 @@ def _in_raw_units(fit: Fitted, measured: frozenset[str], terms: Terms) -> tuple[
         )
     private = frozenset(fit.private_columns(terms.attributes))
     rules = Rules(fit.table, private, terms.public_preprocessing, terms.categories, measured)
-    preprocessing = rules.read(split(fit.model)[0])
-    return RawModel.of(fit.model, fit.table, preprocessing), preprocessing
+    preprocessing, unstated = rules.read(split(fit.model)[0])
+    refuse([*_unstated_classes(fit, terms), *unstated])
+    return preprocessing
 
 
-def _check_classes(fit: Fitted, terms: Terms) -> None:
-    """Refuse names of classes that were found in the rows: which they are can tell what one person's is."""
+def _unstated_classes(fit: Fitted, terms: Terms) -> list[Unstated]:
+    """Return names of classes that were found in the rows: which they are can tell what one person's is."""
     classes = fit.classes
     known, given = [] if classes is None else classes.tolist(), terms.classes
     if given is not None and not same_names(known, given):
@@ -597,15 +609,17 @@ def _check_classes(fit: Fitted, terms: Terms) -> None:
             "one is missing from the rows."
         )
     if classes is None or given is not None or terms.public_label or classes.dtype.kind == "b":
-        return
+        return []
     if getattr(last_step(fit.model), "family", None) == "binomial" and classes.dtype.kind in "iuf":
         # The family has 0 and 1, whatever the rows have.
-        return
-    raise InputError(
+        return []
+    argument, option = f"classes={known!r}", f"--classes {shlex.quote(written(known))}"
+    reason = InputError(
         f"The published model would name the classes {known!r}, as it found them in the rows, and that one is there "
-        f"can tell who has it. If everybody may know that somebody has each, list them: classes={known!r} (on the "
-        f"command line, --classes {shlex.quote(written(known))})."
+        f"can tell who has it. If everybody may know that somebody has each, list them: {argument} (on the command "
+        f"line, {option})."
     )
+    return [Unstated("which classes there are", argument, option, reason)]
 
 
 def _check_policy(policy: Policy, leak: Leakage, noise: GaussianNoise) -> None:
@@ -658,15 +672,6 @@ def _noise(noise: GaussianNoise) -> NoiseEntry:
     return {**found, "covariance": np.asarray(noise.covariance).tolist()}
 
 
-def _machine_readable(policy: Policy) -> dict[str, Json]:
-    return {
-        "error_floor": {name: float(floor) for name, floor in policy.error_floor.items()},
-        "success_rate": {name: float(rate) for name, rate in policy.success_rate.items()},
-        "eta": None if policy.eta is None else float(policy.eta),
-        "quantile": float(policy.quantile),
-    }
-
-
 # What a target of each kind does and does not mean: no target is stated without it.
 _MEANING = {
     "error_floor": "This is about unbiased guesses from this release alone, by an attacker who knows everything else; "
@@ -684,16 +689,23 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-def _assumptions(leak: Leakage, preprocessing: PublishedSteps, terms: Terms) -> tuple[str, ...]:
+def _assumptions(leak: Leakage, steps: Preprocessing, preprocessing: PublishedSteps, terms: Terms) -> tuple[str, ...]:
     given = {"classes": terms.classes is not None, "categories": bool(terms.categories)}
     named = [what for what, is_given in given.items() if is_given]
-    # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published.
-    sentences = [one.sentence() for one in leak.information.assumptions if one.kind != "minimizer"]
+    # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published. What
+    # was taken as public was stated here, by one option or another.
+    left_out = ("minimizer", "preprocessing")
+    sentences = [one.sentence() for one in leak.information.assumptions if one.kind not in left_out]
+    if steps.public:
+        sentences.append(
+            "Public, says whoever published this, and not part of what is measured: "
+            f"{'; '.join(one.what for one in steps.public)}."
+        )
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
     if preprocessing.constants:
         sentences.append(
-            "The noise is on the parameters theta of the model behind its preprocessing. Published is A theta, the "
-            "same model in units of the raw columns, where the covariance of the noise is A Sigma A^T; A itself is not "
+            "The noise was added in the units that the model works in behind its preprocessing. The parameters were "
+            "then turned into the units of the raw columns, and the noise with them; how they were turned is not "
             "published."
         )
     if named:

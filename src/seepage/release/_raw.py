@@ -26,12 +26,12 @@ from sklearn.preprocessing import StandardScaler
 from seepage._noise import GaussianNoise
 from seepage._tables import Data, Model, Table, default_library, frame
 from seepage.errors import UnsupportedError
-from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split
+from seepage.linear.columns import Affine, affine_of, fitted_columns, search_of, split, walk
 from seepage.linear.survival import Horizons
 from seepage.release._bent import BentBlock, joined_examples
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
-from seepage.release._preprocessing import Constants, Levels, PublishedSteps, walk
+from seepage.release._preprocessing import Constants, Levels, PublishedSteps
 
 Array = NDArray[np.float64]
 

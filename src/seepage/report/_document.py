@@ -349,6 +349,12 @@ class Document:
         The most exposed people; None in the publishable edition, or where `silence` says why.
     decision : Decision or None
         Who decided, as they said it; None when nobody said.
+    outcome : tuple of str
+        What the model predicts; nothing where that is public, or no model predicts.
+    policy : str or None
+        The fingerprint of the policy's targets, as a certificate names it; None without a policy.
+    certificate : str or None
+        The SHA-256 of the certificate of the same release; None if none is known.
     """
 
     edition: EditionName
@@ -373,6 +379,9 @@ class Document:
     noise: Noise
     versions: Mapping[str, str]
     decision: Decision | None = None
+    outcome: tuple[str, ...] = ()
+    policy: str | None = None
+    certificate: str | None = None
 
     def __post_init__(self) -> None:
         # Refuses what is no time.

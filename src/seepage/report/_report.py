@@ -22,7 +22,7 @@ from seepage.report.write import from_text, headline, markdown, page, snippet, t
 if TYPE_CHECKING:
     from skops.card import Card
 
-    from seepage.release import Policy
+    from seepage.release import Certificate, Policy
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -75,6 +75,7 @@ class Report:
         title: str = "What this release gives away",
         key: bytes | None = None,
         decision: Decision | Mapping[str, object] | None = None,
+        certificate: "Certificate | None" = None,
     ) -> "Report":
         """Return a report for the person who must decide: verdict, attributes, groups, meaning, assumptions.
 
@@ -105,6 +106,8 @@ class Report:
             Pseudonyms of the same key are the same in every report; by default each report has its own.
         decision : seepage.release.Decision or mapping, optional
             Who decided, by which rule and when, as it stands in the certificate too.
+        certificate : seepage.release.Certificate, optional
+            The certificate of this release, as it is passed on: the report names its SHA-256.
 
         Raises
         ------
@@ -124,7 +127,8 @@ class Report:
         """
         key = secrets.token_bytes(32) if key is None else key
         decided = None if decision is None else Decision.of(decision)
-        asked = ReportQuestion(title, _policy(policy), groups, units or {}, prior, categories, key, decided)
+        named = None if certificate is None else certificate.fingerprint()
+        asked = ReportQuestion(title, _policy(policy), groups, units or {}, prior, categories, key, decided, named)
         checked_leakage(leak)
         document = publishable_document(leak, asked) if is_for_everybody(edition) else internal_document(leak, asked)
         return cls(document, leak, key)

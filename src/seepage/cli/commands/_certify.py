@@ -30,9 +30,10 @@ def certify(
     from rich.text import Text
 
     from seepage.cli.commands._endings import Ending
-    from seepage.cli.terminal import amount_of, is_certificate, item, printable, screen, show_promises
+    from seepage.cli.terminal import is_certificate, item, printable, screen, show_promises
     from seepage.errors import InputError
     from seepage.release import certify as compared
+    from seepage.release.sealing import amount_of
 
     if is_certificate(file) and not is_certificate(certificate):
         raise InputError(

@@ -1,6 +1,6 @@
 """`seepage publish`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -169,7 +169,7 @@ def publish(asked: _Publish) -> None:
     from seepage.cli.terminal import AGAIN, Journal, Waiting, check_outputs, data_inputs, note
     from seepage.errors import PolicyError
     from seepage.ledger import Ledger
-    from seepage.release.sealing import check_name, files_of, ready, secret_key
+    from seepage.release.sealing import check_leaving, check_name, files_of, ready, secret_key
     from seepage.report import Report
 
     asked.check()
@@ -225,15 +225,18 @@ def publish(asked: _Publish) -> None:
             question.assembled.check_publishable()
         with question.applying():
             terms = _terms(asked, question, file)
+            if asked.noise is None:
+                # Finding the noise takes longest, and what has to be said or changed does not wait for it.
+                check_leaving(fitted, rows.X, rows.y, terms)
+                terms = replace(terms, noise_scale=_least_noise(question, file, terms.published))
             release = ready(fitted, rows.X, rows.y, terms)
         success = None if question.table is None else question.table.success
         release.check_written(asked.out, question.target, success)
-        others, added = [], [AGAIN] if was_left else []
+        page, others, added = None, [], [AGAIN] if was_left else []
         if asked.report is not None:
             with waiting.doing("writing the report"):
                 targets, decision = (None, None) if file is None else (file.policy, file.decision)
                 page = Report.of(release.leak, asked.edition.value, policy=targets, decision=decision)
-            others.append(NewFile(asked.report, page.html(), private=not page.document.is_public))
         debit = None
         if books is not None:
             try:
@@ -256,6 +259,9 @@ def publish(asked: _Publish) -> None:
             )
             if asked.table is not None:
                 others.append(NewFile(asked.table, _TABLES[asked.table.suffix](publication.table())))
+            if page is not None and asked.report is not None:
+                page = replace(page, document=replace(page.document, certificate=written.fingerprint()))
+                others.append(NewFile(asked.report, page.html(), private=not page.document.is_public))
             if books is not None and debit is not None:
                 books.released(debit, written.text())
             write_together([*others, *files])
@@ -267,26 +273,14 @@ def publish(asked: _Publish) -> None:
 
 
 def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | None") -> "Terms":
-    """Return what the release is published by."""
+    """Return what the release is published by; a noise that is still to be found is one for now."""
     from seepage.release.sealing import Terms, levels_given, read_names
 
-    noise: float | GaussianNoise | None = None if asked.noise is None else asked.noise.noise
     published = None if asked.table is None else ["coefficients", "standard errors"]
-    if noise is None and file is not None:
-        from seepage.release import calibrate
-
-        noise = calibrate(
-            question.measured(Amount(1.0, standard_errors=published is not None), published=published),
-            error_floor=file.policy.error_floor,
-            success_rate=file.policy.success_rate,
-            eta=file.policy.eta,
-            quantile=file.policy.quantile,
-        )
-    assert noise is not None
     rows, parts = question.rows, [one.partition("=") for one in asked.categories or ()]
     levels = {column: read_names(text) for column, _, text in parts} or None
     return Terms(
-        noise,
+        1.0 if asked.noise is None else asked.noise.noise,
         None if file is None else file.policy,
         sample_weight=rows.weights,
         offset=rows.offset,
@@ -299,6 +293,22 @@ def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | Non
         decision=None if file is None else file.decision,
         ids=rows.ids,
         published=published,
+    )
+
+
+def _least_noise(
+    question: "CommandQuestion", file: "PolicyFile | None", published: Sequence[str] | None
+) -> "GaussianNoise":
+    """Return the noise that keeps a policy and costs the model least."""
+    from seepage.release import calibrate
+
+    assert file is not None
+    return calibrate(
+        question.measured(Amount(1.0, standard_errors=published is not None), published=published),
+        error_floor=file.policy.error_floor,
+        success_rate=file.policy.success_rate,
+        eta=file.policy.eta,
+        quantile=file.policy.quantile,
     )
 
 

@@ -164,7 +164,11 @@ class CommandQuestion:
 
     def in_memory(self, table: pa.Table) -> AskedInMemory:
         """Take a table apart."""
+        from seepage.linear.columns import knows_none, split
+
         frame = as_frame(table)
+        if frame is not table and knows_none(split(self.model)[0]):
+            frame = _with_none(frame, table)
         target = self.target[0] if len(self.target) == 1 else list(self.target)
         y = frame[target] if isinstance(target, str) else frame[target] if frame is not table else table.select(target)
         X = frame[self.features] if frame is not table else table.select(self.features)
@@ -304,6 +308,23 @@ def _table(
 def as_frame(table: pa.Table) -> Frame:
     """Return a table as a frame of pandas if that is installed."""
     return table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table
+
+
+def _with_none(frame: Frame, table: pa.Table) -> Frame:
+    """Return a frame of pandas in which a text that is missing is None: newer versions of pandas make it NaN."""
+    import pandas as pd
+
+    changed = frame.copy(deep=False)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if column.null_count and _is_text(column.type):
+            changed[name] = pd.Series(column.to_pylist(), index=changed.index, dtype=object)
+    return changed
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _labels(table: pa.Table, name: str) -> Column:

@@ -8,7 +8,6 @@ from seepage.cli.terminal._console import printable as printable
 from seepage.cli.terminal._console import refuse as refuse
 from seepage.cli.terminal._console import screen as screen
 from seepage.cli.terminal._console import shortened as shortened
-from seepage.cli.terminal._documents import amount_of as amount_of
 from seepage.cli.terminal._documents import is_certificate as is_certificate
 from seepage.cli.terminal._documents import show_document as show_document
 from seepage.cli.terminal._documents import show_promises as show_promises

@@ -1,7 +1,6 @@
 """Documents that were written earlier: which they are, and how they look on a screen."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,17 +20,21 @@ _CERTIFICATE = "urn:seepage:certificate:"
 _REPORT = "urn:seepage:report:"
 
 
-def show_document(path: Path) -> None:
-    """Print a document."""
+def show_document(path: Path, page: Path | None = None) -> None:
+    """Print a document, or write its page to a file."""
     found = _read(path)
     schema = str(found.get("schema", ""))
     if schema.startswith(_CERTIFICATE):
-        _show_certificate(screen(), path)
+        from seepage.release import Certificate
+
+        certificate = Certificate.read(path)
+        _show_certificate(screen(), certificate) if page is None else certificate.write_html(page)
         return
     if schema.startswith(_REPORT):
         from seepage.report import Report
 
-        show_report(screen(), Report.read(path))
+        report = Report.read(path)
+        show_report(screen(), report) if page is None else report.write_html(page)
         return
     raise InputError(
         f"{path} is JSON, but neither a report (seepage measure --json) nor a certificate (seepage publish)."
@@ -74,22 +77,12 @@ def _read(path: Path) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _show_certificate(console: Console, path: Path) -> None:
-    from seepage.release import Certificate
-
-    certificate = Certificate.read(path)
-    published, noise = certificate.published, certificate.noise
-    console.print(Text(f"Certificate of a {published['estimator']}", style="bold"))
-    rows = {
-        "published": f"{certificate.created}, {published['count']} parameters",
-        "fitted on": f"{certificate.people:,} people",
-        "noise": f"{noise['distribution']}, {amount_of(noise)} ({noise['mechanism']})",
-        "private": ", ".join(certificate.private["attributes"]),
-        "label": certificate.private["label"],
-        "signed": _signer(certificate),
-    }
-    for name, words in rows.items():
-        console.print(item(f"{name:<10}", words))
+def _show_certificate(console: Console, certificate: "Certificate") -> None:
+    console.print(Text(certificate.title, style="bold"))
+    if certificate.is_broken():
+        console.print(Text("This certificate is broken: it was edited after it was signed.", style="bold red"))
+    for name, words in certificate.facts().items():
+        console.print(item(f"{name:<11}", words))
     console.print()
     console.print(Text("Targets" if certificate.policy is None else "Targets that are met", style="bold"))
     show_promises(console, certificate)
@@ -97,14 +90,6 @@ def _show_certificate(console: Console, path: Path) -> None:
     console.print(Text("Assumptions", style="bold"))
     for sentence in certificate.assumptions:
         console.print(item("-", sentence))
-
-
-def _signer(certificate: "Certificate") -> str:
-    if certificate.signature is None:
-        return "no"
-    from seepage.release.sealing import called
-
-    return f"with the key {called(certificate.signature['public_key'])}; check it with: seepage certify"
 
 
 def show_promises(console: Console, certificate: "Certificate") -> None:
@@ -119,10 +104,3 @@ def show_promises(console: Console, certificate: "Certificate") -> None:
         console.print(item("!", left))
     if certificate.decision is not None:
         console.print(item("-", Decision.of(certificate.decision).whole()))
-
-
-def amount_of(noise: Mapping[str, object]) -> str:
-    """Return how much noise there is, in words."""
-    if "scale" not in noise:
-        return "the covariance in the file"
-    return f"scale {noise['scale']:g}" + (f" and shape {noise['shape']!r}" if "shape" in noise else "")

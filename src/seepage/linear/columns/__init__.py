@@ -30,7 +30,11 @@ from seepage.linear.columns._model import fitted_columns as fitted_columns
 from seepage.linear.columns._model import split as split
 from seepage.linear.columns._recoded import Recoded as Recoded
 from seepage.linear.columns._steps import is_called as is_called
+from seepage.linear.columns._steps import knows_none as knows_none
 from seepage.linear.columns._steps import learns as learns
 from seepage.linear.columns._steps import positions as positions
 from seepage.linear.columns._steps import single_steps as single_steps
 from seepage.linear.columns._steps import through as through
+from seepage.linear.columns._walk import Step as Step
+from seepage.linear.columns._walk import walk as walk
+from seepage.linear.columns._walk import what_was_learned as what_was_learned

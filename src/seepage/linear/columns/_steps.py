@@ -104,7 +104,24 @@ def learns(step: object) -> bool:
         return bool(step.with_mean or step.with_std)
     if isinstance(step, SplineTransformer):
         return isinstance(step.knots, str)
+    if isinstance(step, OneHotEncoder):
+        # Which levels are rare is a choice that the rows made, also among those that were listed.
+        return isinstance(step.categories, str) or bool(step._infrequent_enabled)
     return not isinstance(step, FunctionTransformer | MissingIndicator | PolynomialFeatures | Recoded)
+
+
+def knows_none(step: object) -> bool:
+    """Return whether steps were fitted on rows in which None, and not NaN, stands for a missing value.
+
+    Files know one kind of missing value; libraries of frames make one or the other of it.
+    """
+    if step is None:
+        return False
+    for each in single_steps(step).values():
+        levels = getattr(each, "categories_", ())
+        if getattr(each, "missing_values", np.nan) is None or any(v is None for one in levels for v in one.tolist()):
+            return True
+    return False
 
 
 def _not_affine(path: str, step: object, reason: str) -> UnsupportedError:

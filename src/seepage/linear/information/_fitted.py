@@ -198,7 +198,7 @@ class Release:
             len(fit.problem.basis),
             fit.rows,
             scales,
-            preprocessing.fitted,
+            tuple(one.step for one in preprocessing.fitted),
             fit.coefficients_with_errors() if fit.errors else None,
         )
         noise, shape = shaping.noise(noise)
@@ -527,9 +527,9 @@ def steps_assumptions(steps: Preprocessing) -> Iterator[Assumption]:
     if steps.fitted:
         yield Assumption(
             "raw units",
-            "What was learned from these rows by {steps} is not published: the model is, in the units of the "
-            "columns, with noise that was drawn in its own. That both move with the rows is counted.",
-            names={"steps": _few(steps.fitted)},
+            "Learned from these rows, and not published: {what}. The model is published in the units of the columns, "
+            "with noise that was drawn in its own. That both move with the rows is counted.",
+            names={"what": "; ".join(one.what for one in steps.fitted)},
         )
     if steps.held:
         yield Assumption(
@@ -543,11 +543,23 @@ def steps_assumptions(steps: Preprocessing) -> Iterator[Assumption]:
             "The model has no intercept that would carry noise, so the means that are taken away before it are "
             "taken as public.",
         )
-    if steps.public:
+    if stated := [one.what for one in steps.public if one.stated]:
         yield Assumption(
             "preprocessing",
-            "Taken as public, and not part of what is measured, is what these steps learned: {steps}.",
-            names={"steps": _few(steps.public)},
+            "Stated to be public, and not part of what is measured: {what}.",
+            names={"what": "; ".join(stated)},
+        )
+    if silent := [one.what for one in steps.public if not one.stated]:
+        yield Assumption(
+            "preprocessing",
+            "Taken as public, though nobody stated it, and not part of what is measured: {what}.",
+            names={"what": "; ".join(silent)},
+        )
+    if steps.filled:
+        yield Assumption(
+            "filled",
+            "What fills in the missing cells of {columns} was given, not taken from these rows.",
+            names={"columns": _few(steps.filled)},
         )
 
 

@@ -8,11 +8,12 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.impute import SimpleImputer
 
 from seepage._noise import GaussianNoise
-from seepage._tables import Model
+from seepage._tables import Model, Table
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.columns import Affine, Claim, is_called, learns, single_steps
+from seepage.linear.columns import Affine, Claim, Step, is_called, learns, single_steps, walk, what_was_learned
 from seepage.linear.information._scales import Scales
 from seepage.linear.objective import ActiveSet, Additive, VectorLoss, derivatives
 from seepage.linear.rows import Batch, Frame, Rows
@@ -39,6 +40,11 @@ class BehindSteps(Protocol):
     @property
     def rows(self) -> Rows:
         """The rows."""
+        ...
+
+    @property
+    def table(self) -> Table:
+        """The raw rows, or the names of their columns alone."""
         ...
 
     @property
@@ -71,15 +77,36 @@ class Solved:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """What a step before the model learned from rows.
+
+    Attributes
+    ----------
+    step : str
+        Where the step stands, and what it is if that does not say so.
+    what : str
+        What it learned, in words.
+    stated : bool
+        Whether the user stated that it is public.
+    """
+
+    step: str
+    what: str
+    stated: bool
+
+
+@dataclass(frozen=True)
 class Preprocessing:
     """The steps before the model that learned something from rows.
 
     Attributes
     ----------
-    fitted : tuple of str
-        Those that learned it from the rows at hand: what is published moves with them.
-    public : tuple of str
-        Those that are taken as known to the attacker.
+    fitted : tuple of Learned
+        From the rows at hand: what is published moves with it.
+    public : tuple of Learned
+        Taken as known to the attacker, stated or not.
+    filled : tuple of str
+        The columns whose missing cells are filled with a constant that was given.
     without_intercept : bool
         Whether a mean that was taken away has no intercept to go to, and so would be published without noise.
     held : bool
@@ -88,8 +115,9 @@ class Preprocessing:
         Where the steps stand all of whose constants are of the rows at hand, and counted so.
     """
 
-    fitted: tuple[str, ...] = ()
-    public: tuple[str, ...] = ()
+    fitted: tuple[Learned, ...] = ()
+    public: tuple[Learned, ...] = ()
+    filled: tuple[str, ...] = ()
     without_intercept: bool = False
     held: bool = False
     measured: frozenset[str] = frozenset()
@@ -233,8 +261,9 @@ def preprocessing_of(
     features = np.array(
         sorted(f for f, each in claims.items() if any(c.step not in named for c in each)), dtype=np.intp
     )
+    nothing = Preprocessing(public=_public(fit, steps, named), filled=_filled(fit))
     if not len(features):
-        return Preprocessing(public=_listed(fit, steps, ())), None
+        return nothing, None
     columns = columns_of(fit.affine, features)
     few = fit.rows.few()
     some = few.features[:, features]
@@ -249,11 +278,11 @@ def preprocessing_of(
     _refuse_near(steps, [claims[int(f)] for f in features], found, moments, origin, weighted)
     if _ties(solved.undecided, features, found):
         # Among models that fit equally well the one of least norm was chosen, by a norm that a scaler sets.
-        return Preprocessing(public=_listed(fit, steps, ())), None
+        return nothing, None
     _refuse_constants(features, claims, moments, origin, weighted, rounding)
     fitted = {claim.step for each in found for claim in (*each.halves, each.filled) if claim is not None}
     if not fitted:
-        return Preprocessing(public=_listed(fit, steps, ())), None
+        return nothing, None
     offset = not solved.intercept and any(
         each.scaler is not None and (each.scaler.centers or each.scaler.shift) for each in found
     )
@@ -266,10 +295,11 @@ def preprocessing_of(
         if not _settled(claims[int(f)], position, each, moments.lacking[i] > 0)
     }
     settled = {claim.step for f in features for claim in claims[int(f)]} - rest - named
-    counted = tuple(_called(path, step) for path, step in steps.items() if path in fitted)
+    counted = _learned(fit, {path: step for path, step in steps.items() if path in fitted}, named)
+    public_steps = _public(fit, {path: step for path, step in steps.items() if path not in settled}, named)
     held = bool(scales.lean.any())
     measured = frozenset(fitted & settled)
-    return Preprocessing(counted, _listed(fit, steps, settled), offset, held, measured), scales
+    return Preprocessing(counted, public_steps, nothing.filled, offset, held, measured), scales
 
 
 def steps_named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
@@ -289,10 +319,34 @@ def steps_named(steps: dict[str, object], public: Sequence[str]) -> set[str]:
     return found
 
 
-def _listed(fit: BehindSteps, steps: dict[str, object], counted: Sequence[str] | set[str]) -> tuple[str, ...]:
-    """Return the steps that are taken as public: of imputers, those that filled something in."""
+def _public(fit: BehindSteps, steps: dict[str, object], named: set[str]) -> tuple[Learned, ...]:
+    """Return what steps learned that are taken as public: of imputers, those that filled something in."""
     idle = {c.step for each in fit.affine.claims.values() for c in each if c.fills} if not fit.rows.missing else set()
-    return tuple(_called(path, step) for path, step in steps.items() if path not in counted and path not in idle)
+    return _learned(fit, {path: step for path, step in steps.items() if path not in idle}, named)
+
+
+def _learned(fit: BehindSteps, steps: dict[str, object], named: set[str]) -> tuple[Learned, ...]:
+    """Return what some steps learned, and of which columns: of imputers, of those that lack a value."""
+    names, found = fit.table.names, []
+    for at in _walked(fit) if steps else ():
+        if at.name in steps:
+            columns = [c for c in at.columns() if c in fit.rows.missing or not isinstance(at.step, SimpleImputer)]
+            what = what_was_learned(at, [names[column] for column in columns])
+            found.append(Learned(_called(at.name, at.step), what, at.name in named))
+    return tuple(found)
+
+
+def _filled(fit: BehindSteps) -> tuple[str, ...]:
+    """Return the columns whose missing cells are filled with a constant that was given."""
+    if not fit.rows.missing:
+        return ()
+    given = [at for at in _walked(fit) if isinstance(at.step, SimpleImputer) and at.step.strategy == "constant"]
+    filled = {column for at in given for column in at.columns() if column in fit.rows.missing}
+    return tuple(name for column, name in enumerate(fit.table.names) if column in filled)
+
+
+def _walked(fit: BehindSteps) -> list[Step]:
+    return list(walk(fit.preprocess, Affine.raw(len(fit.table.names)), lambda: fit.table.native))
 
 
 def _called(path: str, step: object) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
 from seepage.errors import MinimizerError, UnansweredError
@@ -92,7 +94,8 @@ def categories(information: Information, *, named: Collection[str]) -> Categorie
 
 
 def _category(name: str, farthest: Array) -> CategoryAttribute:
-    known = Sketch.of(farthest)
+    # Whoever lacks a category has none that could be told.
+    known = Sketch.of(farthest[~np.isnan(farthest)])
     rates = []
     for share in SHARES:
         rates.append(Rate(public(share), personal(up_to_percent(float(success_rate(at_most(known, share)))))))

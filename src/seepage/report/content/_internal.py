@@ -43,6 +43,8 @@ class ReportQuestion:
     categories: Collection[str] | None
     key: bytes
     decision: Decision | None = None
+    certificate: str | None = None
+    """The SHA-256 of the release's certificate."""
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -99,6 +101,9 @@ def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
         noise=noise_of(information),
         versions={"seepage": __version__},
         decision=asked.decision,
+        outcome=information.outcome,
+        policy=None if asked.policy is None else asked.policy.fingerprint(),
+        certificate=asked.certificate,
     )
 
 

@@ -90,6 +90,9 @@ def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
         noise=_noise(information),
         versions={"seepage": __version__},
         decision=asked.decision,
+        outcome=information.outcome,
+        policy=None if asked.policy is None else asked.policy.fingerprint(),
+        certificate=asked.certificate,
     )
 
 

@@ -1,7 +1,7 @@
 """What the quantities of a report mean, what they take for granted, and where they come from."""
 
 from seepage.meaning import glossary
-from seepage.pages import number, percent
+from seepage.pages import name, number, percent
 from seepage.report._document import SCHEMA, Coefficient, Document, Noise, Utility
 
 # What the page adds to a term, of which the glossary knows nothing.
@@ -85,8 +85,16 @@ def facts(document: Document) -> list[tuple[str, str]]:
     decided = [] if document.decision is None else [("Decided", document.decision.whole())]
     # A verdict from estimates is one of estimates, also where no number is told.
     told = not document.is_public or document.assurance != "exact"
+    predicts = [("The model predicts", " and ".join(name(one) for one in document.outcome))] if document.outcome else []
+    policy = [] if document.policy is None else [("Fingerprint of the policy's targets", document.policy)]
+    certificate = (
+        [] if document.certificate is None else [("Certificate of this release", f"SHA-256 {document.certificate}")]
+    )
     return [
         *decided,
+        *policy,
+        *certificate,
+        *predicts,
         ("People", f"{document.people.value:,.0f}"),
         ("Private attributes", f"{len(document.attributes):,}"),
         ("Noise on the release", _noise(document.noise)),
