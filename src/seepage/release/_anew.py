@@ -21,9 +21,7 @@ from seepage.linear.information import (
     ChangedScales,
     Geometry,
     LinearInformation,
-    Refitted,
     Scales,
-    Swapped,
     columns_of,
     scorer_of,
     with_filled_moved,
@@ -70,29 +68,23 @@ class Remeasured:
         information = self.information
         before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
         after = self._after(before, changes)
-        changed = ChangedScales.of(information.geometry.scales, before, after)
-        refit = information.refit
-        moves, filled = np.empty((len(before), information.geometry.parameters.size)), [refit.filled] * len(before)
-        distances = np.empty(len(before))
-        for some, around, first in refit.as_filled(refit.gaps(before, after)):
-            own = None if changed is None else changed.take(some)
-            swapped = Swapped(before.take(some), after.take(some), np.arange(len(some)))
-            near = around.moves(swapped.before, swapped.after, changed=own)
-            found = Refitted(some, around, swapped, None, own, first + near, near)
-            moves[some], pairs = found.moves, refit.apart(found)
-            distances[some] = refit.distances(found.moves) if pairs is None else pairs.length()
-            for i in some:
-                filled[i] = around.filled
+        refit, moves = information.refit, np.empty((len(before), information.geometry.parameters.size))
+        distances, swaps = np.empty(len(before)), dict[int, _Swap]()
+        for found in refit.exchanged(before, after, 1):
+            moves[found.people], pairs = found.moves, refit.apart(found)
+            distances[found.people] = refit.distances(found.moves) if pairs is None else pairs.length()
+            for i, person in enumerate(found.people.tolist()):
+                at, filled = slice(i, i + 1), found.around.filled
+                changed = None if found.changed is None else found.changed.take(at)
+                own = found.swapped.before.take(at), found.swapped.after.take(at)
+                swaps[person] = _Swap(information, changes[person][0], *own, changed, filled)
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._batches, self._penalty, self._into_frame
         if information.geometry.loss.quadratic:
             _ = self._hessian
 
         def one(i: int) -> Result:
-            at = slice(i, i + 1)
-            moved = None if changed is None else changed.take(at)
-            swap = _Swap(information, changes[i][0], before.take(at), after.take(at), moved, filled[i])
-            return of(changes[i], self._changed(swap, moves[i], float(distances[i])))
+            return of(changes[i], self._changed(swaps[i], moves[i], float(distances[i])))
 
         return list(in_threads(one, range(len(changes))))
 

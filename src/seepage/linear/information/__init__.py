@@ -2,7 +2,6 @@
 
 from seepage.linear.information._breaking import with_kinks as with_kinks
 from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
-from seepage.linear.information._changed_shape import Swapped as Swapped
 from seepage.linear.information._exact import ExactInformation as ExactInformation
 from seepage.linear.information._exact import Noised as Noised
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
@@ -46,7 +45,6 @@ from seepage.linear.information._preprocessing import preprocessing_of as prepro
 from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._preprocessing import with_filled_moved as with_filled_moved
 from seepage.linear.information._refit import Refit as Refit
-from seepage.linear.information._refit import Refitted as Refitted
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales

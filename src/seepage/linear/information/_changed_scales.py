@@ -37,31 +37,27 @@ class ChangedScales:
     """By how much cells that hold the mean of the others move, in old deviations, shape (n, r)."""
 
     @classmethod
-    def of(
-        cls, scales: Scales | None, before: Batch, after: Batch, *, together: bool = False
-    ) -> "ChangedScales | None":
+    def of(cls, scales: Scales | None, before: Batch, after: Batch, rows: int = 1) -> "ChangedScales | None":
         """Return what moves when each row of `before` becomes that row of `after`; None where nothing does.
 
-        Each row changes in data of its own, or all of them `together` in the same.
+        So many `rows` in a row change in the same data.
         """
         touched = np.empty(0, dtype=np.intp) if scales is None else np.flatnonzero(scales.share)
         if scales is None or not len(touched) or not len(before):
             return None
         old, new = (scales.standardized(batch, touched) for batch in (before, after))
-        changed = old != new
-        if together:
-            changed = np.broadcast_to(changed.any(axis=0), changed.shape)
+        changed = (old != new).reshape(-1, rows, len(touched)).any(axis=1)
         most = int(changed.sum(axis=1).max())
         if not most:
             return None
         at = np.argsort(~changed, axis=1, kind="stable")[:, :most]
-        features = touched[at]
-        old, new = np.take_along_axis(old, at, axis=1), np.take_along_axis(new, at, axis=1)
-        weight = np.take_along_axis(scales.weights(before, touched), at, axis=1)
-        gap, moved, grown = new - old, weight * (new - old), weight * (new**2 - old**2)
-        if together:
-            features = features[:1]
-            gap, moved, grown = (each.sum(axis=0, keepdims=True) for each in (gap, moved, grown))
+        features, each = touched[at], np.repeat(at, rows, axis=0)
+        old, new = np.take_along_axis(old, each, axis=1), np.take_along_axis(new, each, axis=1)
+        weight = np.take_along_axis(scales.weights(before, touched), each, axis=1)
+        gap, moved, grown = (
+            part.reshape(-1, rows, most).sum(axis=1)
+            for part in (new - old, weight * (new - old), weight * (new**2 - old**2))
+        )
         # Cells that hold the mean of the others move by their share of the gap, and the scaler with them.
         filled, share, weight = gap / scales.having[features], scales.share[features], scales.filled_mean[features]
         moved = share * (moved + weight * gap)

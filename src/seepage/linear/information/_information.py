@@ -20,7 +20,6 @@ from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._owners import Owners, Several, largest
 from seepage.linear.information._refit import Refit, warn_unanswered
-from seepage.linear.information._together import refitted_together
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
 from seepage.meaning import EmpiricalPrior
@@ -281,7 +280,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
                         unlike.append(Unlike.with_value(span.start + others, j, pairs))
                 several = [rows for rows in together if truth[rows[0]] != j]
                 first = np.array([rows[0] for rows in several], dtype=np.intp)
-                distance[first, j], pairs = refitted_together(self.refit, several, name, value, watch)
+                distance[first, j], pairs = self.refit.compared_together(several, name, value, watch)
                 if pairs is not None:
                     unlike.append(Unlike.with_value(first, j, pairs))
         absent = None if has.all() else ~has

@@ -69,6 +69,8 @@ _FLAT = 1e-3
 _SINGULAR = 1e10
 # People at a time: what is known of them stays in the cache of the core that refits them.
 _PEOPLE = 256
+# With many rows each, still so many: a pass over all rows is made for them together.
+_FEWEST = 32
 # Up to so many numbers, features are kept between passes instead of being made from the raw rows again.
 _KEPT = 2**27
 # Beyond its bound by this share of it, the gradient of a coefficient at zero is not there by rounding.
@@ -128,17 +130,40 @@ class Refit:
 
         There is but one noise where neither a scaler moves along nor the noise's shape. `watch` hears of each refit.
         """
-        distance, order = np.empty(len(people)), []
-        parts: list[TwoNormals] = []
-        for found in self._with_value(span, attribute, value, people, watch):
-            pairs = self.apart(found)
-            distance[found.people] = self.distances(found.moves)
-            if pairs is not None:
-                parts.append(pairs)
-                order.append(found.people)
-        if not parts:
+        return self._compared(self._with_value(span, attribute, value, people, watch), len(people))
+
+    def compared_together(
+        self, people: Sequence[NDArray[np.intp]], attribute: str | None, value: Any, watch: Watch = unwatched
+    ) -> tuple[Array, TwoNormals | None]:
+        """Return the same where the value changes in several rows of each person at once."""
+        if people and attribute is None and self.rows.reading.balance is not None:
+            raise UnansweredError(
+                "Balanced class weights move with every label, and refits that follow several labels of one person at "
+                "once are not made. Fit with given class weights, or with one row a person."
+            )
+
+        def found() -> Iterator[Refitted]:
+            sizes = np.array([len(rows) for rows in people])
+            for size in np.unique(sizes):
+                alike, most = np.flatnonzero(sizes == size), max(self._at_once // size, 1)
+                for some in (alike[start : start + most] for start in range(0, len(alike), most)):
+                    rows = np.concatenate([people[i] for i in some])
+                    before, after = self.rows.picked(rows), self.rows.altered(rows, attribute, value)
+                    for each in self.exchanged(before, after, int(size), watch):
+                        yield replace(each, people=some[each.people])
+
+        return self._compared(found(), len(people))
+
+    def _compared(self, refits: "Iterator[Refitted]", count: int) -> tuple[Array, TwoNormals | None]:
+        distance, found = np.empty(count), []
+        for part in refits:
+            distance[part.people] = self.distances(part.moves)
+            found.append((part.people, self.apart(part)))
+        if all(pairs is None for _, pairs in found):
             return distance, None
-        together = TwoNormals.together(parts).take(np.argsort(np.concatenate(order)))
+        alone = TwoNormals(distance[:, None], np.ones((count, 1)))
+        parts = [alone.take(people) if pairs is None else pairs for people, pairs in found]
+        together = TwoNormals.together(parts).take(np.argsort(np.concatenate([people for people, _ in found])))
         return together.distance(), together
 
     def apart(self, found: "Refitted") -> TwoNormals | None:
@@ -175,24 +200,24 @@ class Refit:
         if balanced is not None:
             before, after = _times(before, balanced.old).take(people), _times(after, balanced.new).take(people)
             factors = balanced.factors[people]
-            moves = self.moves(before, after, factors, watch=watch)
+            moves = self.moves(before, after, factors=factors, watch=watch)
             yield Refitted(every, self, Swapped(before, after, every), factors, None, moves, moves)
             return
-        before, after = before.take(people), after.take(people)
-        changed = ChangedScales.of(self.geometry.scales, before, after)
-        for some, around, first in self.as_filled(self.gaps(before, after)):
-            own = None if changed is None else changed.take(some)
-            swapped = Swapped(before.take(some), after.take(some), np.arange(len(some)))
-            moves = around.moves(swapped.before, swapped.after, changed=own, watch=watch)
+        yield from self.exchanged(before.take(people), after.take(people), 1, watch)
+
+    def exchanged(self, before: Batch, after: Batch, rows: int, watch: Watch = unwatched) -> "Iterator[Refitted]":
+        """Yield refits of data in which `rows` rows of `before` become those of `after`, a dataset after the other."""
+        changed = ChangedScales.of(self.geometry.scales, before, after, rows)
+        at = np.empty(0, dtype=np.intp) if self.geometry.scales is None else self.geometry.scales.filled
+        gaps = (after.columns(at) - before.columns(at)).reshape(len(before) // rows, rows, len(at)).sum(axis=1)
+        for some, around, first in self._as_filled(gaps):
+            own, places = None if changed is None else changed.take(some), some[:, None] * rows + np.arange(rows)
+            who = np.repeat(np.arange(len(some)), rows)
+            swapped = Swapped(before.take(places.ravel()), after.take(places.ravel()), who)
+            moves = around.moves(swapped.before, swapped.after, rows, changed=own, watch=watch)
             yield Refitted(some, around, swapped, None, own, first + moves, moves)
 
-    def gaps(self, before: Batch, after: Batch) -> Array:
-        """Return how features of which cells were filled in change, shape (n, features)."""
-        scales = self.geometry.scales
-        at = np.empty(0, dtype=np.intp) if scales is None else scales.filled
-        return np.asarray(after.columns(at) - before.columns(at))
-
-    def as_filled(self, gaps: Array) -> Iterator[tuple[NDArray[np.intp], "Refit", Array]]:
+    def _as_filled(self, gaps: Array) -> Iterator[tuple[NDArray[np.intp], "Refit", Array]]:
         """Yield whose changes move the mean in filled cells alike, the refit with those moved, and how far it is off.
 
         What an imputer filled in is the mean of the others, in everybody's row who lacks a value: people with the same
@@ -238,12 +263,13 @@ class Refit:
         after = replace(before, weights=np.zeros(len(before)))
         if balanced is None:
             return self.moves(before, after)
-        return self.moves(_times(before, balanced.old), after, balanced.factors)
+        return self.moves(_times(before, balanced.old), after, factors=balanced.factors)
 
     def moves(
         self,
         before: Batch,
         after: Batch,
+        rows: int = 1,
         factors: Array | None = None,
         changed: ChangedScales | None = None,
         watch: Watch = unwatched,
@@ -254,6 +280,8 @@ class Refit:
         ----------
         before, after : Batch
             Row i of each belongs to a dataset in which only record i changed, with the weights of that dataset.
+        rows : int, default=1
+            How many rows in a row change in the same dataset.
         factors : ndarray of shape (n, classes), optional
             By what the weight of each class is multiplied in that dataset.
         changed : ChangedScales, optional
@@ -270,14 +298,16 @@ class Refit:
         def part(at: slice) -> Array:
             weights = None if factors is None else factors[at]
             penalties = None if changed is None else Penalties.of(changed.take(at), self)
-            change = _Change.of(before.take(at), after.take(at), weights, penalties, self)
+            own = slice(at.start * rows, at.stop * rows)
+            change = _Change.of(before.take(own), after.take(own), rows, weights, penalties, self)
             with np.errstate(all="ignore"):
                 found = change.found()
                 return found if self.active is None else change.past_kinks(found, self.active)
 
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._items, self.cubic
-        chunks = [slice(start, start + _PEOPLE) for start in range(0, len(before), _PEOPLE)]
+        step = max(_PEOPLE // rows, _FEWEST)
+        chunks = [slice(start, start + step) for start in range(0, len(before) // rows, step)]
         found = []
         for moved in in_threads(part, chunks):
             found.append(moved)
@@ -286,10 +316,7 @@ class Refit:
 
     def distances(self, moves: Array) -> Array:
         """Return the length of each move in units of the noise."""
-        whitening = self.geometry.whitening
-        if isinstance(whitening, float):
-            return np.asarray(whitening * np.sqrt(np.einsum("np,np->n", moves, moves)))
-        return np.asarray(np.linalg.norm(moves @ whitening.T, axis=1))
+        return np.asarray(np.linalg.norm(self.geometry.in_noise_units(moves), axis=1))
 
     def gradient(self, theta: Array) -> Array:
         """Return the gradient of the unchanged objective at each of many parameters.
@@ -386,9 +413,13 @@ class Refit:
     @cached_property
     def spans(self) -> list[slice]:
         """Rows that are read at once: more than in other passes, as preprocessing few takes as long as many."""
-        p, outputs = self.geometry.parameters.shape
-        size = max(_ROWS, min(_NUMBERS // p, _MOST_ROWS // outputs))
+        size = self._at_once
         return [slice(at, min(at + size, self.rows.count)) for at in range(0, self.rows.count, size)]
+
+    @property
+    def _at_once(self) -> int:
+        p, outputs = self.geometry.parameters.shape
+        return int(max(_ROWS, min(_NUMBERS // p, _MOST_ROWS // outputs)))
 
     @cached_property
     def _items(self) -> "Sequence[_Known | slice]":
@@ -489,38 +520,52 @@ class _Known:
 
 
 class Side(NamedTuple):
-    """The records that are taken out of many datasets, or those that come in, each with what the loss says of it."""
+    """The rows that are taken out of many datasets, or those that come in, k of each, with what a loss says of them."""
 
     records: Array
-    """Dense, shape (n, p)."""
+    """Dense, shape (n, k, p)."""
     labels: Array
     weights: Array
     margins: Array
     slope: Array
+    """Shape (n, k, outputs)."""
     curvature: Array
 
     @classmethod
-    def of(cls, batch: Batch, geometry: Geometry) -> "Side":
+    def of(cls, batch: Batch, geometry: Geometry, rows: int) -> "Side":
         margins = batch.margins(geometry.parameters)
         slope, curvature, _ = derivatives(batch, geometry.loss, margins)
         weights = np.ones(len(batch)) if batch.weights is None else batch.weights
-        return cls(batch.augmented(), batch.labels, weights, margins, slope, curvature)
+        each = (batch.augmented(), batch.labels, weights, margins, slope, curvature)
+        return cls(*(values.reshape(len(batch) // rows, rows, *values.shape[1:]) for values in each))
 
     def take(self, people: NDArray[np.bool_]) -> "Side":
         return Side(*(each[people] for each in self))
 
+    def seen(self, moves: Array) -> Array:
+        """Return how margins change with moves of shape (n, outputs, p)."""
+        return np.asarray(np.einsum("nka,nca->nkc", self.records, moves))
+
+    def slopes(self, moves: Array, loss: VectorLoss) -> Array:
+        """Return the slopes after a move."""
+        flat = (self.margins + self.seen(moves)).reshape(-1, 1, loss.outputs)
+        return np.asarray(loss.slopes(flat, self._labels).reshape(self.slope.shape) * self.weights[:, :, None])
+
     def beyond(self, moves: Array, loss: VectorLoss) -> Array:
-        """Return what these records' slopes have beyond their linear part, shape (n, outputs)."""
-        change = np.einsum("na,nca->nc", self.records, moves)
-        moved = loss.slopes((self.margins + change)[:, None, :], self.labels)[:, 0] * self.weights[:, None]
-        return np.asarray(moved - self.slope - np.einsum("ncd,nd->nc", self.curvature, change))
+        """Return what the slopes have beyond their linear part."""
+        linear = np.einsum("nkcd,nkd->nkc", self.curvature, self.seen(moves))
+        return np.asarray(self.slopes(moves, loss) - self.slope - linear)
 
     def flattened(self, moves: Array, loss: VectorLoss) -> NDArray[np.bool_]:
-        """Return whose loss has next to no curvature left after a move."""
-        margins = self.margins + np.einsum("na,nca->nc", self.records, moves)
-        after = loss.derivatives(margins, self.labels).curvature * self.weights[:, None, None]
-        now, then = (np.abs(np.einsum("ncc->nc", each)) for each in (after, self.curvature))
-        return np.asarray((now < _FLAT * then).any(axis=1))
+        """Return of whom a row's loss has next to no curvature left after a move."""
+        flat = (self.margins + self.seen(moves)).reshape(-1, loss.outputs)
+        after = loss.derivatives(flat, self._labels).curvature.reshape(self.curvature.shape)
+        now, then = (np.abs(np.einsum("nkcc->nkc", each)) for each in (after, self.curvature))
+        return np.asarray((now * self.weights[:, :, None] < _FLAT * then).any(axis=(1, 2)))
+
+    @property
+    def _labels(self) -> Array:
+        return self.labels.reshape(-1, self.labels.shape[-1])
 
 
 class Penalties(NamedTuple):
@@ -550,7 +595,7 @@ class Penalties(NamedTuple):
         return Penalties(self.places[people], self.more[people], self.slope[people], self.changed.take(people))
 
     def seen(self, vectors: Array) -> Array:
-        """Return the entries of vectors, shape (n, outputs * p, k), at these places."""
+        """Return the entries of vectors, shape (n, outputs * p, m), at these places."""
         return np.take_along_axis(vectors, self.places[:, :, None], axis=1)
 
     def of_person(self, person: int, penalty: Array) -> Array:
@@ -562,7 +607,7 @@ class Penalties(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """Many single-record changes, each with its own low-rank update of one Hessian."""
+    """Many changes of k rows each, every one with its own low-rank update of one Hessian."""
 
     refit: Refit
     batches: tuple[Batch, Batch]
@@ -573,29 +618,29 @@ class _Change:
     penalties: "Penalties | None"
     """On features whose scaler moves along."""
     lifted: Array
-    """H^-1 V, shape (n, directions, outputs * p): two an output, and the features whose penalty changes."""
+    """H^-1 V, shape (n, directions, outputs * p): two an output and row, and the features whose penalty changes."""
     inner: Array
     """(I + E N)^-1, shape (n, directions, directions)."""
 
     @classmethod
     def of(
-        cls, before: Batch, after: Batch, factors: Array | None, penalties: "Penalties | None", refit: Refit
+        cls, before: Batch, after: Batch, rows: int, factors: Array | None, penalties: "Penalties | None", refit: Refit
     ) -> "_Change":
         geometry = refit.geometry
-        n, outputs, p = len(before), geometry.outputs, geometry.parameters.shape[0]
-        sides = Side.of(before, geometry), Side.of(after, geometry)
+        n, (p, outputs) = len(before) // rows, geometry.parameters.shape
         blocks = geometry.hessian_inverse.reshape(outputs, p, outputs * p)
         batches = before, after
-        lifted = np.stack([batch.project(block) for batch in batches for block in blocks], axis=1)
+        sides = Side.of(before, geometry, rows), Side.of(after, geometry, rows)
+        each = (np.stack([batch.project(block) for block in blocks], axis=1) for batch in batches)
+        lifted = np.concatenate([part.reshape(n, rows * outputs, -1) for part in each], axis=1)
         if penalties is not None:
             lifted = np.concatenate([lifted, geometry.hessian_inverse[penalties.places]], axis=1)
         # N = V^T H^-1 V
         shaped = lifted.reshape(n, -1, outputs, p)
-        seen = np.concatenate([np.einsum("na,nmca->ncm", side.records, shaped) for side in sides], axis=1)
+        seen = [np.einsum("nka,nmca->nkcm", side.records, shaped).reshape(n, rows * outputs, -1) for side in sides]
         if penalties is not None:
-            seen = np.concatenate([seen, penalties.seen(lifted.transpose(0, 2, 1))], axis=1)
-        unit = np.eye(seen.shape[1])
-        inner = _inverses(unit + _weighted(sides, penalties, seen))
+            seen.append(penalties.seen(lifted.transpose(0, 2, 1)))
+        inner = _inverses(np.eye(lifted.shape[1]) + _weighted(sides, penalties, np.concatenate(seen, axis=1)))
         return cls(refit, batches, *sides, factors, penalties, lifted, inner)
 
     def take(self, people: NDArray[np.bool_]) -> "_Change":
@@ -616,10 +661,12 @@ class _Change:
             moved[person] = self._of_person(int(person)).newton() if self.refit.active is None else np.nan
         return moved
 
+    def _shaped(self, moves: Array) -> Array:
+        return moves.reshape(len(moves), self.refit.geometry.outputs, -1)
+
     def _far(self, moves: Array) -> NDArray[np.bool_]:
         """Return whose exchanged records end where the loss is flat: there a gradient is zero with and without end."""
-        shaped = moves.reshape(len(moves), self.before.slope.shape[1], -1)
-        loss = self.refit.geometry.loss
+        shaped, loss = self._shaped(moves), self.refit.geometry.loss
         return self.before.flattened(shaped, loss) | self.after.flattened(shaped, loss)
 
     def past_kinks(self, moves: Array, active: ActiveSet) -> Array:
@@ -644,22 +691,20 @@ class _Change:
     def _unseen(self, active: ActiveSet) -> NDArray[np.bool_]:
         """Return whose change the active columns do not show."""
         before, after, at = self.before, self.after, active.indices
-        same = (before.records[:, at] == after.records[:, at]).all(axis=1) & (before.weights == after.weights)
-        same &= (before.labels == after.labels).all(axis=1) & (self.factors is None)
+        same = (before.records[:, :, at] == after.records[:, :, at]).all(axis=(1, 2)) & (self.factors is None)
+        same &= (before.weights == after.weights).all(axis=1) & (before.labels == after.labels).all(axis=(1, 2))
         if self.penalties is not None:
             same &= ~np.isin(self.penalties.changed.features, at).any(axis=1)
         return np.asarray(same)
 
     def _gradient(self, moves: Array, active: ActiveSet) -> Array:
         """Return the gradient of all that is smooth after each move, right where there was no coefficient before."""
-        refit, loss, shaped = self.refit, self.refit.geometry.loss, moves[:, None, :]
+        refit, loss, shaped = self.refit, self.refit.geometry.loss, self._shaped(moves)
         found = active.gradient + moves @ active.hessian
         if self.factors is not None or not loss.quadratic:
             found += refit.beyond(shaped, self.factors)
         for side, sign in ((self.before, -1.0), (self.after, 1.0)):
-            margins = side.margins + np.einsum("na,nca->nc", side.records, shaped)
-            slope = loss.slopes(margins[:, None, :], side.labels)[:, 0, 0] * side.weights
-            found += (sign * slope)[:, None] * side.records
+            found += sign * np.einsum("nk,nka->na", side.slopes(shaped, loss)[:, :, 0], side.records)
         return np.asarray(found)
 
     def _of_person(self, person: int) -> "Exchange":
@@ -667,7 +712,8 @@ class _Change:
         penalty = self.refit.penalty
         if self.penalties is not None:
             penalty = self.penalties.of_person(person, penalty)
-        before, after = (batch.take(slice(person, person + 1)) for batch in self.batches)
+        rows = self.before.records.shape[1]
+        before, after = (batch.take(slice(person * rows, (person + 1) * rows)) for batch in self.batches)
         factors = None if self.factors is None else self.factors[person]
         return Exchange(self.refit, before, after, factors, penalty)
 
@@ -676,18 +722,22 @@ class _Change:
 
         With z = H^-1 R it is H^-1 V (I + E N)^-1 (E V^T z - f - e) - z.
         """
-        added = np.concatenate([before + self.before.slope, -after - self.after.slope], axis=1)
+        added = [
+            (before + self.before.slope).reshape(len(before), -1),
+            -(after + self.after.slope).reshape(len(after), -1),
+        ]
         if self.penalties is not None:
-            added = np.concatenate([added, -self.penalties.slope], axis=1)
+            added.append(-self.penalties.slope)
+        pulled = np.concatenate(added, axis=1)
         if beyond is None:
-            return np.asarray(np.einsum("ni,nip->np", np.einsum("nij,nj->ni", self.inner, added), self.lifted))
+            return np.asarray(np.einsum("ni,nip->np", np.einsum("nij,nj->ni", self.inner, pulled), self.lifted))
         z = beyond @ self.refit.geometry.hessian_inverse
-        shaped, sides = z.reshape(len(z), before.shape[1], -1), (self.before, self.after)
-        seen = np.concatenate([np.einsum("na,nca->nc", side.records, shaped) for side in sides], axis=1)
+        sides = self.before, self.after
+        seen = [side.seen(self._shaped(z)).reshape(len(z), -1, 1) for side in sides]
         if self.penalties is not None:
-            seen = np.concatenate([seen, self.penalties.seen(z[:, :, None])[:, :, 0]], axis=1)
-        weighted = _weighted(sides, self.penalties, seen[:, :, None])[:, :, 0]
-        inner = np.einsum("nij,nj->ni", self.inner, weighted + added)
+            seen.append(self.penalties.seen(z[:, :, None]))
+        weighted = _weighted(sides, self.penalties, np.concatenate(seen, axis=1))[:, :, 0]
+        inner = np.einsum("nij,nj->ni", self.inner, weighted + pulled)
         moved: Array = np.einsum("ni,nip->np", inner, self.lifted)
         moved -= z
         return moved
@@ -698,18 +748,14 @@ class _Change:
         Each pass maps a move to the next one. From the second on, the two last passes are mixed so that what they
         disagree on cancels along its main direction (Anderson 1965).
         """
-        change, lengths, loss = self, self.refit.distances, self.refit.geometry.loss
+        change, lengths, loss, shape = self, self.refit.distances, self.refit.geometry.loss, self._shaped
         found, people, lost = np.empty_like(first), np.arange(len(first)), []
-
-        def shape(moves: Array) -> Array:
-            return moves.reshape(len(moves), loss.outputs, -1)
-
         image, gap = first, first
         reach = previous = lengths(first)
         here = self._foreseen(first)
         # How much of a step the next one leaves is at first guessed from how far the records' own margins move.
-        own = (np.einsum("na,nca->nc", side.records, shape(first)) for side in (self.before, self.after))
-        slowest = np.minimum(np.abs(np.concatenate([*own], axis=1)).max(axis=1) / 4, 0.5)
+        own = (side.seen(shape(first)) for side in (self.before, self.after))
+        slowest = np.minimum(np.abs(np.concatenate([*own], axis=1)).max(axis=(1, 2)) / 4, 0.5)
         rounding = _ROUNDING * lengths(self.refit.geometry.parameters.T.reshape(1, -1))
         for number in range(_MOST_PASSES):
             own = (side.beyond(shape(here), loss) for side in (change.before, change.after))
@@ -845,12 +891,15 @@ def _times(batch: Batch, factors: Array) -> Batch:
 
 def _weighted(sides: tuple[Side, Side], penalties: Penalties | None, vectors: Array) -> Array:
     """Return E times vectors, shape (n, directions, k); E = diag(-curvature before, curvature after, penalties)."""
-    before, after = sides
-    outputs = before.slope.shape[1]
-    top, bottom = before.curvature @ vectors[:, :outputs], after.curvature @ vectors[:, outputs : 2 * outputs]
-    if penalties is None:
-        return np.concatenate([-top, bottom], axis=1)
-    return np.concatenate([-top, bottom, penalties.more[:, :, None] * vectors[:, 2 * outputs :]], axis=1)
+    n, rows, outputs = sides[0].slope.shape
+    size = rows * outputs
+    parts = [
+        (sign * (side.curvature @ part.reshape(n, rows, outputs, -1))).reshape(n, size, -1)
+        for sign, side, part in zip((-1.0, 1.0), sides, (vectors[:, :size], vectors[:, size : 2 * size]), strict=True)
+    ]
+    if penalties is not None:
+        parts.append(penalties.more[:, :, None] * vectors[:, 2 * size :])
+    return np.concatenate(parts, axis=1)
 
 
 def _objective(sums: NewtonSums, penalty: Array, theta: Array) -> float:

@@ -273,7 +273,7 @@ class SurvivalInformation(Noised, GatheredInformation):
 
     def _with_features(self, altered: Batch, rows: NDArray[np.intp]) -> tuple[float, TwoNormals | None]:
         features, scales = altered.take(rows), self.scales
-        changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, together=True)
+        changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, len(rows))
         if changed is None or scales is None:
             return self._length(self.refit.with_features(rows, features.dense())), None
         grown = np.ones(len(self.fit.names))
