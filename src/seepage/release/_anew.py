@@ -14,7 +14,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
 from seepage.linear.information import (
     AddingFilled,
@@ -26,7 +25,7 @@ from seepage.linear.information import (
     scorer_of,
     with_filled_moved,
 )
-from seepage.linear.objective import held_still, newton_sums
+from seepage.linear.objective import newton_sums, penalty_hessian
 from seepage.linear.rows import Batch, in_threads
 
 Array = NDArray[np.float64]
@@ -146,11 +145,8 @@ class Remeasured:
             geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales, curves=curves)
         if geometry.scales is not None and len(geometry.scales.filled):
             geometry = replace(geometry, scales=self._filled_anew(swap, position, geometry))
-        hessian, free = self._hessian_at(position, swap), geometry.minimizer.free
-        inverse = np.asarray(np.linalg.inv(held_still(position, hessian, free)[1]), dtype=np.float64)
-        if free is not None:
-            inverse *= np.outer(free.T.ravel(), free.T.ravel())
-        return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
+        minimizer = geometry.minimizer.elsewhere(position, self._hessian_at(position, swap))
+        return replace(geometry, minimizer=minimizer)
 
     def _filled_anew(self, swap: "_Swap", position: Array, geometry: Geometry) -> Scales:
         """Return what a value does to the scaler and to cells that were filled in, where these have moved."""
@@ -207,8 +203,7 @@ class Remeasured:
     @cached_property
     def _penalty(self) -> Array:
         """Its part that is the penalty's, whatever the rows are."""
-        frame = self.information.geometry.frame.matrix(len(self.information.geometry.parameters))
-        return np.asarray(block_diag(*(frame.T @ (each[:, None] * frame) for each in self.information.penalty.T)))
+        return penalty_hessian(self.information.penalty, self.information.geometry.frame.axes)
 
     def _hessian_at(self, position: Array, swap: "_Swap") -> Array:
         geometry = self.information.geometry

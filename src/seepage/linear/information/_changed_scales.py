@@ -124,6 +124,12 @@ class ChangedScales:
         """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""
         return np.asarray(penalty[self.features] * (self.stretch**2 - 1.0)[:, :, None])
 
+    def penalty(self, person: int, penalty: Array) -> Array:
+        """Return all penalties, shape (p, outputs), in the data of one of the records."""
+        found = penalty.copy()
+        found[self.features[person]] *= self.stretch[person][:, None] ** 2
+        return found
+
     def absolute(self, person: int, absolute: Array) -> Array:
         """Return all penalties on absolute values, shape (p,), in the data of one of the records."""
         found = absolute.copy()

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Column, comparable
-from seepage.errors import InputError, UnansweredError
+from seepage._tables import Column, which
+from seepage.errors import UnansweredError
 from seepage.execution.storage import followed
 from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory, Unlike
 from seepage.leakage.types import Kind, Variance, Who
@@ -234,11 +234,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
-            if attribute not in self.categorical:
-                raise InputError(
-                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
-                    "for its error_floor()."
-                )
+            self.check_category(attribute)
             values = np.unique(column[self.has(attribute)]).tolist()
         asked = attribute, tuple(values)
         if asked not in self._distances:
@@ -263,8 +259,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         for rows in together:
             # The first of them stands for all.
             alone[rows], has[rows[1:]] = False, False
-        matches = column[:, None] == comparable(values, column)
-        truth = np.where(matches.any(axis=1) & has, matches.argmax(axis=1), -1)
+        truth = np.where(has, which(values, column), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, eigh
 from scipy.special import expit
 
-from seepage.errors import UnansweredError
+from seepage.errors import MinimizerError, UnansweredError
 from seepage.execution.storage import Watch, unwatched
 from seepage.leakage import Distances
 from seepage.linear.information._changed_scales import ChangedScales
@@ -38,12 +38,15 @@ from seepage.linear.information._preprocessing import with_filled_moved
 from seepage.linear.objective import (
     ActiveSet,
     Logistic,
+    Minimizer,
     NewtonSums,
+    Problem,
     Smooth,
     VectorLoss,
     derivatives,
-    held_still,
+    minimize,
     newton_sums,
+    penalty_hessian,
     settled_signs,
 )
 from seepage.linear.rows import Batch, Frame, InMemory, in_threads
@@ -60,7 +63,7 @@ _ROUNDING = 1e-14
 _MOST_PASSES = 40
 # A pass that leaves more than this share of the last step behind is not worth another one.
 _SLOW = 0.8
-_MOST_STEPS = 60
+_PLAIN = Frame()
 # A curvature, next to that before the refit, of parameters that are on their way to infinity: there is no minimizer.
 _FADED = 1e-8
 # The curvature of one record, likewise: it may be on its way, which a closer look will tell.
@@ -249,12 +252,10 @@ class Refit:
         moved, geometry, same = replace(self, filled=by), self.geometry, self._read(slice(0, 1))
         move = Exchange(moved, same, same, None, self.penalty).newton()
         p, outputs = geometry.parameters.shape
-        frame = geometry.frame.matrix(p)
-        position = geometry.position + np.linalg.pinv(frame) @ move.reshape(outputs, p).T
+        position = geometry.position + np.linalg.pinv(geometry.frame.matrix(p)) @ move.reshape(outputs, p).T
         sums = moved._sum(lambda known: newton_sums(known.batch, geometry.loss, position, geometry.frame))
-        penalty = block_diag(*(frame.T @ (each[:, None] * frame) for each in self.penalty.T))
-        _, hessian = held_still(position, sums.hessian + penalty, geometry.minimizer.free)
-        minimizer = replace(geometry.minimizer, position=position, inverse=inverse(hessian))
+        hessian = sums.hessian + penalty_hessian(self.penalty, geometry.frame.axes)
+        minimizer = geometry.minimizer.elsewhere(position, hessian)
         return replace(moved, geometry=replace(geometry, minimizer=minimizer)), move
 
     def without(self, span: slice) -> Array:
@@ -444,18 +445,20 @@ class Refit:
         slope, curvature, _ = derivatives(batch, self.geometry.loss, margins)
         return _Known(batch, margins, slope, curvature, self.rows.classes(span))
 
-    def sums(self, parameters: Array, before: Batch, after: Batch, factors: Array | None) -> NewtonSums:
-        """Return value, gradient and Hessian of the data's part with one row exchanged, at some parameters."""
+    def sums(
+        self, position: Array, before: Batch, after: Batch, factors: Array | None, frame: Frame = _PLAIN
+    ) -> NewtonSums:
+        """Return value, gradient and Hessian of the data's part with some rows exchanged, at a position in a frame."""
         loss = self.geometry.loss
 
         def of(known: "_Known") -> NewtonSums:
             batch = known.batch
             if factors is not None:
                 batch = replace(batch, weights=known.weighted(factors[known.classes]))
-            return newton_sums(batch, loss, parameters, Frame())
+            return newton_sums(batch, loss, position, frame)
 
         whole: NewtonSums = self._sum(of)
-        old, new = (newton_sums(batch, loss, parameters, Frame()) for batch in (before, after))
+        old, new = (newton_sums(batch, loss, position, frame) for batch in (before, after))
         return replace(
             whole,
             value=whole.value - old.value + new.value,
@@ -515,8 +518,8 @@ class _Known:
     @cached_property
     def logistic(self) -> tuple[Array, Array, Array]:
         """The probabilities of both labels, and the weights."""
-        m, weights = self.margins[:, 0], self.batch.weights
-        return expit(m), expit(-m), np.ones(len(m)) if weights is None else weights
+        m = self.margins[:, 0]
+        return expit(m), expit(-m), self.batch.every_weight
 
 
 class Side(NamedTuple):
@@ -535,8 +538,7 @@ class Side(NamedTuple):
     def of(cls, batch: Batch, geometry: Geometry, rows: int) -> "Side":
         margins = batch.margins(geometry.parameters)
         slope, curvature, _ = derivatives(batch, geometry.loss, margins)
-        weights = np.ones(len(batch)) if batch.weights is None else batch.weights
-        each = (batch.augmented(), batch.labels, weights, margins, slope, curvature)
+        each = (batch.augmented(), batch.labels, batch.every_weight, margins, slope, curvature)
         return cls(*(values.reshape(len(batch) // rows, rows, *values.shape[1:]) for values in each))
 
     def take(self, people: NDArray[np.bool_]) -> "Side":
@@ -597,12 +599,6 @@ class Penalties(NamedTuple):
     def seen(self, vectors: Array) -> Array:
         """Return the entries of vectors, shape (n, outputs * p, m), at these places."""
         return np.take_along_axis(vectors, self.places[:, :, None], axis=1)
-
-    def of_person(self, person: int, penalty: Array) -> Array:
-        """Return all penalties of one person's data."""
-        found = penalty.T.ravel().copy()
-        np.add.at(found, self.places[person], self.more[person])
-        return found.reshape(penalty.T.shape).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -711,7 +707,7 @@ class _Change:
         """Return one person's change by itself."""
         penalty = self.refit.penalty
         if self.penalties is not None:
-            penalty = self.penalties.of_person(person, penalty)
+            penalty = self.penalties.changed.penalty(person, penalty)
         rows = self.before.records.shape[1]
         before, after = (batch.take(slice(person * rows, (person + 1) * rows)) for batch in self.batches)
         factors = None if self.factors is None else self.factors[person]
@@ -837,50 +833,43 @@ class Exchange:
 
     def newton(self) -> Array:
         """Refit by damped Newton steps; NaN where they find no minimizer."""
-        refit, before, after, factors, penalty = self.refit, self.before, self.after, self.factors, self.penalty
-        start = refit.geometry.parameters
-        lost = np.full(start.size, np.nan)
-        move = np.zeros_like(start)
-        sums, first = refit.sums(start, before, after, factors), None
-        for _ in range(_MOST_STEPS):
-            theta = start + move
-            pulled, hessian = held_still(
-                sums.gradient + penalty * theta,
-                sums.hessian + np.diag(penalty.T.ravel()),
-                refit.geometry.minimizer.free,
-            )
-            gradient = pulled.T.ravel()
-            first = hessian if first is None else first
-            scale = 1 / np.sqrt(hessian.diagonal())
-            try:
-                step = -scale * cho_solve(cho_factor(hessian * scale[:, None] * scale, lower=True), scale * gradient)
-            except (LinAlgError, ValueError):
-                return lost
-            value, slope = _objective(sums, penalty, theta), float(step @ gradient)
-            shaped = step.reshape(move.T.shape).T
-            for _ in range(_MOST_STEPS):
-                sums = refit.sums(theta + shaped, before, after, factors)
-                if _objective(sums, penalty, theta + shaped) <= value + 1e-4 * slope + 1e-12 * abs(value):
-                    break
-                shaped, slope = 0.5 * shaped, 0.5 * slope
-            else:
-                return lost
-            move = move + shaped
-            # In a metric that stays: toward infinity the curvature fades, and with it any other measure of a step.
-            metric = np.abs(first.diagonal())
-            length, reach, whole = (np.sqrt(metric @ each.T.ravel() ** 2) for each in (shaped, move, start))
-            if length <= _SETTLED * reach + _ROUNDING * whole:
-                return lost if _faded(hessian, first) else np.asarray(move.T.ravel())
-        return lost
+        refit, geometry = self.refit, self.refit.geometry
+        start, old = geometry.parameters, geometry.minimizer
+        problem = Problem(
+            old.estimator,
+            geometry.loss,
+            start,
+            self.penalty,
+            np.zeros_like(start),
+            self.before.intercept,
+            refit.rows.reading.labels,
+            np.eye(geometry.outputs),
+            free=old.free,
+            beside=old.beside,
+        )
+
+        def evaluate(position: Array, frame: Frame) -> NewtonSums:
+            return refit.sums(position, self.before, self.after, self.factors, frame)
+
+        try:
+            found = minimize(problem, evaluate, old.names, Frame(geometry.frame.center), start_is_fit=False)
+        except MinimizerError:
+            return np.full(start.size, np.nan)
+        if _faded(found, old):
+            return np.full(start.size, np.nan)
+        return np.asarray((found.parameters - start).T.ravel())
 
 
-def _faded(hessian: Array, first: Array) -> bool:
+def _faded(found: Minimizer, before: Minimizer) -> bool:
     """Return whether a Hessian is next to nothing, in some direction, beside an earlier one."""
-    scale = 1 / np.sqrt(np.abs(first.diagonal()))
-    now, then = (matrix * scale[:, None] * scale for matrix in (hessian, first))
+    kept = np.ones(before.parameters.size, dtype=bool) if before.free is None else before.free.T.ravel()
+    now, then = (each.hessian_inverse[np.ix_(kept, kept)] for each in (found, before))
+    scale = 1 / np.sqrt(then.diagonal())
+    now, then = (matrix * scale[:, None] * scale for matrix in (now, then))
+    last = [len(then) - 1, len(then) - 1]
     try:
-        return bool(eigh(now, then, eigvals_only=True, subset_by_index=[0, 0])[0] < _FADED)
-    except LinAlgError:
+        return bool(eigh(now, then, eigvals_only=True, subset_by_index=last)[0] * _FADED > 1.0)
+    except (LinAlgError, ValueError):
         return True
 
 
@@ -902,24 +891,20 @@ def _weighted(sides: tuple[Side, Side], penalties: Penalties | None, vectors: Ar
     return np.concatenate(parts, axis=1)
 
 
-def _objective(sums: NewtonSums, penalty: Array, theta: Array) -> float:
-    return sums.value + 0.5 * float((penalty * theta**2).sum())
-
-
 def _inverses(matrices: Array) -> Array:
     """Return the inverse of each I + E N; NaN where the rows that are left do not determine the parameters."""
     try:
         found = np.linalg.inv(matrices)
-    except np.linalg.LinAlgError:
-        found = np.array([inverse(matrix) for matrix in matrices])
+    except LinAlgError:
+        found = np.array([_inverse(matrix) for matrix in matrices])
     singular = ~(np.abs(found).max(axis=(1, 2)) < _SINGULAR)
     return np.where(singular[:, None, None], np.nan, found)
 
 
-def inverse(matrix: Array) -> Array:
+def _inverse(matrix: Array) -> Array:
     try:
         return np.asarray(np.linalg.inv(matrix))
-    except np.linalg.LinAlgError:
+    except LinAlgError:
         return np.full_like(matrix, np.nan)
 
 

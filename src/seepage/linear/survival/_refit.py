@@ -40,24 +40,23 @@ class SurvivalRefit:
         found[order] = np.arange(len(order))
         return found
 
-    def with_features(self, rows: NDArray[np.intp], features: Array, grown: Array | None = None) -> Array:
+    def with_features(self, rows: NDArray[np.intp], features: Array, penalty: Array | None = None) -> Array:
         """Return how what is published moves when some rows have other features; NaN where there is no minimizer.
 
         Parameters
         ----------
         rows : ndarray of int
         features : ndarray of shape (rows, p)
-        grown : ndarray of shape (p,), optional
-            What a scaler that moves along multiplies the penalty on each coefficient by.
+        penalty : ndarray of shape (p,), optional
+            That of the other data, if a scaler moves along.
         """
         fit = self.fit
         cohort = fit.cohort.with_rows(self._places[rows], features - fit.origin)
-        penalty = fit.minimum.penalty if grown is None else fit.minimum.penalty * grown
         if fit.stretch is not None:
             changed = fit.features.copy()
             changed[rows] = features
             penalty = fit.estimator.factors(changed)
-        return self._moved(cohort, penalty)
+        return self._moved(cohort, fit.minimum.penalty if penalty is None else penalty)
 
     def flipped(self, rows: NDArray[np.intp]) -> Array:
         """Return how what is published moves when some rows have the other status."""
