@@ -71,9 +71,9 @@ class Remeasured:
         distances, swaps = np.empty(len(before)), dict[int, _Swap]()
         for found in refit.exchanged(before, after, 1):
             moves[found.people], pairs = found.moves, refit.apart(found)
-            distances[found.people] = refit.distances(found.moves) if pairs is None else pairs.length()
+            distances[found.people] = information.geometry.lengths(found.moves) if pairs is None else pairs.length()
             for i, person in enumerate(found.people.tolist()):
-                at, filled = slice(i, i + 1), found.around.filled
+                at, filled = slice(i, i + 1), found.around.near.filled
                 changed = None if found.changed is None else found.changed.take(at)
                 own = found.swapped.before.take(at), found.swapped.after.take(at)
                 swaps[person] = _Swap(information, changes[person][0], *own, changed, filled)

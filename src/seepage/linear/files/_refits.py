@@ -16,7 +16,7 @@ from seepage._tables import Array, Column, which
 from seepage.execution.storage import Unit
 from seepage.leakage import Unlike
 from seepage.linear.files._rows import FileReader
-from seepage.linear.information import WARM, Geometry, Refit
+from seepage.linear.information import WARM, Geometry, Nearby, Refit
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Refitting:
         for rows in self.reader.held(unit):
             truth = which(self.values, rows.column(self.attribute))
             distance, unlike = np.zeros((rows.count, len(self.values))), []
-            refit, whole = Refit(rows, self.geometry, self.penalty), slice(0, rows.count)
+            refit, whole = Refit(Nearby(rows, self.geometry, self.penalty)), slice(0, rows.count)
             for j, value in enumerate(self.values):
                 others = np.flatnonzero(truth != j)
                 distance[others, j], pairs = refit.compared(whole, self.attribute, value, others)

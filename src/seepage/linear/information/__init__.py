@@ -26,6 +26,7 @@ from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
 from seepage.linear.information._known import jacobians_of as jacobians_of
 from seepage.linear.information._known import scorer_of as scorer_of
+from seepage.linear.information._nearby import Nearby as Nearby
 from seepage.linear.information._one_margin import OneMargin as OneMargin
 from seepage.linear.information._one_margin import OneSlope as OneSlope
 from seepage.linear.information._owners import Owners as Owners

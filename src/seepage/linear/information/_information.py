@@ -18,6 +18,7 @@ from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
+from seepage.linear.information._nearby import Nearby
 from seepage.linear.information._owners import Owners, Several, largest
 from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.objective import JointSums
@@ -227,7 +228,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @cached_property
     def refit(self) -> Refit:
         """The exact minimizer with one record changed."""
-        return Refit(self.rows, self.geometry, self.penalty)
+        return Refit(Nearby(self.rows, self.geometry, self.penalty))
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         column = self._column(attribute)
@@ -264,7 +265,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
         unlike: list[Unlike] = []
-        spans = self.refit.spans
+        spans = self.refit.near.spans
         units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
         with followed(f"refitting with other values of {attribute}", units) as watch:
             for j, value in enumerate(values):
