@@ -167,9 +167,21 @@ class ChangedScales:
             np.column_stack([ratio, np.ones(len(moves))]),
         )
 
+    @property
+    def _shrunk(self) -> Array:
+        """By how much a coefficient shrinks: s / s' - 1."""
+        return np.asarray(1.0 / self.stretch - 1.0)
+
+    def _everywhere(self, scales: Scales) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
+        """Return where the features and their intercepts stand among all outputs, and the entries of b_f there."""
+        first, (n, r) = np.arange(scales.published) * scales.size, self.stretch.shape
+        at = (first[:, None] + self.features[:, None, :]).reshape(n, -1)
+        again = (1, scales.published)
+        return at, np.repeat(first + scales.size - 1, r), np.tile(self._shrunk, again), np.tile(self.lean, again)
+
     def _along(self, moves: Array, scales: Scales) -> tuple[Array, int]:
         """Return V^T times each move, output by output where they have noise alike, and how many such are published."""
-        shrunk, n = 1.0 / self.stretch - 1.0, len(moves)
+        shrunk, n = self._shrunk, len(moves)
         if scales.covariance is None:
             # The same in every basis of the outputs; what is fitted beside them comes after, and has no feature.
             alike = moves.shape[1] == len(scales.lean) * scales.size
@@ -181,17 +193,14 @@ class ChangedScales:
             return np.concatenate([along, own], axis=2), scales.published
         root = np.linalg.cholesky(scales.covariance)
         gap, pulled = moves @ root.T, np.linalg.solve(root.T, moves.T).T
-        outputs, p = scales.published, scales.size
-        at = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
-        last = np.repeat(np.arange(outputs) * p + p - 1, shrunk.shape[1])
+        at, last, by, to = self._everywhere(scales)
         own = np.take_along_axis(gap, at, axis=1)[:, None]
-        by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
         along = (by * np.take_along_axis(pulled, at, axis=1) + to * pulled[:, last])[:, None]
         return np.concatenate([along, own], axis=2), 1
 
     def _difference(self, scales: Scales) -> tuple[Array, Array]:
         """Return U^T Sigma^-1 U and W with  (Sigma + L Sigma L^T) / 2 = Sigma + U W U^T,  U the b_f and Sigma e_f."""
-        shrunk, outputs = 1.0 / self.stretch - 1.0, scales.published
+        shrunk = self._shrunk
         n, r = shrunk.shape
         same = np.eye(r)
         if scales.covariance is None:
@@ -199,19 +208,15 @@ class ChangedScales:
             steep = shrunk[:, :, None] * shrunk[:, None, :] * same + self.lean[:, :, None] * self.lean[:, None, :]
             crossed, own = shrunk[:, :, None] * same, np.broadcast_to(same, (n, r, r))
         else:
-            p = scales.size
             inverse = np.linalg.inv(scales.covariance)
-            each = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
-            last = np.broadcast_to((np.arange(outputs)[:, None] * p + p - 1), (outputs, r)).reshape(1, -1)
-            last = np.broadcast_to(last, each.shape)
-            by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
+            at, last, by, to = self._everywhere(scales)
             # b^T Sigma^-1 b, e^T b and e^T Sigma e, for every pair of features and outputs.
-            steep = by[:, :, None] * inverse[each[:, :, None], each[:, None, :]] * by[:, None, :]
-            mixed = by[:, :, None] * inverse[each[:, :, None], last[:, None, :]] * to[:, None, :]
+            steep = by[:, :, None] * inverse[at[:, :, None], at[:, None, :]] * by[:, None, :]
+            mixed = by[:, :, None] * inverse[at[:, :, None], last] * to[:, None, :]
             steep = steep + mixed + mixed.transpose(0, 2, 1)
-            steep += to[:, :, None] * inverse[last[:, :, None], last[:, None, :]] * to[:, None, :]
-            crossed = by[:, :, None] * np.eye(outputs * r)
-            own = scales.covariance[each[:, :, None], each[:, None, :]]
+            steep += to[:, :, None] * inverse[last[:, None], last] * to[:, None, :]
+            crossed = by[:, :, None] * np.eye(len(last))
+            own = scales.covariance[at[:, :, None], at[:, None, :]]
         size = crossed.shape[1]
         unit, nothing = np.broadcast_to(np.eye(size), crossed.shape), np.zeros_like(crossed)
         # The 2 r directions in which they differ.
