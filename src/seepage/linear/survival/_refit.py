@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seepage.errors import MinimizerError
 from seepage.linear.survival._fitted import SurvivalFit
-from seepage.linear.survival._minimum import minimized
+from seepage.linear.survival._minimum import minimized, penalized
 from seepage.linear.survival._outcomes import Outcomes
 from seepage.linear.survival._risk import Cohort, RiskSets
 
@@ -78,7 +78,7 @@ class SurvivalRefit:
         beta, before = start, np.inf
         unit = np.sqrt(inverse.diagonal())
         for _ in range(_MOST_STEPS):
-            step = inverse @ (cohort.slope(beta)[1] - penalty * beta)
+            step = inverse @ penalized(*cohort.slope(beta), beta, penalty)[1]
             beta = beta + step
             length = float(np.abs(step / unit).max())
             if length <= max(_SETTLED * float(np.abs((beta - start) / unit).max()), _ROUNDING):
