@@ -5,6 +5,7 @@ At the minimizer the gradient is zero whatever the data are, so that  d theta = 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -45,18 +46,23 @@ class Stationary:
 
     def jacobian(self, person: int, directions: np.ndarray | None = None) -> np.ndarray:
         """Return how all parameters move with one person's values, then with their labels along some directions."""
-
-        def pulled(own: Tensor, label: Tensor) -> Tensor:
-            rows, labels = self.rows.clone(), self.outcomes.clone()
-            rows[person], labels[person] = own, label
-            return self._gradient(self.theta, rows, labels)
-
-        own, label = torch.func.jacfwd(pulled, argnums=(0, 1))(self.rows[person], self.outcomes[person])
+        own, label = (each[:, person] for each in self._moved)
         if directions is not None:
             label = label @ torch.tensor(directions)
         found = np.zeros((len(self.theta), own.shape[1] + label.shape[1]))
-        found[self.at] = -torch.linalg.solve(self.hessian, torch.cat([own, label], 1)).numpy()
+        found[self.at] = torch.cat([own, label], 1).numpy()
         return found
+
+    @cached_property
+    def _moved(self) -> tuple[Tensor, Tensor]:
+        """How the parameters move with everybody's values, shape (p, n, k), and labels."""
+        pulled = torch.func.jacrev(lambda *data: self._gradient(self.theta, *data), argnums=(0, 1))
+        hessian = self.hessian
+        own, label = (
+            -torch.linalg.solve(hessian, each.flatten(1)).reshape(each.shape)
+            for each in pulled(self.rows, self.outcomes)
+        )
+        return own, label
 
     def agrees(self, leak, noise, *, directions=None, published=slice(None), sample=None, tolerance=1e-8) -> None:
         """Check eta, that of every attribute, and the joint one of all people against a measurement."""

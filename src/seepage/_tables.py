@@ -225,6 +225,12 @@ def comparable(values: Sequence[object], column: Column) -> Column:
     return asked.astype(column.dtype) if column.dtype.kind == "f" and asked.dtype.kind in "iuf" else asked
 
 
+def which(values: Sequence[object], column: Column) -> NDArray[np.intp]:
+    """Return which of some values each entry of a column is; -1 where it is none of them."""
+    matches = column[:, None] == comparable(values, column)
+    return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+
+
 def plain(values: Column) -> Column:
     """Return a column of objects as an array of their own type, if they have one in common."""
     return np.array(values.tolist()) if values.dtype == object and values.ndim == 1 else values

@@ -22,7 +22,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> People:
-    return write_people(tmp_path_factory.mktemp("people") / "data", rows=20_000, features=12, files=6)
+    return write_people(tmp_path_factory.mktemp("people") / "data", rows=6_000, features=12, files=6)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ def test_two_clients_are_measured_and_send_what_they_trained(tmp_path):
     app = write_app(tmp_path / "measured")
     for file, said, instead in (
         ("server_app", "num_rounds=3", "num_rounds=1"),
-        ("task", "PEOPLE = 1000", "PEOPLE = 250"),
+        ("task", "PEOPLE = 1000", "PEOPLE = 100"),
     ):
         path = app / "digits" / f"{file}.py"
         assert path.read_text().count(said) == 1
@@ -22,6 +22,6 @@ def test_two_clients_are_measured_and_send_what_they_trained(tmp_path):
     assert frame["layer"].tolist() == ["conv1", "conv2", "fc1", "fc2", "all layers"] * 2
     assert frame["client"].nunique() == 2
     assert set(frame["action"]) == {"sent"}
-    assert (frame["people"] == 250).all()
+    assert (frame["people"] == 100).all()
     assert (frame["dfil"] > 0).all()
     assert "<html" in (app / "rounds.html").read_text()

@@ -146,8 +146,9 @@ def test_the_model_given_is_left_alone():
 
 # The noise. It has no seed: thresholds are such that chance fails a test once in a million runs.
 
-TINY = np.array([[0.0], [1.0], [2.0], [4.0]])
-TINY_LABELS = np.array([0.0, 1.0, 3.0, 3.0])
+# Nineteen coefficients and an intercept: one publication draws twenty numbers.
+SMALL = np.random.default_rng(5).normal(size=(60, 19))
+SMALL_LABELS = SMALL @ np.linspace(-1.0, 1.0, 19)
 
 
 def _publications(model, features, labels, noise, count):
@@ -161,25 +162,30 @@ def _publications(model, features, labels, noise, count):
     return np.array(found)
 
 
-def test_ten_thousand_publications_have_the_noise_that_is_stated():
-    model = Ridge().fit(TINY, TINY_LABELS)
-    exact, scale = _exact(model, TINY, TINY_LABELS), 0.3
-    drawn = _publications(model, TINY, TINY_LABELS, seepage.release.GaussianNoise(scale=scale), 10_000)
-    assert len(np.unique(drawn, axis=0)) == 10_000
+def test_twenty_thousand_published_numbers_have_the_noise_that_is_stated():
+    model = Ridge().fit(SMALL, SMALL_LABELS)
+    exact, scale = _exact(model, SMALL, SMALL_LABELS), 0.3
+    drawn = _publications(model, SMALL, SMALL_LABELS, seepage.release.GaussianNoise(scale=scale), 1000)
+    assert len(np.unique(drawn, axis=0)) == 1000
     noise = (drawn - exact.ravel()) / scale
-    for column in noise.T:
-        assert stats.kstest(column, "norm").pvalue > 1e-6
-        # The variance of 10,000 draws is chi-squared.
-        assert stats.chi2(10_000).ppf(5e-7) < column @ column < stats.chi2(10_000).ppf(1 - 5e-7)
-    assert abs(stats.pearsonr(*noise.T).statistic) < 5 / 100
+    # All numbers, those of each coefficient, and sums over all of a publication: the variance of draws is chi-squared.
+    for values in (noise.ravel(), *noise.T, noise.sum(axis=1) / np.sqrt(20)):
+        assert stats.kstest(values, "norm").pvalue > 1e-6
+        count = len(values)
+        assert stats.chi2(count).ppf(5e-7) < values @ values < stats.chi2(count).ppf(1 - 5e-7)
+    # Products of two numbers of one publication are uncorrelated with variance one: so is their mean over all pairs.
+    products = noise[:, :, None] * noise[:, None, :]
+    assert abs(products[:, *np.triu_indices(20, 1)].mean()) < 5 / np.sqrt(1000 * 190)
 
 
 def test_publications_have_the_covariance_that_is_stated():
-    model = Ridge().fit(TINY, TINY_LABELS)
+    model = Ridge().fit(SMALL, SMALL_LABELS)
     covariance = np.array([[0.5, -0.3], [-0.3, 0.4]])
-    exact = _exact(model, TINY, TINY_LABELS)
-    drawn = _publications(model, TINY, TINY_LABELS, seepage.release.GaussianNoise(covariance=covariance), 3000)
-    whitened = np.linalg.solve(np.linalg.cholesky(covariance), (drawn - exact.ravel()).T)
+    exact = _exact(model, SMALL, SMALL_LABELS)
+    noise = seepage.release.GaussianNoise(covariance=np.kron(np.eye(10), covariance))
+    # Ten pairs a publication.
+    drawn = (_publications(model, SMALL, SMALL_LABELS, noise, 300) - exact.ravel()).reshape(3000, 2)
+    whitened = np.linalg.solve(np.linalg.cholesky(covariance), drawn.T)
     for direction in ([1, 0], [0, 1], [0.6, 0.8], [0.6, -0.8]):
         assert stats.kstest(np.array(direction) @ whitened, "norm").pvalue > 1e-6
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.075)

@@ -121,7 +121,7 @@ class AttributeInversion:
         size = information.geometry.hessian_inverse.shape[0]
         moves = np.empty((information.count, len(self.values_), size))
         with Progress(self.progress).of("refitting", moves.shape[0] * moves.shape[1], called="records") as watch:
-            for span in information.refit.spans:
+            for span in information.refit.near.spans:
                 people = np.arange(span.stop - span.start)
                 for j, value in enumerate(self.values_.tolist()):
                     found = information.refit.with_value(span, self._name, value, people)

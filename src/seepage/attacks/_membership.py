@@ -46,7 +46,7 @@ class MembershipScore:
         information = attackable(leak)
         check_still(information)
         self._moves = np.empty((information.count, information.geometry.hessian_inverse.shape[0]))
-        for span in information.refit.spans:
+        for span in information.refit.near.spans:
             self._moves[span] = information.geometry.in_noise_units(information.refit.without(span))
         missing = int(np.isnan(self._moves).any(axis=1).sum())
         if missing:

@@ -176,7 +176,7 @@ class Reconstruction:
         assert isinstance(loss, Squared | Logistic)
         own = theta @ records.T
         # The part of the gradient that is this record's: what all records leave, less what the record itself adds.
-        whole = information.refit.gradient(theta[:, None, :])
+        whole = information.refit.near.gradient(theta[:, None, :])
         share = (loss.slope(own, known) * weights)[:, :, None] * records - whole[:, None, :]
         if self._has_intercept(information):
             return np.asarray(share[:, :, :-1] / share[:, :, -1:])

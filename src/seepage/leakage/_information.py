@@ -258,6 +258,14 @@ class Information(ABC):
     def joint(self, who: Who, attribute: str | None) -> float:
         """Return eta of the joint release about a set of people, for all attributes or one."""
 
+    def check_category(self, attribute: str) -> None:
+        """Refuse to tell all values of a number apart."""
+        if attribute not in self.categorical:
+            raise InputError(
+                f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask for "
+                "its error_floor()."
+            )
+
     @abstractmethod
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         """Return how far the release moves when one person's attribute takes another value, exactly."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption
-from seepage._tables import Array, Column
-from seepage.errors import InputError, UnansweredError
+from seepage._tables import Array, Column, which
+from seepage.errors import UnansweredError
 from seepage.leakage import Distances, GatheredInformation, Information
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, GaussianPrior, Guarantee, unbiased_floor
@@ -411,17 +411,11 @@ class OthersInformation(GatheredInformation):
                 f"{attribute!r} is several numbers at once; success rates are for one value at a time."
             )
         if values is None:
-            if attribute not in self.categorical:
-                raise InputError(
-                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
-                    "for its error_floor()."
-                )
+            self.check_category(attribute)
             values = np.unique(column).tolist()
         asked = tuple(values)
-        truth = np.full(self.count, -1, dtype=np.intp)
+        truth = np.where(one, which(asked, column), -1)
         distance = np.zeros((self.count, len(asked)))
-        for j, value in enumerate(asked):
-            truth[(column == value) & one] = j
         # Whoever has several values has none that could be told from another.
         distance[~one] = np.nan
         for unknown, whom in self._noises:

@@ -14,21 +14,18 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
 from seepage.linear.information import (
     AddingFilled,
     ChangedScales,
     Geometry,
     LinearInformation,
-    Refitted,
     Scales,
-    Swapped,
     columns_of,
     scorer_of,
     with_filled_moved,
 )
-from seepage.linear.objective import held_still, newton_sums
+from seepage.linear.objective import newton_sums, penalty_hessian
 from seepage.linear.rows import Batch, in_threads
 
 Array = NDArray[np.float64]
@@ -70,29 +67,23 @@ class Remeasured:
         information = self.information
         before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
         after = self._after(before, changes)
-        changed = ChangedScales.of(information.geometry.scales, before, after)
-        refit = information.refit
-        moves, filled = np.empty((len(before), information.geometry.parameters.size)), [refit.filled] * len(before)
-        distances = np.empty(len(before))
-        for some, around, first in refit.as_filled(refit.gaps(before, after)):
-            own = None if changed is None else changed.take(some)
-            swapped = Swapped(before.take(some), after.take(some), np.arange(len(some)))
-            near = around.moves(swapped.before, swapped.after, changed=own)
-            found = Refitted(some, around, swapped, None, own, first + near, near)
-            moves[some], pairs = found.moves, refit.apart(found)
-            distances[some] = refit.distances(found.moves) if pairs is None else pairs.length()
-            for i in some:
-                filled[i] = around.filled
+        refit, moves = information.refit, np.empty((len(before), information.geometry.parameters.size))
+        distances, swaps = np.empty(len(before)), dict[int, _Swap]()
+        for found in refit.exchanged(before, after, 1):
+            moves[found.people], pairs = found.moves, refit.apart(found)
+            distances[found.people] = information.geometry.lengths(found.moves) if pairs is None else pairs.length()
+            for i, person in enumerate(found.people.tolist()):
+                at, filled = slice(i, i + 1), found.around.near.filled
+                changed = None if found.changed is None else found.changed.take(at)
+                own = found.swapped.before.take(at), found.swapped.after.take(at)
+                swaps[person] = _Swap(information, changes[person][0], *own, changed, filled)
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._batches, self._penalty, self._into_frame
         if information.geometry.loss.quadratic:
             _ = self._hessian
 
         def one(i: int) -> Result:
-            at = slice(i, i + 1)
-            moved = None if changed is None else changed.take(at)
-            swap = _Swap(information, changes[i][0], before.take(at), after.take(at), moved, filled[i])
-            return of(changes[i], self._changed(swap, moves[i], float(distances[i])))
+            return of(changes[i], self._changed(swaps[i], moves[i], float(distances[i])))
 
         return list(in_threads(one, range(len(changes))))
 
@@ -154,11 +145,8 @@ class Remeasured:
             geometry = replace(geometry, reading=changed.reading(geometry.reading), scales=scales, curves=curves)
         if geometry.scales is not None and len(geometry.scales.filled):
             geometry = replace(geometry, scales=self._filled_anew(swap, position, geometry))
-        hessian, free = self._hessian_at(position, swap), geometry.minimizer.free
-        inverse = np.asarray(np.linalg.inv(held_still(position, hessian, free)[1]), dtype=np.float64)
-        if free is not None:
-            inverse *= np.outer(free.T.ravel(), free.T.ravel())
-        return replace(geometry, minimizer=replace(geometry.minimizer, position=position, inverse=inverse))
+        minimizer = geometry.minimizer.elsewhere(position, self._hessian_at(position, swap))
+        return replace(geometry, minimizer=minimizer)
 
     def _filled_anew(self, swap: "_Swap", position: Array, geometry: Geometry) -> Scales:
         """Return what a value does to the scaler and to cells that were filled in, where these have moved."""
@@ -215,8 +203,7 @@ class Remeasured:
     @cached_property
     def _penalty(self) -> Array:
         """Its part that is the penalty's, whatever the rows are."""
-        frame = self.information.geometry.frame.matrix(len(self.information.geometry.parameters))
-        return np.asarray(block_diag(*(frame.T @ (each[:, None] * frame) for each in self.information.penalty.T)))
+        return penalty_hessian(self.information.penalty, self.information.geometry.frame.axes)
 
     def _hessian_at(self, position: Array, swap: "_Swap") -> Array:
         geometry = self.information.geometry

@@ -122,11 +122,7 @@ class FileInformation(ExactInformation):
         self._check_refits(attribute)
         name = None if self.is_label(attribute) else attribute
         if values is None:
-            if attribute not in self.categorical:
-                raise InputError(
-                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
-                    "for its error_floor()."
-                )
+            self.check_category(attribute)
             classes = self.reading.labels.classes if name is None else None
             seen = self.rows.add(Seeing(self.rows.reader, name), "values").values if classes is None else classes
             values = np.unique(np.array(list(seen))).tolist()

@@ -12,11 +12,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Array, Column, comparable
+from seepage._tables import Array, Column, which
 from seepage.execution.storage import Unit
 from seepage.leakage import Unlike
 from seepage.linear.files._rows import FileReader
-from seepage.linear.information import WARM, Geometry, Refit
+from seepage.linear.information import WARM, Geometry, Nearby, Refit
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,9 @@ class Refitting:
 
     def _moved(self, unit: Unit) -> Iterator[RefittedPeople]:
         for rows in self.reader.held(unit):
-            column = rows.column(self.attribute)
-            matches = column[:, None] == comparable(self.values, column)
-            truth = np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+            truth = which(self.values, rows.column(self.attribute))
             distance, unlike = np.zeros((rows.count, len(self.values))), []
-            refit, whole = Refit(rows, self.geometry, self.penalty), slice(0, rows.count)
+            refit, whole = Refit(Nearby(rows, self.geometry, self.penalty)), slice(0, rows.count)
             for j, value in enumerate(self.values):
                 others = np.flatnonzero(truth != j)
                 distance[others, j], pairs = refit.compared(whole, self.attribute, value, others)

@@ -2,7 +2,6 @@
 
 from seepage.linear.information._breaking import with_kinks as with_kinks
 from seepage.linear.information._changed_scales import ChangedScales as ChangedScales
-from seepage.linear.information._changed_shape import Swapped as Swapped
 from seepage.linear.information._exact import ExactInformation as ExactInformation
 from seepage.linear.information._exact import Noised as Noised
 from seepage.linear.information._fitted import ATTACKER as ATTACKER
@@ -27,6 +26,7 @@ from seepage.linear.information._known import KnownValues as KnownValues
 from seepage.linear.information._known import Scorer as Scorer
 from seepage.linear.information._known import jacobians_of as jacobians_of
 from seepage.linear.information._known import scorer_of as scorer_of
+from seepage.linear.information._nearby import Nearby as Nearby
 from seepage.linear.information._one_margin import OneMargin as OneMargin
 from seepage.linear.information._one_margin import OneSlope as OneSlope
 from seepage.linear.information._owners import Owners as Owners
@@ -46,7 +46,6 @@ from seepage.linear.information._preprocessing import preprocessing_of as prepro
 from seepage.linear.information._preprocessing import steps_named as steps_named
 from seepage.linear.information._preprocessing import with_filled_moved as with_filled_moved
 from seepage.linear.information._refit import Refit as Refit
-from seepage.linear.information._refit import Refitted as Refitted
 from seepage.linear.information._refit import warn_unanswered as warn_unanswered
 from seepage.linear.information._scales import NoiseShape as NoiseShape
 from seepage.linear.information._scales import Scales as Scales

@@ -37,31 +37,27 @@ class ChangedScales:
     """By how much cells that hold the mean of the others move, in old deviations, shape (n, r)."""
 
     @classmethod
-    def of(
-        cls, scales: Scales | None, before: Batch, after: Batch, *, together: bool = False
-    ) -> "ChangedScales | None":
+    def of(cls, scales: Scales | None, before: Batch, after: Batch, rows: int = 1) -> "ChangedScales | None":
         """Return what moves when each row of `before` becomes that row of `after`; None where nothing does.
 
-        Each row changes in data of its own, or all of them `together` in the same.
+        So many `rows` in a row change in the same data.
         """
         touched = np.empty(0, dtype=np.intp) if scales is None else np.flatnonzero(scales.share)
         if scales is None or not len(touched) or not len(before):
             return None
         old, new = (scales.standardized(batch, touched) for batch in (before, after))
-        changed = old != new
-        if together:
-            changed = np.broadcast_to(changed.any(axis=0), changed.shape)
+        changed = (old != new).reshape(-1, rows, len(touched)).any(axis=1)
         most = int(changed.sum(axis=1).max())
         if not most:
             return None
         at = np.argsort(~changed, axis=1, kind="stable")[:, :most]
-        features = touched[at]
-        old, new = np.take_along_axis(old, at, axis=1), np.take_along_axis(new, at, axis=1)
-        weight = np.take_along_axis(scales.weights(before, touched), at, axis=1)
-        gap, moved, grown = new - old, weight * (new - old), weight * (new**2 - old**2)
-        if together:
-            features = features[:1]
-            gap, moved, grown = (each.sum(axis=0, keepdims=True) for each in (gap, moved, grown))
+        features, each = touched[at], np.repeat(at, rows, axis=0)
+        old, new = np.take_along_axis(old, each, axis=1), np.take_along_axis(new, each, axis=1)
+        weight = np.take_along_axis(scales.weights(before, touched), each, axis=1)
+        gap, moved, grown = (
+            part.reshape(-1, rows, most).sum(axis=1)
+            for part in (new - old, weight * (new - old), weight * (new**2 - old**2))
+        )
         # Cells that hold the mean of the others move by their share of the gap, and the scaler with them.
         filled, share, weight = gap / scales.having[features], scales.share[features], scales.filled_mean[features]
         moved = share * (moved + weight * gap)
@@ -128,6 +124,12 @@ class ChangedScales:
         """Return by how much the penalty on each feature changes, shape (n, r, outputs)."""
         return np.asarray(penalty[self.features] * (self.stretch**2 - 1.0)[:, :, None])
 
+    def penalty(self, person: int, penalty: Array) -> Array:
+        """Return all penalties, shape (p, outputs), in the data of one of the records."""
+        found = penalty.copy()
+        found[self.features[person]] *= self.stretch[person][:, None] ** 2
+        return found
+
     def absolute(self, person: int, absolute: Array) -> Array:
         """Return all penalties on absolute values, shape (p,), in the data of one of the records."""
         found = absolute.copy()
@@ -165,9 +167,21 @@ class ChangedScales:
             np.column_stack([ratio, np.ones(len(moves))]),
         )
 
+    @property
+    def _shrunk(self) -> Array:
+        """By how much a coefficient shrinks: s / s' - 1."""
+        return np.asarray(1.0 / self.stretch - 1.0)
+
+    def _everywhere(self, scales: Scales) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
+        """Return where the features and their intercepts stand among all outputs, and the entries of b_f there."""
+        first, (n, r) = np.arange(scales.published) * scales.size, self.stretch.shape
+        at = (first[:, None] + self.features[:, None, :]).reshape(n, -1)
+        again = (1, scales.published)
+        return at, np.repeat(first + scales.size - 1, r), np.tile(self._shrunk, again), np.tile(self.lean, again)
+
     def _along(self, moves: Array, scales: Scales) -> tuple[Array, int]:
         """Return V^T times each move, output by output where they have noise alike, and how many such are published."""
-        shrunk, n = 1.0 / self.stretch - 1.0, len(moves)
+        shrunk, n = self._shrunk, len(moves)
         if scales.covariance is None:
             # The same in every basis of the outputs; what is fitted beside them comes after, and has no feature.
             alike = moves.shape[1] == len(scales.lean) * scales.size
@@ -179,17 +193,14 @@ class ChangedScales:
             return np.concatenate([along, own], axis=2), scales.published
         root = np.linalg.cholesky(scales.covariance)
         gap, pulled = moves @ root.T, np.linalg.solve(root.T, moves.T).T
-        outputs, p = scales.published, scales.size
-        at = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
-        last = np.repeat(np.arange(outputs) * p + p - 1, shrunk.shape[1])
+        at, last, by, to = self._everywhere(scales)
         own = np.take_along_axis(gap, at, axis=1)[:, None]
-        by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
         along = (by * np.take_along_axis(pulled, at, axis=1) + to * pulled[:, last])[:, None]
         return np.concatenate([along, own], axis=2), 1
 
     def _difference(self, scales: Scales) -> tuple[Array, Array]:
         """Return U^T Sigma^-1 U and W with  (Sigma + L Sigma L^T) / 2 = Sigma + U W U^T,  U the b_f and Sigma e_f."""
-        shrunk, outputs = 1.0 / self.stretch - 1.0, scales.published
+        shrunk = self._shrunk
         n, r = shrunk.shape
         same = np.eye(r)
         if scales.covariance is None:
@@ -197,19 +208,15 @@ class ChangedScales:
             steep = shrunk[:, :, None] * shrunk[:, None, :] * same + self.lean[:, :, None] * self.lean[:, None, :]
             crossed, own = shrunk[:, :, None] * same, np.broadcast_to(same, (n, r, r))
         else:
-            p = scales.size
             inverse = np.linalg.inv(scales.covariance)
-            each = (np.arange(outputs)[:, None] * p + self.features[:, None, :]).reshape(n, -1)
-            last = np.broadcast_to((np.arange(outputs)[:, None] * p + p - 1), (outputs, r)).reshape(1, -1)
-            last = np.broadcast_to(last, each.shape)
-            by, to = np.tile(shrunk, (1, outputs)), np.tile(self.lean, (1, outputs))
+            at, last, by, to = self._everywhere(scales)
             # b^T Sigma^-1 b, e^T b and e^T Sigma e, for every pair of features and outputs.
-            steep = by[:, :, None] * inverse[each[:, :, None], each[:, None, :]] * by[:, None, :]
-            mixed = by[:, :, None] * inverse[each[:, :, None], last[:, None, :]] * to[:, None, :]
+            steep = by[:, :, None] * inverse[at[:, :, None], at[:, None, :]] * by[:, None, :]
+            mixed = by[:, :, None] * inverse[at[:, :, None], last] * to[:, None, :]
             steep = steep + mixed + mixed.transpose(0, 2, 1)
-            steep += to[:, :, None] * inverse[last[:, :, None], last[:, None, :]] * to[:, None, :]
-            crossed = by[:, :, None] * np.eye(outputs * r)
-            own = scales.covariance[each[:, :, None], each[:, None, :]]
+            steep += to[:, :, None] * inverse[last[:, None], last] * to[:, None, :]
+            crossed = by[:, :, None] * np.eye(len(last))
+            own = scales.covariance[at[:, :, None], at[:, None, :]]
         size = crossed.shape[1]
         unit, nothing = np.broadcast_to(np.eye(size), crossed.shape), np.zeros_like(crossed)
         # The 2 r directions in which they differ.

@@ -201,6 +201,10 @@ class Geometry:
             return np.asarray(moves * self.whitening)
         return np.asarray(moves @ self.whitening.T)
 
+    def lengths(self, moves: Array) -> Array:
+        """Return how long each of them is in these units."""
+        return np.asarray(np.linalg.norm(self.in_noise_units(moves), axis=1))
+
     @cached_property
     def tau(self) -> Array:
         """T^T theta: how each coordinate moves the margins, shape (k, outputs)."""

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Column, comparable
-from seepage.errors import InputError, UnansweredError
+from seepage._tables import Column, which
+from seepage.errors import UnansweredError
 from seepage.execution.storage import followed
 from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory, Unlike
 from seepage.leakage.types import Kind, Variance, Who
@@ -18,9 +18,9 @@ from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
+from seepage.linear.information._nearby import Nearby
 from seepage.linear.information._owners import Owners, Several, largest
 from seepage.linear.information._refit import Refit, warn_unanswered
-from seepage.linear.information._together import refitted_together
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
 from seepage.meaning import EmpiricalPrior
@@ -228,18 +228,14 @@ class LinearInformation(ExactInformation, GatheredInformation):
     @cached_property
     def refit(self) -> Refit:
         """The exact minimizer with one record changed."""
-        return Refit(self.rows, self.geometry, self.penalty)
+        return Refit(Nearby(self.rows, self.geometry, self.penalty))
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         column = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
-            if attribute not in self.categorical:
-                raise InputError(
-                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
-                    "for its error_floor()."
-                )
+            self.check_category(attribute)
             values = np.unique(column[self.has(attribute)]).tolist()
         asked = attribute, tuple(values)
         if asked not in self._distances:
@@ -264,13 +260,12 @@ class LinearInformation(ExactInformation, GatheredInformation):
         for rows in together:
             # The first of them stands for all.
             alone[rows], has[rows[1:]] = False, False
-        matches = column[:, None] == comparable(values, column)
-        truth = np.where(matches.any(axis=1) & has, matches.argmax(axis=1), -1)
+        truth = np.where(has, which(values, column), -1)
         name = None if self.is_label(attribute) else attribute
         distance = np.zeros((self.rows.count, len(values)))
         distance[~has] = np.nan
         unlike: list[Unlike] = []
-        spans = self.refit.spans
+        spans = self.refit.near.spans
         units = int(has.sum()) * len(values) - int((truth[has] >= 0).sum())
         with followed(f"refitting with other values of {attribute}", units) as watch:
             for j, value in enumerate(values):
@@ -281,7 +276,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
                         unlike.append(Unlike.with_value(span.start + others, j, pairs))
                 several = [rows for rows in together if truth[rows[0]] != j]
                 first = np.array([rows[0] for rows in several], dtype=np.intp)
-                distance[first, j], pairs = refitted_together(self.refit, several, name, value, watch)
+                distance[first, j], pairs = self.refit.compared_together(several, name, value, watch)
                 if pairs is not None:
                     unlike.append(Unlike.with_value(first, j, pairs))
         absent = None if has.all() else ~has

@@ -28,9 +28,9 @@ from seepage.linear.objective._minimizer import A_FEW_TIMES as A_FEW_TIMES
 from seepage.linear.objective._minimizer import STATED as STATED
 from seepage.linear.objective._minimizer import ActiveSet as ActiveSet
 from seepage.linear.objective._minimizer import Minimizer as Minimizer
-from seepage.linear.objective._minimizer import held_still as held_still
 from seepage.linear.objective._minimizer import minimize as minimize
 from seepage.linear.objective._minimizer import not_unique as not_unique
+from seepage.linear.objective._point import penalty_hessian as penalty_hessian
 from seepage.linear.objective._problem import Problem as Problem
 from seepage.linear.objective._separation import Cuts as Cuts
 from seepage.linear.objective._separation import Escape as Escape

@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, eigh, lapack
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lapack
 
 from seepage._tables import Array
 from seepage.errors import MinimizerError
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
+from seepage.linear.objective._point import Point, held_still
 from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums
 from seepage.linear.rows import Frame
@@ -95,6 +96,17 @@ class Minimizer:
     active: ActiveSet | None = None
     """Which coefficients are not kept at zero, if a penalty keeps some there; the frame has their columns alone."""
 
+    def elsewhere(self, position: Array, hessian: Array) -> "Minimizer":
+        """Return the minimizer of other data in the same frame, where the Hessian is another; NaN if it is singular."""
+        _, held = held_still(position, hessian, self.free)
+        try:
+            inverse = np.asarray(np.linalg.inv(held), dtype=np.float64)
+        except LinAlgError:
+            inverse = np.full_like(held, np.nan)
+        if self.free is not None:
+            inverse = inverse * np.outer(self.free.T.ravel(), self.free.T.ravel())
+        return replace(self, position=position, inverse=inverse)
+
     def not_unique(self, direction: Array) -> MinimizerError:
         """Return the error that names the columns of an undecided direction."""
         return not_unique(self.units * direction, self.names, self.estimator)
@@ -115,16 +127,6 @@ class Minimizer:
         turned = np.einsum("iq,cqds,js->cidj", matrix, blocks, matrix, optimize=True)
         size = outputs * len(self.names)
         return np.asarray(turned).reshape(size, size)
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """The objective with its two derivatives at a position."""
-
-    sums: NewtonSums
-    value: float
-    gradient: Array
-    hessian: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,19 +184,11 @@ class _Objective:
         self.push = problem.absolute * np.sign(problem.parameters)
         """What penalties on absolute values add to the gradient while no sign changes."""
 
-    def at(self, position: Array) -> _Point:
-        sums = self.evaluate(position, self.frame)
-        penalty, axes = self.problem.penalty, self.frame.axes
-        plain = position if axes is None else axes @ position
-        value = sums.value + float(((0.5 * penalty * plain + self.push) * plain).sum())
-        pull = penalty * plain + self.push
-        if axes is None:
-            gradient, hessian = sums.gradient + pull, sums.hessian + np.diag(penalty.T.ravel())
-            return _Point(sums, value, *held_still(gradient, hessian, self.problem.free))
-        blocks = [axes.T @ (column[:, None] * axes) for column in penalty.T]
-        return _Point(sums, value, sums.gradient + axes.T @ pull, sums.hessian + block_diag(*blocks))
+    def at(self, position: Array) -> Point:
+        problem, sums = self.problem, self.evaluate(position, self.frame)
+        return Point.of(sums, position, problem.penalty, axes=self.frame.axes, push=self.push, free=problem.free)
 
-    def settle(self, point: _Point) -> tuple[_Point, _Factor]:
+    def settle(self, point: Point) -> tuple[Point, _Factor]:
         """Return the point and its factor, in axes in which the Hessian is well conditioned."""
         while True:
             factor = _Factor.of(point.hessian)
@@ -215,7 +209,7 @@ class _Objective:
             raise self.not_unique(axes[:, flat[0]])
         return point, factor
 
-    def _turn(self, point: _Point) -> _Point:
+    def _turn(self, point: Point) -> Point:
         """Take the axes of the Hessian, the mean over outputs, as the new ones, each scaled to have unit curvature."""
         q, outputs = point.gradient.shape
         mean = np.einsum("cicj->ij", point.hessian.reshape(outputs, q, outputs, q)) / outputs
@@ -241,7 +235,7 @@ class _Objective:
             raise self.not_unique(np.ones(self.problem.size))
         return self._without(nothing) if nothing.any() else turned
 
-    def _without(self, nothing: NDArray[np.bool_]) -> _Point:
+    def _without(self, nothing: NDArray[np.bool_]) -> Point:
         """Leave out the directions in which the objective is constant: of all minimizers, the one of least norm."""
         axes = self.frame.axes
         assert axes is not None
@@ -351,15 +345,7 @@ def minimize(
     )
 
 
-def held_still(gradient: Array, hessian: Array, free: NDArray[np.bool_] | None) -> tuple[Array, Array]:
-    """Return a gradient of shape (p, outputs) and a Hessian by which no parameter moves that is not free."""
-    if free is None:
-        return gradient, hessian
-    flat = free.T.ravel()
-    return np.where(free, gradient, 0.0), np.where(np.outer(flat, flat), hessian, np.diag(~flat))
-
-
-def _descend(objective: _Objective, point: _Point, step: Array) -> _Point | None:
+def _descend(objective: _Objective, point: Point, step: Array) -> Point | None:
     """Take as much of a step as lowers the objective, or return None."""
     start = objective.position
     for _ in range(_MOST_HALVINGS):

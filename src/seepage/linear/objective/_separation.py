@@ -133,7 +133,7 @@ class _Looking:
         sized = _sizes(rows)
         gram = np.zeros((0, 0))
         if self.turned is not None:
-            gram = sum((part.gram(_weights(part)) for part in self.turned.parts(given)), start=np.zeros(()))
+            gram = sum((part.gram(part.every_weight) for part in self.turned.parts(given)), start=np.zeros(()))
         width = int(given.features.shape[1])
         against, signs = np.zeros((2, width)), np.zeros((2, width))
         if self.loss.outputs == 1:
@@ -352,10 +352,6 @@ def _cone(loss: VectorLoss, labels: Array) -> tuple[Array, NDArray[np.bool_]]:
     found = loss.falling(labels)
     assert found is not None
     return found
-
-
-def _weights(batch: Batch) -> Array:
-    return np.ones(len(batch)) if batch.weights is None else batch.weights
 
 
 def _sizes(batch: Batch) -> Batch:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from seepage._tables import Array
+from seepage.linear.objective._point import Point
 from seepage.linear.objective._sums import NewtonSums
 
 MOST_STEPS = 100
@@ -35,11 +36,8 @@ class Smooth:
     @classmethod
     def of(cls, sums: NewtonSums, penalty: Array, theta: Array) -> "Smooth":
         """Add half of the squares, with the factors P of shape (p,), to sums over the rows."""
-        return cls(
-            sums.value + 0.5 * float(penalty @ theta**2),
-            sums.gradient[:, 0] + penalty * theta,
-            sums.hessian + np.diag(penalty),
-        )
+        point = Point.of(sums, theta[:, None], penalty[:, None])
+        return cls(point.value, point.gradient[:, 0], point.hessian)
 
 
 def settled_signs(smooth: Callable[[Array], Smooth], absolute: Array, start: Array, *, quadratic: bool) -> Array | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.linear.information import ERRORS, Fit, Geometry, Release, Stacked, published_of
-from seepage.linear.objective import Derivatives, Problem, derivatives
+from seepage.linear.objective import Derivatives, Problem, derivatives, newton_sums
 from seepage.linear.rows import Batch
 from seepage.linear.stack import Reach, Reached
 from seepage.others import Composed, Formed, Slopes
@@ -125,7 +125,7 @@ class Numbers:
     def added(self, batch: Batch) -> "Sums":
         """Return what some rows add to the sums that all numbers need."""
         rows, loss = self.geometry.frame.rows(batch), self.geometry.loss
-        margins, weight = rows.margins(self.geometry.position), _weights(rows)
+        margins, weight = rows.margins(self.geometry.position), rows.every_weight
         size = self.geometry.position.size
         square, pulled, bent = np.zeros(0), np.zeros((0, size)), np.zeros((len(self.read), size))
         found = loss.dispersed(margins, rows.labels)
@@ -226,7 +226,7 @@ class Numbers:
         theta = -stacked.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
         where = self.geometry.position if position is None else position
         rows = self.geometry.frame.rows(batch)
-        margins, weight = rows.margins(where), _weights(rows)
+        margins, weight = rows.margins(where), rows.every_weight
         own = _Own(theta)
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:
@@ -260,7 +260,7 @@ class Numbers:
             return Formed(self.jacobian(batch))
         common, spread, reading = self._common
         rows = geometry.frame.rows(batch)
-        margins, weight = rows.margins(geometry.position), _weights(rows)[:, None]
+        margins, weight = rows.margins(geometry.position), rows.every_weight[:, None]
         found = derivatives(rows, geometry.loss, margins)
         pushed, slope, curvature = self._pushed(rows), found.slope, found.curvature[:, :, 0]
         by_margin, by_label = _Own(-curvature * pushed), _Own(-found.label_slope[:, :, 0] * pushed)
@@ -288,11 +288,8 @@ class Numbers:
     def position_without(self, batch: Batch) -> Array:
         """Return where the others would have left the fit, whose rows are all but these: one step of Newton."""
         geometry = self.geometry
-        rows = geometry.frame.rows(batch)
-        x, found = rows.augmented(), derivatives(rows, geometry.loss, rows.margins(geometry.position))
-        own = np.einsum("ncd,ni,nj->cidj", found.curvature, x, x).reshape(geometry.minimizer.inverse.shape)
-        pull = np.einsum("nc,ni->ci", found.slope, x).ravel()
-        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own, pull)
+        own = newton_sums(batch, geometry.loss, geometry.position, geometry.frame)
+        step = np.linalg.solve(np.linalg.inv(geometry.minimizer.inverse) - own.hessian, own.gradient.T.ravel())
         return np.asarray(geometry.position + step.reshape(geometry.outputs, -1).T)
 
     def leverage(self, batch: Batch) -> Array:
@@ -361,7 +358,7 @@ class Numbers:
         parts = [np.einsum("kp,npv->nkv", self.read, theta, optimize=True)]
         through = np.einsum("qp,npv->nqv", self._back, theta, optimize=True)
         rows = self.geometry.frame.rows(batch)
-        margins, weight = rows.margins(self.geometry.position), _weights(rows)
+        margins, weight = rows.margins(self.geometry.position), rows.every_weight
         own, reached = derivatives(rows, self.geometry.loss, margins), self._reach.at(batch.bent)
         slopes, width = self.geometry.parameters[self._reach.features], self.geometry.reading.shape[1]
         pulled, bent = self._pulled, self._sums.bent
@@ -457,7 +454,3 @@ def _raw_units(fit: Fit[Any]) -> Array | None:
     if fit.problem.intercept:
         found[-1, :features] = fit.affine.offset
     return found
-
-
-def _weights(rows: Batch) -> Array:
-    return np.ones(len(rows)) if rows.weights is None else rows.weights

@@ -1,8 +1,7 @@
 """What a model would print of people who are drawn anew: many fits at once, by Newton steps from the one there is.
 
 Whoever is drawn twice is a row of weight two, so that all draws have the same rows. One person's own row is apart from
-them, since an attacker's question changes it. Of the objective only the loss of rows is asked: what is left of its
-slope and curvature at the fit is the penalty, which is a parabola.
+them, since an attacker's question changes it.
 """
 
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from seepage._tables import Array
 from seepage.errors import UnansweredError
 from seepage.linear.information import ERRORS
+from seepage.linear.objective import penalty_hessian
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
 
@@ -38,7 +38,7 @@ class Redrawn:
         found = cls(numbers, whole)
         if whole.missing:
             raise UnansweredError("Some cells were filled in with means of these rows, which are not drawn anew.")
-        if numbers.geometry.scales is not None and np.abs(found._penalty[1]).max() > _CLOSE:
+        if numbers.geometry.scales is not None and numbers.problem.penalty.any():
             raise UnansweredError(
                 "The penalty is on columns that were standardized with these rows, and a scaler is not drawn anew. Fit "
                 "on columns that are scaled by public constants, or without a penalty."
@@ -58,20 +58,6 @@ class Redrawn:
     @cached_property
     def _squares(self) -> Array:
         return np.asarray(np.einsum("ni,nj->nij", self._design, self._design).reshape(len(self._design), -1))
-
-    @cached_property
-    def _penalty(self) -> tuple[Array, Array]:
-        """The slope and the curvature at the fit that are not those of rows."""
-        geometry = self.numbers.geometry
-        found = geometry.loss.derivatives(self._rows.margins(geometry.position), self._rows.labels)
-        weight = _weights(self._rows)
-        pull = np.einsum("n,nc,ni->ci", weight, found.slope, self._design).ravel()
-        bend = np.einsum("n,ncd,ni,nj->cidj", weight, found.curvature, self._design, self._design, optimize=True)
-        left = np.linalg.inv(geometry.minimizer.inverse) - bend.reshape(len(pull), -1)
-        scale = np.sqrt(np.diag(geometry.minimizer.inverse))
-        # What rounding leaves is no penalty.
-        none = np.abs(left * scale * scale[:, None]).max() < 1e-8
-        return (np.zeros_like(pull), np.zeros_like(left)) if none else (-pull, left)
 
     @cached_property
     def _read(self) -> Array:
@@ -102,16 +88,15 @@ class Redrawn:
         geometry, loss = self.numbers.geometry, self.numbers.geometry.loss
         draws, (n, q), c = len(weights), self._design.shape, geometry.outputs
         x = None if own is None else own.augmented()
-        weight, drawn = weights * _weights(self._rows), weights
+        weight, drawn = weights * self._rows.every_weight, weights
         labels = np.broadcast_to(self._rows.labels, (draws, *self._rows.labels.shape))
         if own is not None:
-            weight, drawn = np.column_stack([weight, _weights(own)]), np.column_stack([drawn, np.ones(draws)])
+            weight, drawn = np.column_stack([weight, own.every_weight]), np.column_stack([drawn, np.ones(draws)])
             labels = np.concatenate([labels, own.labels[:, None]], axis=1)
         flat = np.ascontiguousarray(labels).reshape(-1, labels.shape[2])
         rows = weight.shape[1]
         position = np.repeat(geometry.position[None], draws, axis=0)
-        pull, penalty = self._penalty
-        here = geometry.position.T.ravel()
+        penalty = penalty_hessian(self.numbers.problem.penalty, geometry.frame.axes)
 
         def margins() -> Array:
             found = np.empty((draws, rows, c))
@@ -140,7 +125,7 @@ class Redrawn:
                 slope, bend = slopes()
                 at = position.transpose(0, 2, 1).reshape(draws, -1)
                 inverse = _inverse(bend)
-                step = np.einsum("dij,dj->di", inverse, slope + pull + (at - here) @ penalty)
+                step = np.einsum("dij,dj->di", inverse, slope + at @ penalty)
                 position = position - step.reshape(draws, c, q).transpose(0, 2, 1)
                 moved = np.abs(step) / np.sqrt(np.einsum("dii->di", inverse))
                 if not (moved > _CLOSE).any():
@@ -173,10 +158,6 @@ class Redrawn:
             unit = np.linalg.lstsq(codes - codes[0], np.eye(len(codes))[:, 1:], rcond=None)[0]
             parts.append(np.einsum("dn,dnl,lk->dk", drawn, counted, unit, optimize=True))
         return np.concatenate(parts, axis=1)
-
-
-def _weights(rows: Batch) -> Array:
-    return np.ones(len(rows)) if rows.weights is None else rows.weights
 
 
 def _inverse(matrices: Array) -> Array:

@@ -76,6 +76,11 @@ class Batch:
         """The number of coefficients, with the intercept."""
         return int(self.features.shape[1]) + self.intercept
 
+    @property
+    def every_weight(self) -> Array:
+        """The weight of each row: one where none were given."""
+        return np.ones(len(self)) if self.weights is None else self.weights
+
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Batch":
         """Return some of the rows, by index, mask or range."""
         weights = None if self.weights is None else self.weights[rows]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._noise import GaussianNoise
-from seepage._tables import Column, comparable
+from seepage._tables import Column, which
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Unlike
@@ -207,11 +207,7 @@ class SurvivalInformation(Noised, GatheredInformation):
                     f"{attribute!r} is a time, which has no standard error, and many values: which of them should be "
                     f"told apart? Ask success_rate({attribute!r}, values=[...])."
                 )
-            if attribute not in self.categorical:
-                raise InputError(
-                    f"{attribute!r} is a number: which of its values should be told apart? Give values=[...], or ask "
-                    "for its error_floor()."
-                )
+            self.check_category(attribute)
             # Where everybody has an event, not to have one is a value all the same.
             values = np.unique(column).tolist() if attribute in self._covariates else [0, 1]
         asked = attribute, tuple(values)
@@ -230,8 +226,7 @@ class SurvivalInformation(Noised, GatheredInformation):
         first = np.array([rows[0] for rows in changing], dtype=np.intp)
         absent = np.ones(self.fit.rows.count, dtype=bool)
         absent[first] = False
-        matches = column[:, None] == comparable(values, column)
-        truth = np.where(matches.any(axis=1) & ~absent, matches.argmax(axis=1), -1)
+        truth = np.where(absent, -1, which(values, column))
         distance = np.where(absent[:, None], np.nan, np.zeros((len(absent), len(values))))
         unlike: list[Unlike] = []
         with followed(f"refitting with other values of {attribute}", len(values) * len(changing)) as watch:
@@ -273,12 +268,11 @@ class SurvivalInformation(Noised, GatheredInformation):
 
     def _with_features(self, altered: Batch, rows: NDArray[np.intp]) -> tuple[float, TwoNormals | None]:
         features, scales = altered.take(rows), self.scales
-        changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, together=True)
+        changed = ChangedScales.of(scales, self.fit.rows.picked(rows), features, len(rows))
         if changed is None or scales is None:
             return self._length(self.refit.with_features(rows, features.dense())), None
-        grown = np.ones(len(self.fit.names))
-        grown[changed.features[0]] = changed.stretch[0] ** 2
-        move = self.response.in_noise_units(self.refit.with_features(rows, features.dense(), grown)[None])
+        penalty = changed.penalty(0, self.fit.minimum.penalty[:, None])[:, 0]
+        move = self.response.in_noise_units(self.refit.with_features(rows, features.dense(), penalty)[None])
         return float(np.linalg.norm(move)), changed.told_apart(move, scales)
 
     @cached_property

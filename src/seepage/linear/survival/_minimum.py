@@ -64,7 +64,7 @@ def minimized(
         if not (np.isfinite(sums.gradient).all() and np.isfinite(sums.hessian).all()):
             # Hazards that differ by more than float64 can hold.
             break
-        gradient = sums.gradient - penalty * beta
+        here, gradient = penalized(sums.value, sums.gradient, beta, penalty)
         inverse, condition = _inverse(sums.hessian + np.diag(penalty), names, estimator)
         step = inverse @ gradient
         decrement = float(np.sqrt(max(float(gradient @ step), 0.0)))
@@ -80,10 +80,9 @@ def minimized(
             sums = cohort.at(beta)
             inverse, condition = _inverse(sums.hessian + np.diag(penalty), names, estimator)
             return Minimum(beta, inverse, sums, penalty, distance, condition)
-        here = sums.value - 0.5 * penalty @ beta**2
         for _ in range(_MOST_HALVINGS):
             there = beta + step
-            reached = cohort.slope(there)[0] - 0.5 * penalty @ there**2
+            reached, _ = penalized(*cohort.slope(there), there, penalty)
             if reached >= here - 1e-12 * abs(here):
                 break
             step = 0.5 * step
@@ -93,6 +92,11 @@ def minimized(
         f"No minimizer of this {estimator}'s objective was found: some combination of the columns tells in which order "
         "people have their events, so that coefficients grow without end. Drop columns, or fit with a penalty."
     )
+
+
+def penalized(value: float, gradient: Array, beta: Array, penalty: Array) -> tuple[float, Array]:
+    """Return a log partial likelihood and its gradient with the penalty."""
+    return value - 0.5 * float(penalty @ beta**2), gradient - penalty * beta
 
 
 def _inverse(hessian: Array, names: tuple[str, ...], estimator: str) -> tuple[Array, float]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seepage.errors import MinimizerError
 from seepage.linear.survival._fitted import SurvivalFit
-from seepage.linear.survival._minimum import minimized
+from seepage.linear.survival._minimum import minimized, penalized
 from seepage.linear.survival._outcomes import Outcomes
 from seepage.linear.survival._risk import Cohort, RiskSets
 
@@ -40,24 +40,23 @@ class SurvivalRefit:
         found[order] = np.arange(len(order))
         return found
 
-    def with_features(self, rows: NDArray[np.intp], features: Array, grown: Array | None = None) -> Array:
+    def with_features(self, rows: NDArray[np.intp], features: Array, penalty: Array | None = None) -> Array:
         """Return how what is published moves when some rows have other features; NaN where there is no minimizer.
 
         Parameters
         ----------
         rows : ndarray of int
         features : ndarray of shape (rows, p)
-        grown : ndarray of shape (p,), optional
-            What a scaler that moves along multiplies the penalty on each coefficient by.
+        penalty : ndarray of shape (p,), optional
+            That of the other data, if a scaler moves along.
         """
         fit = self.fit
         cohort = fit.cohort.with_rows(self._places[rows], features - fit.origin)
-        penalty = fit.minimum.penalty if grown is None else fit.minimum.penalty * grown
         if fit.stretch is not None:
             changed = fit.features.copy()
             changed[rows] = features
             penalty = fit.estimator.factors(changed)
-        return self._moved(cohort, penalty)
+        return self._moved(cohort, fit.minimum.penalty if penalty is None else penalty)
 
     def flipped(self, rows: NDArray[np.intp]) -> Array:
         """Return how what is published moves when some rows have the other status."""
@@ -79,7 +78,7 @@ class SurvivalRefit:
         beta, before = start, np.inf
         unit = np.sqrt(inverse.diagonal())
         for _ in range(_MOST_STEPS):
-            step = inverse @ (cohort.slope(beta)[1] - penalty * beta)
+            step = inverse @ penalized(*cohort.slope(beta), beta, penalty)[1]
             beta = beta + step
             length = float(np.abs(step / unit).max())
             if length <= max(_SETTLED * float(np.abs((beta - start) / unit).max()), _ROUNDING):
