@@ -52,8 +52,10 @@ class Target:
             return f"That takes {factor:g} times the noise."
         return (
             "No noise is enough: what was learned from these rows, by a scaler, an imputer or the rule of a shape, is "
-            "seen in the shape of the noise, which does not fade as the noise grows. Give such steps public constants, "
-            'fit on more people, or take a shape that does not follow the rows (shape="isotropic").'
+            "seen in the shape of the noise, which does not fade as the noise grows; nor do standard errors, if they "
+            "are published. Give such steps public constants, fit on more people, take a shape that does not follow "
+            'the rows (shape="isotropic"), or give standard errors more noise of their own '
+            "(RobustCovariance(scale=1.0, variances=0.5))."
         )
 
     @staticmethod
