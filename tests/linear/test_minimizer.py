@@ -131,7 +131,7 @@ def test_the_distance_is_told_among_the_assumptions(diabetes):
     X, y = diabetes
     leak = seepage.measure(make_pipeline(StandardScaler(), Ridge()).fit(X, y), X, y, noise_scale=1.0)
     assert any("standard errors from it" in sentence for sentence in leak.assumptions)
-    learned = "Learned from these rows, and not published: the means and standard deviations of age, sex, bmi"
+    learned = "Learned from these rows, and not published: the means and standard deviations of x0, x1, x2"
     assert any(one.startswith(learned) for one in leak.assumptions)
 
 
