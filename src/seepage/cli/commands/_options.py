@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from seepage.cli._amount import Amount
+from seepage.cli.terminal import Amount
 
 if TYPE_CHECKING:
     from seepage.cli.input import CommandQuestion

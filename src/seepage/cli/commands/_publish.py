@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from seepage.cli._amount import Amount
 from seepage.cli.commands import _options as options
+from seepage.cli.terminal import Amount
 
 if TYPE_CHECKING:
     from seepage.cli.input import CommandQuestion, PolicyFile

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from seepage._amounts import up_to_grid
 from seepage._toml import from_toml
-from seepage.cli._amount import Amount
-from seepage.cli.terminal import Judged, VerdictPanel, did_you_mean
+from seepage.cli.terminal import Amount, Judged, VerdictPanel, did_you_mean
 from seepage.errors import InputError
 
 if TYPE_CHECKING:

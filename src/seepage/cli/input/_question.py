@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values
-from seepage.cli._amount import Amount
 from seepage.cli.input._models import check_model, is_printed, is_table, read_model
 from seepage.cli.input._sources import GivenSource
-from seepage.cli.terminal import Waiting, did_you_mean, listing, shortened
+from seepage.cli.terminal import Amount, Waiting, did_you_mean, listing, shortened
 from seepage.errors import InputError, MinimizerError, SeepageError
 from seepage.leakage import Leakage
 

@@ -1,6 +1,7 @@
 """What a user sees: text on a screen, a bar while waiting, documents for a pipeline."""
 
 from seepage._near import did_you_mean as did_you_mean
+from seepage.cli.terminal._amount import Amount as Amount
 from seepage.cli.terminal._console import aside as aside
 from seepage.cli.terminal._console import listing as listing
 from seepage.cli.terminal._console import note as note

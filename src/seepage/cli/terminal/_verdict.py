@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from seepage._records import to_json
 from seepage._version import __version__
-from seepage.cli._amount import Amount
+from seepage.cli.terminal._amount import Amount
 
 if TYPE_CHECKING:
     from seepage.meaning import Target, Untargeted
