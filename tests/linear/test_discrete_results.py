@@ -399,7 +399,7 @@ def test_all_that_a_model_has_can_be_named():
     ("published", "answer"),
     [
         ("coefficients", r"published lists what leaves: write published=\['coefficients'\]"),
-        (["beta"], r"published names 'beta'; this model has \['coefficients', 'alpha'\]"),
+        (["beta"], r"published names 'beta'; this model has \['coefficients', 'alpha', 'standard errors'\]"),
         (["alpha"], r"published=\['alpha'\] leaves out 'coefficients'.*published=\['coefficients', 'alpha'\]"),
         ([], r"published=\[\] leaves out 'coefficients'"),
     ],
@@ -408,7 +408,9 @@ def test_what_cannot_be_published_is_said(published, answer):
     results = sm.NegativeBinomial(TABLE["falls"], PLAIN).fit(**PRECISE)
     with pytest.raises(seepage.errors.InputError, match=answer):
         seepage.measure(results, noise_scale=NOISE, published=published)
-    with pytest.raises(seepage.errors.InputError, match=r"'alpha'; this model has \['coefficients'\]"):
+    with pytest.raises(
+        seepage.errors.InputError, match=r"'alpha'; this model has \['coefficients', 'standard errors'\]"
+    ):
         seepage.measure(sm.OLS(TABLE["cost"], PLAIN).fit(), noise_scale=NOISE, published=["coefficients", "alpha"])
 
 

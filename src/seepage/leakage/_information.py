@@ -258,7 +258,7 @@ class Information(ABC):
     def joint(self, who: Who, attribute: str | None) -> float:
         """Return eta of the joint release about a set of people, for all attributes or one."""
 
-    def check_category(self, attribute: str) -> None:
+    def _check_category(self, attribute: str) -> None:
         """Refuse to tell all values of a number apart."""
         if attribute not in self.categorical:
             raise InputError(

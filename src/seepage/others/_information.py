@@ -411,7 +411,7 @@ class OthersInformation(GatheredInformation):
                 f"{attribute!r} is several numbers at once; success rates are for one value at a time."
             )
         if values is None:
-            self.check_category(attribute)
+            self._check_category(attribute)
             values = np.unique(column).tolist()
         asked = tuple(values)
         truth = np.where(one, which(asked, column), -1)

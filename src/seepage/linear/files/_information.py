@@ -122,7 +122,7 @@ class FileInformation(ExactInformation):
         self._check_refits(attribute)
         name = None if self.is_label(attribute) else attribute
         if values is None:
-            self.check_category(attribute)
+            self._check_category(attribute)
             classes = self.reading.labels.classes if name is None else None
             seen = self.rows.add(Seeing(self.rows.reader, name), "values").values if classes is None else classes
             values = np.unique(np.array(list(seen))).tolist()

@@ -235,7 +235,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
-            self.check_category(attribute)
+            self._check_category(attribute)
             values = np.unique(column[self.has(attribute)]).tolist()
         asked = attribute, tuple(values)
         if asked not in self._distances:

@@ -207,7 +207,7 @@ class SurvivalInformation(Noised, GatheredInformation):
                     f"{attribute!r} is a time, which has no standard error, and many values: which of them should be "
                     f"told apart? Ask success_rate({attribute!r}, values=[...])."
                 )
-            self.check_category(attribute)
+            self._check_category(attribute)
             # Where everybody has an event, not to have one is a value all the same.
             values = np.unique(column).tolist() if attribute in self._covariates else [0, 1]
         asked = attribute, tuple(values)
