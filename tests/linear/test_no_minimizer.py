@@ -164,7 +164,9 @@ def test_somebody_without_weight_separates_nothing_and_joins_nothing(people):
         seepage.measure(model, X, y, noise_scale=0.1, sample_weight=weights)
 
 
-@pytest.mark.parametrize("ask", [seepage.measure, partial(seepage.publish, accept=None)])
+@pytest.mark.parametrize(
+    "ask", [seepage.measure, partial(seepage.publish, accept=None, categories={"geno": ["a", "b", "c"]})]
+)
 def test_results_of_statsmodels_that_did_not_converge(people, ask):
     results = smf.logit("ill ~ age + geno", people).fit(disp=0)
     assert not results.mle_retvals["converged"]

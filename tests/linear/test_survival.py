@@ -456,7 +456,7 @@ def test_what_cannot_be_measured_is_refused_by_name():
         seepage.measure(results, noise_scale=NOISE)
     scaled = make_pipeline(StandardScaler(), CoxPHSurvivalAnalysis()).fit(rows, y)
     taken = seepage.measure(scaled, rows, y, noise_scale=NOISE, public_preprocessing=["standardscaler"])
-    assert any("Taken as public" in each for each in taken.assumptions)
+    assert any("Stated to be public" in each for each in taken.assumptions)
     with pytest.raises(refused, match="not measured over files"):
         seepage.measure(plain, "people.parquet", noise_scale=NOISE)
     with pytest.raises(seepage.errors.InputError, match="Give the data frame"):

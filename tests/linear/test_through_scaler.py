@@ -291,7 +291,7 @@ def test_files_and_memory_say_the_same(tmp_path):
     job = seepage.engines.Job(output=tmp_path / "out")
     roles = {"target": "outcome", "sample_weight": "weight", "job": job}
     there = seepage.measure(model, f"{tmp_path}/*.parquet", noise_scale=0.2, **roles)
-    assert any("columntransformer.standardscaler is not published" in one for one in there.assumptions)
+    assert any("not published: the means and standard deviations of age, dose." in one for one in there.assumptions)
     stored = there.examples.to_table().to_pandas(), there.attributes.to_table().to_pandas()
     for name in ("eta", "dfil"):
         np.testing.assert_allclose(stored[0][name], here.examples[name], rtol=1e-9)
@@ -316,7 +316,7 @@ def test_constants_of_other_rows_and_steps_declared_so_are_public():
         eta = np.sqrt(fixed.information(3)[column, column]) / scaler.scale_[column]
         assert public.attributes[f"x{column}"][3] == pytest.approx(eta, rel=1e-9)
     (said,) = (one for one in public.information.assumptions if one.kind == "preprocessing")
-    assert said.names == {"steps": "standardscaler"}
+    assert said.names == {"what": "the means and standard deviations of x0, x1, x2, x3"}
     fitted = make_pipeline(StandardScaler(), Ridge(1.0)).fit(X, y)
     through = seepage.measure(fitted, X, y, noise_scale=0.2)
     for name in ("standardscaler", "StandardScaler".lower()):
@@ -344,8 +344,9 @@ def test_steps_are_named_by_what_was_made_of_them(steps, fitted, public):
     random = np.random.default_rng(4)
     X, y = _rows(random), random.normal(size=ROWS)
     leak = seepage.measure(make_pipeline(*steps, Ridge()).fit(X, y), X, y, noise_scale=0.5)
-    said = {one.kind: one.names["steps"] for one in leak.information.assumptions if "steps" in one.names}
-    assert (said.get("raw units"), said.get("preprocessing")) == (fitted, public)
+    found = leak.information.preprocessing
+    said = [", ".join(one.step for one in each) or None for each in (found.fitted, found.public)]
+    assert said == [fitted, public]
 
 
 def test_constants_of_nearly_these_rows_are_refused_until_they_are_declared():

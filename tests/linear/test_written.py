@@ -378,8 +378,9 @@ def test_few_digits_are_told_from_other_rows():
     with pytest.raises(seepage.errors.MinimizerError, match=r"have been rounded.*17 digits.*%\.17g") as told:
         seepage.measure(few, PEOPLE, noise_scale=NOISE)
     assert told.value.distance > 0.05
+    wards = {"ward": ["east", "north", "south"]}
     with pytest.raises(seepage.errors.MinimizerError, match=r"17 digits"):
-        seepage.publish(few, PEOPLE, noise_scale=NOISE, accept=None)
+        seepage.publish(few, PEOPLE, noise_scale=NOISE, accept=None, categories=wards)
     with pytest.raises(seepage.errors.MinimizerError, match="fitted with other rows") as told:
         seepage.measure(table(results, **written), PEOPLE.iloc[:60], noise_scale=NOISE)
     assert "rounded" not in str(told.value)

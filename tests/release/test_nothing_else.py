@@ -197,7 +197,14 @@ def test_no_entry_of_the_certificate_tells_hyperparameters_of_the_rows():
     )
     written = json.loads(found.certificate.json())
     assert written["published"]["hyperparameters"]["class_weight"] == {"0": 0.125, "1": 2.0}
-    assert set(written["published"]) == {"estimator", "hyperparameters", "parameters", "count", "preprocessing"}
+    assert set(written["published"]) == {
+        "estimator",
+        "outcome",
+        "hyperparameters",
+        "parameters",
+        "count",
+        "preprocessing",
+    }
 
 
 def test_reports_and_equalized_models_cannot_be_pickled():
