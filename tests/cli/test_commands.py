@@ -204,7 +204,7 @@ def test_publish_writes_a_noisy_model_a_certificate_and_a_key(terminal: Terminal
     assert stat.S_IMODE((folder / "owner.key").stat().st_mode) == 0o600
     shown = terminal.run("seepage show noisy.certificate.json")
     assert shown.code == 0
-    assert "Certificate of a Ridge" in shown.out
+    assert "Certificate of a ridge regression" in shown.out
     assert "Everyone's bmi: no unbiased guess has a standard error below 2." in shown.out
     again = terminal.run(command)
     assert again.code == 2

@@ -218,7 +218,7 @@ def test_a_draw_that_could_not_be_written_is_not_drawn_again_in_silence(desk: He
     renamed = desk.run(f"seepage {command.replace('people.csv', 'renamed.csv')}")
     assert "about to draw noise for this request" in _plain(renamed)
     (desk.folder / "renamed.csv").rename(desk.folder / "people.csv")
-    other = desk.run(f"seepage {command.replace('scale 5', 'scale 10')}")
+    other = desk.run(f"seepage {command.replace('noise 5', 'noise 10')}")
     assert "about to draw noise for another request" in _plain(other)
     done = desk.run(f"seepage {command} --again")
     assert done.code == 0
