@@ -54,6 +54,7 @@ class NoiseEntry(TypedDict):
     distribution: str
     mechanism: str
     scale: NotRequired[float]
+    unit: NotRequired[str]
     covariance: NotRequired[list[list[float]]]
     shape: NotRequired[str]
 
@@ -343,6 +344,8 @@ def amount_of(noise: NoiseEntry) -> str:
     """Return how much noise there is, in words."""
     if "scale" not in noise:
         return "the covariance in the file"
+    if "unit" in noise:
+        return f"{noise['scale']:g} {noise['unit']} on every coefficient"
     return f"scale {noise['scale']:g}" + (f" and shape {noise['shape']!r}" if "shape" in noise else "")
 
 

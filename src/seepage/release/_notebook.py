@@ -108,9 +108,14 @@ def frontier_snippet(frame: Frame, caption: str) -> str:
 
 
 def _beside(targets: Sequence[str], qualifications: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    if len(targets) == len(qualifications):
-        return zip(targets, qualifications, strict=True)
-    return [(target,) for target in targets]
+    """Return each target, with what it means and does not mean after the last of those that mean the same."""
+    if len(targets) != len(qualifications):
+        return [(target,) for target in targets]
+    following = [*qualifications[1:], None]
+    return [
+        (target,) if own == after else (target, own)
+        for target, own, after in zip(targets, qualifications, following, strict=True)
+    ]
 
 
 def _cell(value: object) -> str:

@@ -668,7 +668,8 @@ def _noise(noise: GaussianNoise) -> NoiseEntry:
     if noise.scale is not None:
         return {**found, "scale": noise.scale}
     if noise.shape is not None:
-        return {**found, "scale": noise.shape.scale, "shape": noise.shape.rule()}
+        found |= {"scale": noise.shape.scale, "shape": noise.shape.rule()}
+        return {**found, "unit": "standard errors"} if isinstance(noise.shape, RobustCovariance) else found
     return {**found, "covariance": np.asarray(noise.covariance).tolist()}
 
 

@@ -131,7 +131,10 @@ class ResultTable:
     def _repr_html_(self) -> str:
         head, *rows = ([escape(cell) for cell in row] for row in self._cells)
         top = "".join(f"<th>{cell}</th>" for cell in head)
-        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        right = ' style="text-align: right"'
+        body = "".join(
+            f"<tr><td>{term}</td>{''.join(f'<td{right}>{cell}</td>' for cell in cells)}</tr>" for term, *cells in rows
+        )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{notes}"
 

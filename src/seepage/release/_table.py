@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 from seepage._tables import Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.written import ModelTable, text_of
-from seepage.release._certificate import Certificate
+from seepage.release._certificate import Certificate, amount_of
 from seepage.release._copy import last_step
 
 TABLE, SKOPS = ".toml", ".skops"
@@ -77,12 +77,9 @@ def text_of_published(estimator: Model, certificate: Certificate, outcome: Seque
             raise _no_place(f"The column {name!r}, which has two kinds of coefficients,")
         inner[level] = value
     noise = certificate.noise
-    amount = f"of scale {noise['scale']:g}" if "scale" in noise else "with the covariance in the certificate"
-    if "shape" in noise:
-        amount += f" and shape {noise['shape']!r}"
     remarks = [
-        f"Published on {certificate.created[:10] or 'no day yet'}, with {noise['distribution']} noise {amount} on the "
-        "parameters of the model.",
+        f"Published on {certificate.created[:10] or 'no day yet'}, with {noise['distribution']} noise of "
+        f"{amount_of(noise)}.",
         "What it promises stands in its certificate: seepage certify FILE CERTIFICATE",
     ]
     if any(isinstance(each, dict) for each in coefficients.values()):
