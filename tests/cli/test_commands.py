@@ -141,9 +141,11 @@ def test_calibrate_finds_enough_noise_and_check_agrees(
     exact = terminal.run(f"{calibrate} --exact")
     needed = seepage.calibrate(leak, error_floor={"age": 5.0, "bmi": 2.0}, exact=True, shape=shape)
     expected = needed.scale if needed.shape is None else needed.shape.scale
-    assert float(exact.out) == pytest.approx(expected, rel=1e-9)
-    rounded = terminal.run(calibrate).out.strip()
     unit = " se" if option == "standard-errors" else ""
+    assert float(exact.out.strip().removesuffix(unit)) == pytest.approx(expected, rel=1e-9)
+    # Without its unit the number would be taken for a scale.
+    assert exact.out.strip().endswith(unit)
+    rounded = terminal.run(calibrate).out.strip()
     assert rounded.endswith(unit)
     number = float(rounded.removesuffix(unit))
     assert expected <= number < 2.5 * expected
@@ -155,6 +157,14 @@ def test_calibrate_finds_enough_noise_and_check_agrees(
 def test_without_a_shape_calibrate_answers_in_standard_errors_where_they_are_counted(terminal: Terminal) -> None:
     answer = terminal.run(f"seepage calibrate {ASK} --policy policy.toml")
     assert re.match(r"Noise of \S+ standard errors on every coefficient meets:", answer.out)
+
+
+@pytest.mark.parametrize("option", ["--shape one-scale", "--exact", "--quiet"])
+def test_what_is_about_the_noise_for_a_policy_needs_one(terminal: Terminal, option: str) -> None:
+    answer = terminal.run(f"seepage calibrate {ASK} {option}")
+    assert answer.code == 2
+    assert f"for {option.split()[0]}: it is about the noise" in answer.text
+    assert "noise, in standard errors" in terminal.run(f"seepage calibrate {ASK}").out
 
 
 def test_a_table_with_intervals_is_written_beside_the_model(terminal: Terminal) -> None:

@@ -43,6 +43,14 @@ class _Calibrate(options.Measured):
         bool, typer.Option("--quiet", "-q", help="Print the number alone.", rich_help_panel=options.OUT)
     ] = False
 
+    def check(self) -> None:
+        """Refuse options about the noise for a policy where there is none."""
+        for option, given in {"--shape": self.shape is not None, "--exact": self.exact, "--quiet": self.quiet}.items():
+            if given and self.policy is None:
+                raise typer.BadParameter(
+                    "it is about the noise that a policy takes: name one with --policy.", param_hint=option
+                )
+
 
 @options.taking(_Calibrate)
 def calibrate(asked: _Calibrate) -> None:
@@ -57,6 +65,7 @@ def calibrate(asked: _Calibrate) -> None:
     from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import Waiting, screen, shortened, show_people
 
+    asked.check()
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream)
@@ -67,10 +76,11 @@ def calibrate(asked: _Calibrate) -> None:
     if file is None or amount is None:
         console.print(Text(str(table)))
         return
+    digits = "" if asked.exact else "g"
     if asked.quiet:
-        typer.echo(repr(amount.number) if asked.exact else str(amount))
+        typer.echo(amount.option(digits))
         return
-    console.print(Text(f"{amount.words('' if asked.exact else 'g')} meets:"))
+    console.print(Text(f"{amount.words(digits)} meets:"))
     for sentence in file.policy.sentences():
         console.print(Text(f"- {sentence}"))
     if left := file.policy.untargeted(leak).sentence(shortened):

@@ -49,5 +49,9 @@ class Amount:
             return f"Noise of {self.number:{digits}} standard errors on every coefficient"
         return f"A noise scale of {self.number:{digits}}"
 
+    def option(self, digits: str = "g") -> str:
+        """Return what the command line takes."""
+        return f"{self.number:{digits}} {_UNIT}" if self.standard_errors else f"{self.number:{digits}}"
+
     def __str__(self) -> str:
-        return f"{self.number:g} {_UNIT}" if self.standard_errors else f"{self.number:g}"
+        return self.option()
