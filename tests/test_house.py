@@ -17,11 +17,12 @@ IMPORTS = walk(ROOT / "src" / "seepage")
 # From the top down. A room stands on the floors below its own, and knows nothing of the rooms beside it.
 FLOORS = (
     ("cli",),
+    ("request",),
     ("report",),
     ("release", "attacks"),
     ("display", "ledger"),
     ("federated",),
-    ("linear", "network"),
+    ("linear", "network", "aggregates"),
     ("others",),
     ("leakage",),
     ("meaning", "execution", "datasets", "pages"),

@@ -20,10 +20,11 @@ model = make_pipeline(StandardScaler(), Ridge(alpha=10.0)).fit(X_train, y_train)
 
 # %%
 # The smallest error of any unbiased guess of anybody's bmi, against the score on people the model has not seen. The
-# numbers are noise scales, the band holds 95% of draws, and the dotted line is the model without noise.
+# numbers are noises in standard errors of each coefficient, the band holds 95% of draws, and the dotted line is the
+# model without noise.
 
 people = X_train, y_train, X_test, y_test
-curve = seepage.release.frontier(model, *people, noise_scales=[0.5, 1.0, 2.0, 4.0, 8.0], attribute="bmi")
+curve = seepage.release.frontier(model, *people, attribute="bmi")
 curve.plot()
 
 # %%
@@ -32,7 +33,7 @@ curve.plot()
 curve = seepage.release.frontier(
     model,
     *people,
-    noise_scales=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0],
+    standard_errors=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0],
     penalties=[1.0, 30.0, 300.0],
     attribute="bmi",
 )

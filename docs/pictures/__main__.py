@@ -156,9 +156,9 @@ def _attack() -> Any:
 def _frontier() -> Any:
     people, dose, model, _ = iwpc()
     test = load_iwpc(subset="test", download=False)
-    scales = np.geomspace(0.003, 0.3, 7)
+    noises = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
     return seepage.release.frontier(
-        model, people, dose, test.data, test.target, noise_scales=scales, attribute="age", draws=100, quantile=0.99
+        model, people, dose, test.data, test.target, standard_errors=noises, attribute="age", draws=100, quantile=0.99
     )
 
 

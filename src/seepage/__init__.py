@@ -21,6 +21,7 @@ if _TYPE_CHECKING:
     from seepage import others as others
     from seepage import release as release
     from seepage import report as report
+    from seepage import request as request
     from seepage.attacks import verify as verify
     from seepage.leakage import Leakage as Leakage
     from seepage.linear import measure as measure
@@ -73,6 +74,7 @@ _PUBLIC = (
     "others",
     "release",
     "report",
+    "request",
 )
 
 

@@ -129,6 +129,16 @@ class GaussianNoise:
         return replace(self, covariance=covariance, shape=shape, gap=None)
 
 
+def one_standard_error(measured: GaussianNoise) -> GaussianNoise:
+    """Return noise of one standard error, whose noise on variances is that of a measurement in standard errors."""
+    shape = measured.shape
+    return (
+        GaussianNoise(shape=shape.at(1.0))
+        if isinstance(shape, RobustCovariance)
+        else GaussianNoise(standard_errors=1.0)
+    )
+
+
 def as_noise(noise_scale: float | GaussianNoise | None) -> GaussianNoise:
     """Accept a standard deviation wherever a noise is expected."""
     if noise_scale is None:

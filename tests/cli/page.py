@@ -1,4 +1,4 @@
-"""The page about the command line; `PYTHONPATH=tests python -m cli.page` captures its blocks anew."""
+"""Pages that show the command line; `PYTHONPATH=tests python -m cli.page` captures their blocks anew."""
 
 import contextlib
 import re
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from cli.terminal import Terminal
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "command-line.md"
+_DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (_DOCS / "how-to" / "command-line.md", _DOCS / "readers" / "checkers.md")
 _BLOCK = re.compile(r"^```(console|python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -20,24 +21,27 @@ def replayed(text: str, terminal: Terminal) -> Iterator[tuple[re.Match[str], str
         language, content = block.groups()
         if language == "python":
             with contextlib.chdir(terminal.folder):
-                exec(compile(content, str(PAGE), "exec"), {})
+                exec(compile(content, "a page", "exec"), {})
         elif language == "toml":
-            (terminal.folder / "policy.toml").write_text(content)
+            # A block that begins with the name of a file is that file.
+            named = re.match(r"# (\S+\.toml)\n", content)
+            (terminal.folder / (named[1] if named else "policy.toml")).write_text(content)
         else:
             typed = re.match(r"\$ (.*?[^\\])\n", content, re.DOTALL)[1]
             shown = terminal.run(typed.replace("\\\n", " ")).text.strip("\n")
             yield block, f"```console\n$ {typed}\n" + (f"{shown}\n" if shown else "") + "```"
 
 
-def _capture() -> None:
-    text = PAGE.read_text()
+def _capture(page: Path) -> None:
+    text = page.read_text()
     with tempfile.TemporaryDirectory() as folder:
         parts, end = [], 0
         for block, wanted in replayed(text, Terminal(Path(folder), warm=False)):
             parts += [text[end : block.start()], wanted]
             end = block.end()
-    PAGE.write_text("".join(parts) + text[end:])
+    page.write_text("".join(parts) + text[end:])
 
 
 if __name__ == "__main__":
-    _capture()
+    for each in PAGES:
+        _capture(each)

@@ -132,3 +132,20 @@ def test_without_a_scale_the_noise_is_the_least_that_keeps_the_policy(wards: Ter
     refused = wards.run(f"{ask} --without-policy --out nothing.toml")
     assert refused.code == 2
     assert "how much noise will the published coefficients carry?" in " ".join(refused.err.replace("│", "").split())
+
+
+def test_a_text_that_is_missing_in_a_csv_is_missing(wards: Terminal) -> None:
+    rows = pd.read_parquet(wards.folder / "wards.parquet")
+    rows.loc[::7, "ward"] = None
+    rows.loc[1::9, "age"] = np.nan
+    rows.to_parquet(wards.folder / "gaps.parquet")
+    rows.to_csv(wards.folder / "gaps.csv", index=False)
+    # As write.csv of R writes them.
+    rows.to_csv(wards.folder / "gaps-of-r.csv", index=False, na_rep="NA")
+    found = []
+    for name in ("gaps.parquet", "gaps.csv", "gaps-of-r.csv"):
+        answer = wards.run(f'seepage measure --formula "ill ~ age + ward" --family binomial {name} -n 0.1')
+        assert answer.code == 0, answer.text
+        found.append(answer.out)
+    assert found[0] == found[1] == found[2]
+    assert "rows have a missing value" in " ".join(found[0].split())

@@ -28,6 +28,7 @@ from seepage.display import (
     GroupDisplay,
     KnownDisplay,
     LayerDisplay,
+    OverlapDisplay,
     SusceptibilityDisplay,
     WorstDisplay,
 )
@@ -97,6 +98,16 @@ DISPLAYS = {
         attribute="age",
         promise=1.5,
         refused=[4.0, 1.0, 7.0],
+    ),
+    "overlap of two": lambda: OverlapDisplay.from_patterns(
+        ["May", "June"], {("May", "June"): 441, ("June",): 1}, broken=[("June",)]
+    ),
+    "overlap of two, apart": lambda: OverlapDisplay.from_patterns(["a", "b"], {("a",): 3, ("b",): 4}),
+    "overlap of three": lambda: OverlapDisplay.from_patterns(
+        ["a", "b", "c"], {("a", "b", "c"): 300, ("a",): 40, ("a", "b"): 3, ("c",): 20}, broken=[("a", "b")]
+    ),
+    "overlap of many": lambda: OverlapDisplay.from_patterns(
+        list("abcdef"), {tuple("abcdef"): 30_000, ("a", "c"): 40, ("a", "b"): 3}, broken=[("a", "b")]
     ),
     "susceptibility": lambda: SusceptibilityDisplay.from_susceptibility(Maps(), Maps.values, rows=[1, 0]),
     "attack": lambda: AttackDisplay.from_verification(
@@ -357,3 +368,22 @@ def test_errors_fall_with_what_is_known_and_end_where_nothing_is_claimed():
         KnownDisplay.from_leakage(LEAK, "bmi")
     with pytest.raises(seepage.errors.InputError, match="numbers"):
         KnownDisplay.from_leakage(WITHOUT_NOISE, "sex")
+
+
+def test_an_overlap_shows_how_many_people_are_in_which_outputs_and_stars_those_who_are_left():
+    shown = DISPLAYS["overlap of three"]().plot().ax_
+    assert {text.get_text() for text in shown.texts} == {"a", "b", "c", "300", "40", "3*", "20"}
+    many = DISPLAYS["overlap of many"]()
+    assert [each[1:] for each in many.columns()] == [(3, True), (30_000, False), (40, False)]
+    assert {text.get_text() for text in many.plot().ax_.texts} == {"3*", "30,000", "40"}
+
+
+def test_an_overlap_of_people_in_both_and_in_one_is_a_circle_within_another():
+    outer, inner = DISPLAYS["overlap of two"]().circles()
+    assert (outer.name, inner.name) == ("June", "May")
+    assert np.hypot(outer.x - inner.x, outer.y - inner.y) + inner.radius < outer.radius
+
+
+def test_an_overlap_of_an_output_that_there_is_not_is_refused():
+    with pytest.raises(seepage.errors.InputError, match="names some of the outputs"):
+        OverlapDisplay.from_patterns(["a"], {("b",): 3})

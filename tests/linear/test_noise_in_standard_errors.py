@@ -231,5 +231,5 @@ def test_a_fit_through_all_points_has_no_scatter_to_make_noise_of():
     y[0] += 1.0
     alone = X.assign(c=np.eye(40)[0])
     model = LinearRegression().fit(alone, y)
-    with pytest.raises(UnsupportedError, match="nobody's gradient scatters"):
+    with pytest.raises(UnsupportedError, match="has a standard error of zero"):
         seepage.measure(model, alone, y, noise_scale=GaussianNoise(standard_errors=0.5))

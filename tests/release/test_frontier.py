@@ -45,6 +45,29 @@ def test_the_floor_is_the_one_that_measuring_gives():
         assert row.error_floor == pytest.approx(leak.error_floor()["bmi"].min(), rel=1e-9)
 
 
+def test_noise_is_in_standard_errors_unless_scales_are_given():
+    found = frontier(RIDGE, *DATA, penalties=[1.0, 300.0], draws=2, attribute="bmi")
+    assert found.frame["standard_errors"].tolist() == [0.1, 0.2, 0.5, 1.0] * 2
+    for row in found.frame.iloc[[1, 6]].itertuples():
+        noise = seepage.release.GaussianNoise(standard_errors=row.standard_errors)
+        leak = seepage.measure(Ridge(row.penalty).fit(TRAIN, TRAIN_Y), TRAIN, TRAIN_Y, noise_scale=noise)
+        assert row.error_floor == pytest.approx(leak.error_floor()["bmi"].min(), rel=1e-6)
+    only = frontier(RIDGE, *DATA, standard_errors=[0.1, 0.5], draws=2).plot().ax_
+    assert "numbers: noise, in standard errors" in [each.get_text() for each in only.get_legend().get_texts()]
+
+
+def test_noise_in_standard_errors_scores_as_its_covariance_says():
+    found = frontier(RIDGE, *DATA, standard_errors=[0.5], draws=400, scoring="neg_mean_squared_error").frame
+    rows = np.column_stack([TRAIN, np.ones(300)])
+    hessian = rows.T @ rows + np.diag([1.0] * 10 + [0.0])
+    gradients = rows * (RIDGE.predict(TRAIN) - TRAIN_Y).to_numpy()[:, None]
+    inner = np.linalg.solve(hessian, gradients.T)
+    covariance = 0.25 * 300 / 289 * inner @ inner.T
+    test = np.column_stack([TEST, np.ones(len(TEST))])
+    added = np.einsum("ij,jk,ik->i", test, covariance, test).mean()
+    assert found["exact_score"][0] - found["score"][0] == pytest.approx(added, rel=0.2)
+
+
 def test_without_an_attribute_the_floor_is_that_of_any_direction():
     found = frontier(RIDGE, *DATA, noise_scales=[0.5], draws=2, quantile=0.9).frame
     eta = seepage.measure(RIDGE, TRAIN, TRAIN_Y, noise_scale=0.5).examples["eta"].to_numpy()
@@ -204,6 +227,10 @@ def test_a_missing_matplotlib_names_its_extra(monkeypatch):
 
 
 HARD = {
+    "shapes without the scales they are compared at": (
+        {"noise_scales": None, "shapes": ["best"]},
+        r"give noise_scales=\[...\] too",
+    ),
     "no scales": ({"noise_scales": []}, "noise_scales must be one or more positive"),
     "a negative scale": ({"noise_scales": [1.0, -1.0]}, "noise_scales must be one or more positive"),
     "words as scales": ({"noise_scales": ["low"]}, "noise_scales must be positive numbers, not \\['low'\\]"),

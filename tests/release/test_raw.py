@@ -222,6 +222,13 @@ def test_what_was_filled_in(kind):
     _assert_same(mean, public, HOLED)
 
 
+def test_numbers_stand_in_the_order_of_their_columns_whatever_fills_them_in():
+    constant = {"age": 50.0, "bmi": 9.0, "bp": 25.0}
+    steps = [(SimpleImputer(strategy="constant", fill_value=value), [name]) for name, value in constant.items()]
+    model = make_pipeline(make_column_transformer(*steps), Ridge()).fit(X[list(constant)], Y)
+    assert _ready(model, X[list(constant)], Y).draft.published["parameters"][:3] == list(constant)
+
+
 def test_a_marker_of_missing_values_is_no_number():
     marked = HOLED.fillna({"bmi": -1.0})
     filling = SimpleImputer(missing_values=-1.0)

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import seepage
 from seepage.errors import InputError, PolicyError, UnsupportedError
 from seepage.release import GaussianNoise, RobustCovariance
+from seepage.release._results import PublishedErrors, ResultTable
 from seepage.release.sealing import Terms, ready
 
 BOTH = ["coefficients", "standard errors"]
@@ -77,7 +78,7 @@ def test_ratios_are_exponentials_and_standard_errors_stay_what_they_are():
     for name in ("estimate", "low", "high"):
         np.testing.assert_allclose(ratio[name], np.exp(plain[name]))
     pd.testing.assert_series_equal(ratio["standard error"], plain["standard error"])
-    assert "exp(estimate)" in repr(publication.table(exponentiated=True))
+    assert "exp(estimate)  standard error of the logarithm" in repr(publication.table(exponentiated=True))
 
 
 def test_every_form_of_the_table_has_the_same_numbers():
@@ -88,13 +89,30 @@ def test_every_form_of_the_table_has_the_same_numbers():
     for name in ("estimate", "standard error", "low", "high", "p"):
         assert [float(row[name]) for row in rows] == frame[name].tolist()
     for text in (table.to_markdown(), table.to_latex(), repr(table), table._repr_html_()):
-        intervals = [tuple(map(float, pair)) for pair in re.findall(r"(-?[\d.]+) to (-?[\d.]+)", text)]
+        found = re.findall(r"(-?[\d.]+) to (-?[\d.]+)", text.replace("$-$", "-"))
+        intervals = [tuple(map(float, pair)) for pair in found]
         for (low, high), each in zip(intervals, frame.itertuples(), strict=True):
             assert each.term in text
             near = 0.02 * (each.high - each.low)
             assert (low, high) == (pytest.approx(each.low, abs=near), pytest.approx(each.high, abs=near))
         assert "include it" in text
     assert table.frame("polars").columns == frame.columns.tolist()
+
+
+def test_a_table_in_latex_prints_its_notes_and_minus_signs():
+    errors = PublishedErrors(np.full(2, 0.01), 0.5, 0.1, 99.0)
+    notes = ("Noise of 0.5 & more.",)
+    table = ResultTable(("pre-term", "50%_x"), np.array([-0.5, 2.0]), errors, 0.95, False, notes)
+    lines = table.to_latex().splitlines()
+    assert lines[4] == r"pre-term & $-$0.50 & 0.11 & $-$0.72 to $-$0.28 & $<$0.001 \\"
+    assert lines[5].startswith(r"50\%\_x & ")
+    assert lines[-2] == r"\multicolumn{5}{p{0.9\linewidth}}{\footnotesize Noise of 0.5 \& more.} \\"
+
+
+def test_digits_are_those_that_two_digits_of_the_standard_error_have():
+    errors = PublishedErrors(np.array([0.0997, 0.0994, 0.12]) ** 2, 0.0, 0.1, 1e9)
+    table = ResultTable(("a", "b", "c"), np.ones(3), errors, 0.95, False, ())
+    assert [line.split()[2] for line in repr(table).splitlines()[1:4]] == ["0.10", "0.099", "0.12"]
 
 
 def test_the_level_that_others_are_compared_with_has_no_interval():
@@ -107,6 +125,39 @@ def test_the_level_that_others_are_compared_with_has_no_interval():
     assert np.isnan(found.loc["ward = north", "standard error"])
     assert found.loc["ward = south", "standard error"] > 0
     assert "reference" in repr(table)
+    alone = seepage.publish(model, X, y, noise_scale=0.1, accept=None).table()
+    assert re.search(r"ward = north +reference\n", repr(alone))
+
+
+def test_a_model_without_an_intercept_has_a_table_without_one():
+    X, y = _people()
+    robust = sm.OLS(y, X).fit(cov_type="HC1").bse.to_numpy()
+    noise = GaussianNoise(shape=RobustCovariance(scale=0.5, variances=1e-6))
+    for model in (LinearRegression(fit_intercept=False), seepage.models.GLM("gaussian", fit_intercept=False)):
+        found = _published(model.fit(X, y), X, y, noise).table().frame()
+        assert found["term"].tolist() == ["age", "dose"]
+        np.testing.assert_allclose(found["standard error"], np.sqrt(1.25) * robust, rtol=1e-4)
+
+
+def test_rows_that_stand_for_several_people_have_no_standard_errors():
+    X, y = _people(n=60)
+    counts, noise = np.tile([1.0, 3.0], 30), GaussianNoise(standard_errors=0.5)
+    frequent = sm.GLM(y, sm.add_constant(X), freq_weights=counts).fit()
+    for ask in (seepage.measure, lambda *given, **how: seepage.publish(*given, accept=None, **how)):
+        with pytest.raises(UnsupportedError, match=r"its rows stand for several people.*index\.repeat\(counts\)"):
+            ask(frequent, noise_scale=noise, published=BOTH)
+    for results in (sm.GLM(y, sm.add_constant(X), freq_weights=np.ones(60)), sm.GLM(y, sm.add_constant(X))):
+        assert seepage.measure(results.fit(), noise_scale=noise, published=BOTH).examples["eta"].max() > 0
+
+
+def test_what_is_fitted_beside_the_coefficients_is_named():
+    X, y = _people()
+    counts = np.random.default_rng(1).negative_binomial(1, 1 / (1 + np.exp(y - y.mean())))
+    results = sm.NegativeBinomial(counts, sm.add_constant(X)).fit(disp=0, maxiter=500)
+    with pytest.raises(UnsupportedError, match="fits alpha beside its coefficients"):
+        seepage.measure(results, noise_scale=GaussianNoise(standard_errors=0.5), published=BOTH)
+    with pytest.raises(UnsupportedError, match="nothing fitted beside their coefficients"):
+        seepage.measure(results, noise_scale=GaussianNoise(standard_errors=0.5))
 
 
 def test_without_standard_errors_there_are_estimates_and_a_sentence():

@@ -1,14 +1,16 @@
 """What some noises give and cost, held against measurements at each of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.release import GaussianNoise, suggest
+from seepage.release import GaussianNoise, RobustCovariance, suggest
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X = X[["age", "sex", "bmi"]]
@@ -41,6 +43,34 @@ def test_the_frame_and_the_text_have_the_same_numbers():
     assert lines[0].split()[-4:] == ["0.1", "0.2", "0.5", "1"]
     assert lines[1].split()[-4:] == ["0.5%", "2%", "12%", "41%"]
     assert lines[2].split()[-4:] == [f"±{each:.3g}" for each in found.floors["age"]]
+
+
+def test_the_noise_on_variances_is_that_of_the_measurement():
+    model = LinearRegression().fit(X, Y)
+    for variances in (0.1, 0.5):
+        noise, both = RobustCovariance(scale=0.5, variances=variances), ["coefficients", "standard errors"]
+        leak = seepage.measure(model, X, Y, noise_scale=GaussianNoise(shape=noise), published=both)
+        floor = leak.error_floor()["age"].min()
+        assert suggest(leak, standard_errors=[0.5]).floors["age"][0] == pytest.approx(floor, rel=1e-9)
+        least = seepage.calibrate(leak, error_floor={"age": floor}, shape="standard errors", exact=True)
+        assert (least.shape.variances, least.shape.scale) == (variances, pytest.approx(0.5, rel=1e-6))
+
+
+def test_a_rate_that_one_record_makes_unknowable_leaves_the_others_answered():
+    # One case in the smallest ward: without it that ward's coefficient runs off, and so do rates.
+    random = np.random.default_rng(0)
+    ward = np.repeat(["a", "b", "c"], [60, 60, 5])
+    people = pd.DataFrame({"age": random.normal(50, 10, 125), "ward": ward})
+    ill = random.random(125) < 0.4
+    ill[120:] = [True, False, False, False, False]
+    wards = make_column_transformer((OneHotEncoder(drop="first"), ["ward"]), remainder="passthrough")
+    model = make_pipeline(wards, LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)).fit(people, ill)
+    leak = seepage.measure(model, people, ill, noise_scale=1.0)
+    with pytest.warns(RuntimeWarning, match="a value of some category has a single case: merge rare values of categ"):
+        found = suggest(leak)
+    assert np.isnan(found.rates["label"]).all()
+    assert np.isfinite(found.floors["age"]).all()
+    assert repr(found).splitlines()[-1].split() == ["label", "told", "?", "?", "?", "?"]
 
 
 def test_what_cannot_be_suggested_is_said():

@@ -72,6 +72,7 @@ def test_every_number_says_where_it_comes_from(edition):
     others = {path.rpartition(".")[2].partition("[")[0] for path, origin in origins.items() if origin != "personal"}
     assert others <= {
         *("people", "count", "shares", "share", "asked", "limit", "quantile", "scale", "deviation"),
+        *("standard_errors", "wider"),
     }
     counts = [origin for path, origin in origins.items() if path.startswith(".groupings") and path.endswith("count")]
     assert set(counts) == {"personal"}

@@ -38,7 +38,9 @@ def both(request, people, tmp_path_factory):
                 job=seepage.engines.Job(engine=Local(2), output=output),
             )
         )
-    return [each[0] if len(each) == 1 else seepage.compose(each) for each in found]
+    # Beside a release in files, one in memory is composed to bounds as well.
+    memory, files = found
+    return (memory[0], files[0]) if len(files) == 1 else [seepage.compose([each[0], files[1]]) for each in found]
 
 
 def _paths(value, path=""):

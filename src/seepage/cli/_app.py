@@ -117,7 +117,8 @@ def _refused(reason: Exception) -> int:
         refuse(str(reason), title="The policy is missed")
         return Ending.MISSED
     if isinstance(reason, UnansweredError):
-        refuse(f"{reason}\n\nRows that are streamed cannot answer everything: --in-memory reads them at once.")
+        way_out = "\n\nHere, --in-memory reads all rows at once." if "memory" in str(reason) else ""
+        refuse(f"{reason}{way_out}")
         return Ending.UNUSABLE
     if isinstance(reason, LedgerError):
         refuse(str(reason))

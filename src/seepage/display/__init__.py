@@ -12,5 +12,6 @@ from seepage.display._gallery import GalleryDisplay as GalleryDisplay
 from seepage.display._group import GroupDisplay as GroupDisplay
 from seepage.display._known import KnownDisplay as KnownDisplay
 from seepage.display._layer import LayerDisplay as LayerDisplay
+from seepage.display._overlap import OverlapDisplay as OverlapDisplay
 from seepage.display._susceptibility import SusceptibilityDisplay as SusceptibilityDisplay
 from seepage.display._worst import WorstDisplay as WorstDisplay

@@ -11,6 +11,7 @@ from seepage.display._display import Display
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DOTS = (0, (1, 2))
+_NOISES = {"standard_errors": "noise, in standard errors", "noise_scale": "noise scale"}
 _SYMBOLS = {"r2": "R²", "d2": "D²"}
 
 
@@ -25,7 +26,7 @@ class FrontierDisplay(Display):
     >>> from sklearn.linear_model import Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X[:300], y[:300])
-    >>> curve = seepage.release.frontier(model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], draws=10)
+    >>> curve = seepage.release.frontier(model, X[:300], y[:300], X[300:], y[300:], draws=10)
     >>> curve.plot().ax_.get_ylabel()
     'R² on test data'
     """
@@ -45,7 +46,7 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         frame : data frame
-            One row for each penalty and noise scale, and shape if it has a column of them.
+            One row for each penalty and noise, and shape if it has a column of them.
         attribute : str or None
             What the floor is about; None for any direction.
         metric : str
@@ -56,6 +57,10 @@ class FrontierDisplay(Display):
             The share of draws that the interval covers.
         """
         return cls(_curves(frame), attribute, metric, quantile, confidence)
+
+    @property
+    def _noise(self) -> str:
+        return next(name for name in _NOISES if name in next(iter(self.curves.values())))
 
     def _size(self) -> tuple[float, float]:
         return 4.8, 3.2
@@ -78,7 +83,7 @@ class FrontierDisplay(Display):
         self._label_leakage(ax, quantity)
         self._label_score(ax)
         if not several:
-            _number(ax, at[quantity], score, at["noise_scale"])
+            _number(ax, at[quantity], score, at[self._noise])
         self._explain(ax, numbers=not several)
 
     def _label_leakage(self, ax: "_drawing.Axes", quantity: str) -> None:
@@ -107,7 +112,7 @@ class FrontierDisplay(Display):
         handles.append(Patch(color="0.5", alpha=0.25, linewidth=0, label=f"{100 * self.confidence:.4g}% of draws"))
         handles.append(Line2D([], [], color="0.4", linewidth=0.9, linestyle=_DOTS, label="without noise"))
         if numbers:
-            handles.append(Line2D([], [], linestyle="none", label="numbers: noise scale"))
+            handles.append(Line2D([], [], linestyle="none", label=f"numbers: {_NOISES[self._noise]}"))
         ax.legend(handles=handles)
 
 
@@ -127,7 +132,7 @@ def _curves(frame: Frame) -> dict[float | str, dict[str, Array]]:
     found = {}
     for key in dict.fromkeys(keys):
         rows = np.array([i for i, each in enumerate(keys) if each == key])
-        rows = rows[np.argsort(columns["noise_scale"][rows])]
+        rows = rows[np.argsort(next(columns[name] for name in _NOISES if name in columns)[rows])]
         found[key] = {name: column[rows] for name, column in columns.items()}
     return found
 

@@ -16,10 +16,15 @@ from seepage.leakage._information import Distances as Distances
 from seepage.leakage._information import Exposed as Exposed
 from seepage.leakage._information import GatheredInformation as GatheredInformation
 from seepage.leakage._information import Information as Information
+from seepage.leakage._information import Jacobians as Jacobians
 from seepage.leakage._information import Unlike as Unlike
 from seepage.leakage._leakage import Leakage as Leakage
 from seepage.leakage._leakage import checked_leakage as checked_leakage
 from seepage.leakage._leakage import refuse_averages as refuse_averages
+from seepage.leakage._matching import Matching as Matching
+from seepage.leakage._matching import match as match
+from seepage.leakage._matching import same_values as same_values
+from seepage.leakage._matching import spread as spread
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
 from seepage.leakage._prior import Before as Before

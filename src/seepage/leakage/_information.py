@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,15 @@ class Distances:
         return np.asarray(choose.reduceat(values[order], starts))
 
 
+class Jacobians(NamedTuple):
+    """How a release moves with the values of some people, in units of its noise."""
+
+    moved: Array
+    """Shape (people, numbers, values)."""
+    blocks: Mapping[str, NDArray[np.intp]]
+    """Which of the values each attribute is."""
+
+
 @dataclass(frozen=True, eq=False)
 class Unlike:
     """Pairs of releases whose noises differ, as some distances are of."""
@@ -207,6 +216,10 @@ class Information(ABC):
     def releases(self) -> "tuple[Information, ...]":
         """The single releases that this is about."""
         return (self,)
+
+    def jacobians(self, people: NDArray[np.intp]) -> "Jacobians | None":
+        """Return how a release moves with the values of some people, in units of its noise; None if nobody knows."""
+        return None
 
     def cost(self) -> Cost | None:
         """Return what the noise costs the model that carries it; None where that is not known."""

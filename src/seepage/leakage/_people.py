@@ -178,8 +178,8 @@ class PeopleInMemory(People):
         index = given.index
         of_rows = None if self.table is None else self.table.index
         named = [pd.Index(each) for each in (self.ids, of_rows) if each is not None]
-        # Rows without an index of their own are only numbered.
-        numbered = of_rows is None and index.equals(pd.RangeIndex(len(index)))
+        # Rows without an index of their own are only numbered; people of several releases are named by an index.
+        numbered = of_rows is None and not isinstance(self.ids, pd.Index) and index.equals(pd.RangeIndex(len(index)))
         strange = len(index) not in map(len, named)
         if numbered or strange or any(index.equals(each) for each in named):
             # What is too long or too short is refused by whoever asked.

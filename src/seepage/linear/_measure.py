@@ -12,7 +12,7 @@ from seepage.execution import Job
 from seepage.execution.storage import Paths
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
-from seepage.linear._mistakes import refuse_mistakes
+from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
 from seepage.linear._without_noise import UNIT, Before, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
@@ -22,6 +22,7 @@ from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
 from seepage.linear.survival import SurvivalFit, is_survival, measure_survival, people_of
 from seepage.linear.written import ModelTable
+from seepage.others import TableQuestion, Tabular
 from seepage.others.types import Known
 
 
@@ -55,7 +56,8 @@ def measure(
         A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing, or a search that chose
         one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, MNLogit, Poisson, NegativeBinomial, PHReg),
         which know their rows; or a Cox model of lifelines (CoxPHFitter) or scikit-survival (CoxPHSurvivalAnalysis); or
-        a `ModelTable` of R, Stata or a hand, which finds its outcome in the frame.
+        a `ModelTable` of R, Stata or a hand, which finds its outcome in the frame; or a table of means, counts and
+        shares (`Aggregate`) or of survival (`KaplanMeier`), which is measured without noise.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on; of results of statsmodels, their own by default. A path may be a folder, a
         pattern (``people/*.parquet``) or a URI (``s3://...``); that of a Delta or Iceberg table stands for its newest
@@ -144,6 +146,23 @@ def measure(
     True
     """
     refuse_mistakes(model)
+    if isinstance(model, Tabular):
+        refuse_beside_tabular(
+            X,
+            y=y,
+            noise_scale=noise_scale,
+            clusters=clusters,
+            target=target,
+            sample_weight=sample_weight,
+            offset=offset,
+            published=published,
+            public_label=public_label or None,
+            numbers=numbers,
+            public_preprocessing=public_preprocessing or None,
+            job=job,
+        )
+        known = 0 if others_known is None else others_known
+        return model.measured(X, TableQuestion(known, digits, attributes, known_sizes, ids, groups))
     if noise_scale is None or (others_known is not None and others_known != "all"):
         question = Question(UNIT, public_label, None, numbers, public_preprocessing)
         before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
@@ -165,7 +184,17 @@ def measure(
     if are_paths(X) and not is_results(model):
         model, source = _in_files(model, X, y, target, sample_weight, offset, ids, groups, job)
         return measure_files(model, source, question, _equalized(model, source.roles.weight))
-    asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
+    asked = given(
+        model,
+        X,
+        y,
+        target=target,
+        sample_weight=sample_weight,
+        offset=offset,
+        ids=ids,
+        groups=groups,
+        published=published,
+    )
     refuse_in_memory(target, job)
     with asked.explained():
         if not asked.is_survival:

@@ -2,7 +2,9 @@
 
 import os
 
+from seepage._tables import Data
 from seepage.errors import InputError, UnsupportedError
+from seepage.linear.files import are_paths
 
 
 def refuse_mistakes(model: object) -> None:
@@ -37,4 +39,28 @@ def refuse_mistakes(model: object) -> None:
             f"{type(model).__name__} is a network of PyTorch, whose leakage is counted while it trains: "
             "seepage.network.FisherAccountant attaches to private training with Opacus, and takes a loop of your own. "
             "Once it is trained, there is nothing left to measure exactly."
+        )
+
+
+def refuse_beside_tabular(X: Data, **given: object) -> None:
+    """Refuse what says something of a regression, and nothing of a table.
+
+    Parameters
+    ----------
+    X : data frame
+        What was given as the rows.
+    **given : object
+        Arguments that were given, or None.
+    """
+    if given["noise_scale"] is not None:
+        raise UnsupportedError(
+            "noise_scale= is not answered for tables: they are measured as they are printed, without noise. Leave it "
+            "out; or print coefficients, and measure those with noise_scale=."
+        )
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name}= says nothing of a table: leave it out. seepage.measure(table, frame).")
+    if X is None or are_paths(X):
+        raise InputError(
+            "A table is measured with the data frame that it was fitted on: seepage.measure(table, frame)."
         )

@@ -10,10 +10,10 @@ import numpy as np
 from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
 from seepage._tables import Data, Listed, Model, Table, column_name
-from seepage.errors import InputError
+from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.leakage.types import By
-from seepage.linear.information import Fit, Fitted
+from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted
 from seepage.linear.results import is_results, taken_apart, with_steps
 from seepage.linear.survival import SurvivalFit, is_survival
 from seepage.linear.written import ModelTable, explaining
@@ -70,6 +70,7 @@ def given(
     ids: Listed = None,
     groups: By = None,
     target: str | Sequence[str] | None = None,
+    published: Sequence[str] | None = None,
     to_publish: bool = False,
 ) -> Given:
     """Return a model of any kind with its rows, which are in memory.
@@ -77,7 +78,7 @@ def given(
     Parameters
     ----------
     model : estimator, Pipeline, results of statsmodels, or ModelTable
-    X, y, sample_weight, offset, ids, groups, target
+    X, y, sample_weight, offset, ids, groups, target, published
         As `seepage.measure` takes them.
     to_publish : bool, default=False
         Whether to refuse what is measured and not published: terms that have no step of scikit-learn.
@@ -119,6 +120,12 @@ def given(
             "Results of statsmodels know their labels, weights and offset: leave y, sample_weight and offset out."
         )
     parts = taken_apart(model, X)
+    if parts.counted and ERRORS in (published or ()):
+        raise UnsupportedError(
+            f"This {type(model.model).__name__} has frequencies (freq_weights): its rows stand for several people, and "
+            "robust standard errors would take each for one. Fit on a row for each person, "
+            f'people.loc[people.index.repeat(counts)], or publish ["{COEFFICIENTS}"] alone.'
+        )
     if to_publish:
         parts = with_steps(parts)
     return Given(

@@ -1,7 +1,6 @@
 """The rules that output checkers know for regressions, each with its number."""
 
-from dataclasses import dataclass
-
+from seepage.others._check import Check
 from seepage.others._information import OthersInformation
 
 # Of residual degrees of freedom, and of people with one value, the least that is let out by rule.
@@ -9,22 +8,11 @@ _LEAST = 10
 _MOST_LEVERAGE = 0.5
 
 
-@dataclass(frozen=True)
-class Check:
-    """One rule."""
-
-    name: str
-    number: float
-    passed: bool
-    rule: str
-
-    def __str__(self) -> str:
-        return f"{'ok  ' if self.passed else 'LOOK'}  {self.name}: {self.number:.4g} ({self.rule})"
-
-
 def checks_of(information: OthersInformation) -> tuple[Check, ...]:
-    """Return what an output checker asks of a regression."""
+    """Return what an output checker asks of a regression, or of what brings its own rules."""
     printed, people = information.printed, information.count
+    if printed.checks is not None:
+        return printed.checks
     free = people - printed.parameters
     leverage = float(printed.leverage.max())
     small = min(printed.levels, key=lambda level: level.people, default=None)

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.others._crowd import Crowd, Seen, Unknown
+from seepage.others._crowd import Crowd, Held, Seen, Unknown
 from seepage.others._digits import Digits
 from seepage.others._printed import Printed
 
 # How many people the noise on a guess must be worth, and how many times the numbers that are printed must be unknown.
 MOST_LIKE_NORMAL = 5.0
-_A_NUMBER = 5
+A_NUMBER = 5
 # How much more than the numbers can say must be unknown.
-_SPARE, _MORE = 1.25, 5.0
+SPARE, MORE = 1.25, 5.0
 # What skewness may add before a normal sum is no description.
 MOST_SKEWED = 1.25
 # Of the noise in their own direction, what nobody may be for the first condition to hold whatever is guessed.
@@ -57,13 +57,13 @@ class Claims:
         if self.digits.exact:
             yield DIGITS, np.inf, f"numbers are {self.digits.rule}"
         rank = self.crowd.rank
-        yield FEW, _A_NUMBER * rank, f"{rank} numbers are printed"
+        yield FEW, A_NUMBER * rank, f"{rank} numbers are printed"
         for level in self.printed.levels:
             # Of people with this value as many are unknown as of all.
             needed = level.needed * self._others / max(level.people, 1)
             yield SMALL, needed, level.words
         bits = self.digits.bits(self.printed.sampling)
-        spare = _SPARE * bits + _MORE
+        spare = SPARE * bits + MORE
         yield DIGITS, spare / max(self.bits, 1e-300), f"{bits:.0f} bits are {self.digits.rule}"
 
     @property
@@ -126,6 +126,43 @@ def even_along(noise: Unknown, own: Array, along: Array, unknown: float) -> Arra
     square = (own * (others + 1) / others) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(unknown / others * (powers.second - square) ** 2 / (powers.fourth - square**2))
+
+
+def is_even(noise: Unknown, own: Array, along: Array, unknown: float) -> NDArray[np.bool_]:
+    """Return whether the noise on guesses is worth enough people (condition 1), given what `even_along` takes.
+
+    Of the sum of fourth powers, the few who can have much of it are added up exactly; whoever is left has at most the
+    largest square that their own direction allows. Where that is not enough, everybody is looked at.
+    """
+    sure = np.zeros((along.shape[0], along.shape[2]), dtype=bool)
+    if isinstance(noise.crowd.moves, Held):
+        sure = _at_least(noise, own, along, unknown) >= MOST_LIKE_NORMAL
+    rest = np.flatnonzero(~sure.all(axis=1))
+    if len(rest):
+        sure[rest] |= even_along(noise, own[rest], along[rest], unknown) >= MOST_LIKE_NORMAL
+    return sure
+
+
+def _at_least(noise: Unknown, own: Array, along: Array, unknown: float) -> Array:
+    """Return how many people the noise on guesses is worth at least, shape (k, m)."""
+    (squares, total, largest, most), others = noise.foremost, noise.crowd.count - 1
+    some = len(largest)
+    k, rank, m = along.shape
+    found = np.empty(k * m)
+    flat, shift = along.transpose(1, 0, 2).reshape(rank, k * m), np.einsum("kr,krm->km", own, along).ravel() / others
+    step = max(_MOST_NUMBERS // max(some, 1), 1)
+    for at in (slice(start, start + step) for start in range(0, k * m, step)):
+        a, s = flat[:, at], shift[at]
+        inner = np.einsum("rt,rt->t", a, squares @ a)
+        second = inner + 2.0 * s * (total @ a) + (others + 1) * s**2
+        exact = (largest @ a + s) ** 2
+        left = np.maximum(second - exact.sum(axis=0), 0.0)
+        fourth = (exact**2).sum(axis=0) + (np.sqrt(most * np.maximum(inner, 0.0)) + np.abs(s)) ** 2 * left
+        # The person is left out.
+        square = (s * (others + 1)) ** 2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[at] = np.nan_to_num(unknown / others * np.maximum(second - square, 0.0) ** 2 / fourth)
+    return found.reshape(k, m)
 
 
 def surely_even(seen: Seen, unknown: float) -> NDArray[np.bool_]:

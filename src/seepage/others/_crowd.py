@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from operator import add
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.others._slopes import Formed, Slopes
+from seepage.others._slopes import Slopes
 
 Sums = TypeVar("Sums")
 
@@ -36,6 +36,8 @@ _ROUNDING = 1e-14
 _ALONE = 1e-10
 # Squares lose the digits of a condition twice: up to here they are not missed.
 _SQUARED = 1e3
+# Whose part of the noise is looked at one by one: so many people at least, and so many times the numbers.
+_FEW_OF_MANY, _A_RANK = 256, 8
 # Rows that are added up at once stay in a core's cache.
 _ROWS = 2048
 
@@ -184,7 +186,9 @@ class Crowd:
     @cached_property
     def _triangle(self) -> Array:
         """R with R^T R the sum of squares: what everybody moves, as far as it scatters."""
-        return np.asarray(np.linalg.cholesky(self.cubes.squares).T @ self._axes[1])
+        found = np.linalg.cholesky(self.cubes.squares).T @ self._axes[1]
+        # What nobody moves does not scatter, not even by what rounding leaves: it would be scaled to one.
+        return np.where(self.scatter.squares.diagonal() == 0.0, 0.0, found)
 
     def _directions(self, share: float, noise: Array | None) -> tuple[Array, Array, Array]:
         """Return the numbers' scales, and a basis in which  share * sum c c^T + noise  is the identity.
@@ -207,6 +211,17 @@ class Crowd:
         # What a model says was not estimated by these people's own scatter.
         share = 1.0 if self.modeled else max(count - self.rank - 1, 0.0) / (self.count - 2)
         return Unknown(self, count, share, *self._directions(share, self.noise))
+
+
+class Foremost(NamedTuple):
+    """Sums over everybody in units of the noise, and the few who can be much of it in some direction."""
+
+    squares: Array
+    total: Array
+    largest: Array
+    """What these few move."""
+    most: float
+    """What anybody else is at most of the squares in their own direction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +277,18 @@ class Unknown:
             # Whatever their number, the unknown scatter in the same directions.
             least = np.linalg.eigvalsh(self.crowd.cubes.squares).min(initial=1.0)
             return np.asarray(self.weight / self.share * self.crowd.cubes.largest / least)
-        return self.crowd.moves.total(partial(_Largest.of, unknown=self.alone())).values
+        return self.crowd.moves.total(partial(Largest.of, unknown=self.alone())).values
+
+    @cached_property
+    def foremost(self) -> "Foremost":
+        """Those who can be most of the noise in some direction, and what others are at most; of people in memory."""
+        assert isinstance(self.crowd.moves, Held)
+        moved = self.moved(self.crowd.moves.values)
+        squares = moved.T @ moved
+        parts = np.einsum("nr,nr->n", moved @ np.linalg.pinv(squares, hermitian=True), moved)
+        some = min(max(_FEW_OF_MANY, _A_RANK * moved.shape[1]), len(moved) - 1)
+        order = np.argpartition(-parts, some)
+        return Foremost(squares, moved.sum(axis=0), moved[order[:some]], float(parts[order[some:]].max()))
 
     @cached_property
     def skewed(self) -> Array:
@@ -299,13 +325,13 @@ class Unknown:
             How the numbers move with their values.
         """
         if not self._squared:
-            slopes = Formed(slopes.formed())
+            slopes = slopes.safe()
         own = self.moved(moves)
         size = np.einsum("kr,kr->k", own, own)
         whole = self.weight * size
         moved, left = slopes.turned(self.whitened), 1.0 - whole
         inner, alone = moved.back(own), left < _ALONE
-        endless = self._escaped(slopes)
+        endless = self._escaped(slopes, moved)
         if alone.any():
             # Somebody without whom a direction has no noise at all tells all of what moves in it.
             length = moved.squares() * np.maximum(whole, _ALONE)[:, None]
@@ -316,26 +342,33 @@ class Unknown:
         grown = np.where(np.isfinite(grown), grown, 0.0)
         return Seen(self, own, whole, moved.plus(own, grown[:, None] * inner), grown, endless)
 
-    def _escaped(self, slopes: Slopes) -> NDArray[np.bool_]:
+    def _escaped(self, slopes: Slopes, moved: Slopes) -> NDArray[np.bool_]:
         """Return which values move the numbers in a direction in which nothing scatters."""
         if not self.silent.shape[1]:
             return np.zeros((len(slopes), slopes.width), dtype=bool)
-        scaled = Formed(slopes.formed() / self.scale[:, None])
-        return np.asarray(scaled.turned(self.silent).squares() > _DETERMINED * scaled.squares())
+        silent = slopes.turned(self.silent / self.scale[:, None]).squares()
+        # The two kinds of directions together are all.
+        rest = moved.stretched(1.0 / np.linalg.norm(self.white, axis=0)).squares()
+        return np.asarray(silent > _DETERMINED * (silent + rest))
+
+    @property
+    def stretch(self) -> float | None:
+        """What skewness adds to all answers alike, where it is not looked at one by one."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
-class _Largest:
+class Largest:
     """The two largest parts of the noise."""
 
     values: Array
 
     @classmethod
-    def of(cls, moves: Array, *, unknown: Unknown) -> "_Largest":
+    def of(cls, moves: Array, *, unknown: Unknown) -> "Largest":
         return cls(np.partition(np.pad(unknown.own(moves), (2, 0)), -2)[-2:])
 
-    def __add__(self, other: "_Largest") -> "_Largest":
-        return _Largest(np.partition(np.concatenate([self.values, other.values]), -2)[-2:])
+    def __add__(self, other: "Largest") -> "Largest":
+        return Largest(np.partition(np.concatenate([self.values, other.values]), -2)[-2:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,6 +394,8 @@ class Seen:
 
     def matrices(self) -> Array:
         """Return the information about all values of each person, shape (k, values, values)."""
+        if self.unknown.stretch is not None:
+            return self.unknown.stretch * self.moved.grams()
         return self.moved.turned(self.unknown.bent).grams()
 
     def plain(self) -> Array:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property, partial, reduce
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +11,21 @@ from numpy.typing import NDArray
 from seepage._facts import Assumption
 from seepage._tables import Array, Column, which
 from seepage.errors import UnansweredError
-from seepage.leakage import Distances, GatheredInformation, Information
+from seepage.leakage import Distances, GatheredInformation, People
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, GaussianPrior, Guarantee, unbiased_floor
 from seepage.others._attacker import Attacker
 from seepage.others._claims import (
     CLAIMED,
     LEVERAGE,
-    MOST_LIKE_NORMAL,
     MOST_SKEWED,
     REASONS,
     SKEWED,
+    SMALL,
     TWICE,
     UNEVEN,
     Claims,
-    even,
-    even_along,
+    is_even,
     surely_even,
 )
 from seepage.others._crowd import Crowd, Held, Moves, Seen, Unknown
@@ -73,8 +72,8 @@ class _Answers:
     def larger(self, other: "_Answers") -> "_Answers":
         """Return the larger of two informations about the same; claimed where both are, or where one is infinite."""
         whole, each = np.maximum(self.whole, other.whole), np.maximum(self.each, other.each)
-        of_whole = np.where(self.whole_reason == CLAIMED, other.whole_reason, self.whole_reason)
-        of_each = np.where(self.reason == CLAIMED, other.reason, self.reason)
+        of_whole = np.maximum(self.whole_reason, other.whole_reason)
+        of_each = np.maximum(self.reason, other.reason)
         return _Answers(
             whole,
             np.maximum(self.trace, other.trace),
@@ -82,6 +81,25 @@ class _Answers:
             np.where(np.isinf(whole), CLAIMED, of_whole).astype(np.int8),
             np.where(np.isinf(each), CLAIMED, of_each).astype(np.int8),
         )
+
+
+class About(Protocol):
+    """Whom a measurement is about."""
+
+    @property
+    def people(self) -> People:
+        """Who they are."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        ...
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        """The attributes that are predicted, if some are."""
+        ...
 
 
 class Membership(NamedTuple):
@@ -100,7 +118,7 @@ class OthersInformation(GatheredInformation):
     """The information that printed numbers carry to an attacker who uses averages: the other people are the noise."""
 
     assurance: Assurance = "normal"
-    base: Information
+    base: About
     """What is known of the people and their values, whoever attacks."""
     printed: Printed
     attacker: Attacker
@@ -148,15 +166,29 @@ class OthersInformation(GatheredInformation):
     @cached_property
     def claims(self) -> Claims:
         """What must hold of the unknown people."""
-        printed = self.printed
-        known = printed.outcomes if self.attacker.covariates else None
-        return Claims(printed, self.crowd, self.digits, printed.record_bits if known is None else known[0])
+        return Claims(self.printed, self.crowd, self.digits, self._bits)
 
-    def against(self, known: Known) -> "OthersInformation":
+    @property
+    def _bits(self) -> float:
+        """The entropy of what is not known of one person."""
+        known = self.printed.outcomes if self.attacker.covariates else None
+        return self.printed.record_bits if known is None else known[0]
+
+    def against(self, known: Known) -> Self:
         """Return the same release before another attacker."""
         attacker = Attacker.of(known, self.crowd.count - 1)
         rest = tuple(one for one in self.assumptions if one.kind != "attacker")
         return replace(self, attacker=attacker, assumptions=(about(attacker), *rest))
+
+    @property
+    def _few(self) -> NDArray[np.bool_]:
+        """Whose numbers rest on too few unknown people."""
+        fewest = self.printed.fewest
+        return np.zeros(self.count, dtype=bool) if fewest is None else self.attacker.unknown < fewest
+
+    def silence(self) -> str:
+        """Return why nothing at all is claimed, in words; empty if something is."""
+        return self.claims.sentence(self.attacker.unknown)
 
     @cached_property
     def _answers(self) -> _Answers:
@@ -167,25 +199,33 @@ class OthersInformation(GatheredInformation):
             found.whole[:] = np.where(silent.all(axis=1), 0.0, np.inf)
             found.trace[:] = found.whole
             return found
-        found = self._of_crowd(self.crowd)
-        return found if not self.attacker.covariates else found.larger(self._of_crowd(self._outcomes))
+        parts = (self._of_crowd(crowd, whom) for crowd, whom in self._crowds)
+        return reduce(_Answers.larger, parts)
+
+    @cached_property
+    def _crowds(self) -> list[tuple[Crowd, NDArray[np.intp]]]:
+        """What the others may be as noise, and before whom: the largest information of these is answered."""
+        everyone = np.arange(self.count)
+        found = [(self.crowd, everyone)]
+        return [*found, (self._outcomes, everyone)] if self.attacker.covariates else found
+
+    def _crowd_without(self, person: int) -> Crowd:
+        """Return the others as noise, looked at where the fit is without somebody."""
+        assert self.printed.elsewhere is not None
+        return Crowd(self._together(self.printed.elsewhere(person)), self.added)
 
     @cached_property
     def _noises(self) -> list[tuple[Unknown, NDArray[np.intp]]]:
-        """What the others may be as noise, and before whom: the largest information of these is answered.
+        """What so many unknown others are as noise, and before whom.
 
         Of everybody's scatter and that of outcomes neither is always the larger: where the model is wrong, everybody's
         counts its error. For people of large leverage the others are also looked at where the fit is without them.
         """
-        everyone = np.arange(self.count)
-        unknown = self.crowd.unknown(self.attacker.unknown)
-        found = [(unknown, everyone)]
-        if self.attacker.covariates:
-            found.append((self._outcomes.unknown(self.attacker.unknown), everyone))
-        if self.printed.elsewhere is not None and self.attacker.unknown:
-            for person in np.flatnonzero(self._large(unknown)):
-                moves = self._together(self.printed.elsewhere(int(person)))
-                found.append((Crowd(moves, self.added).unknown(unknown.count), np.array([person])))
+        count = self.attacker.unknown
+        found = [(crowd.unknown(count), whom) for crowd, whom in self._crowds]
+        if self.printed.elsewhere is not None and count:
+            for person in np.flatnonzero(self._large(found[0][0])):
+                found.append((self._crowd_without(int(person)).unknown(count), np.array([person])))
         return found
 
     def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
@@ -221,11 +261,14 @@ class OthersInformation(GatheredInformation):
     def _blocks(self) -> list[NDArray[np.intp]]:
         return [self.printed.blocks[name] for name in self.attribute_names]
 
-    def _chunks(self) -> Iterator[NDArray[np.intp]]:
+    def _chunks(self, whom: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """Yield a few people at a time."""
         step = max(_AT_ONCE // max(self.private_values, 1) ** 2, 16)
-        for start in range(0, self.count, step):
-            yield np.arange(start, min(start + step, self.count))
+        for start in range(0, len(whom), step):
+            yield whom[start : start + step]
+
+    def _asking(self, unknown: Unknown) -> "_Asking":
+        return _Asking.of(unknown, self._blocks)
 
     def _place(self, people: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return where people stand in the crowd."""
@@ -235,19 +278,21 @@ class OthersInformation(GatheredInformation):
         """Return how some people's values move the numbers, in units of the noise that the others are."""
         return unknown.without(unknown.crowd.moves.of(self._place(people)), slopes)
 
-    def _each(self, of: Callable[[Array, Slopes], Result], crowd: Crowd) -> Iterator[tuple[NDArray[np.intp], Result]]:
+    def _each(
+        self, of: Callable[[Array, Slopes], Result], crowd: Crowd, whom: NDArray[np.intp] | None = None
+    ) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Yield a function of what people move, and of how the numbers move with their values, a few at a time."""
         if self.printed.each is not None:
             yield from self.printed.each(of, None)
             return
-        for people in self._chunks():
+        for people in self._chunks(np.arange(self.count) if whom is None else whom):
             yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
 
-    def _of_crowd(self, crowd: Crowd) -> _Answers:
+    def _of_crowd(self, crowd: Crowd, whom: NDArray[np.intp]) -> _Answers:
         unknown = crowd.unknown(self.attacker.unknown)
         found = _Answers.empty(self.count, len(self.attribute_names))
-        asking, waiting = _Asking.of(unknown, self._blocks), list[tuple[NDArray[np.intp], _Part]]()
-        for people, part in self._each(asking, crowd):
+        asking, waiting = self._asking(unknown), list[tuple[NDArray[np.intp], _Part]]()
+        for people, part in self._each(asking, crowd, whom):
             self._put(found, people, part)
             if len(part.unsure):
                 waiting.append((people, part))
@@ -256,13 +301,22 @@ class OthersInformation(GatheredInformation):
                 waiting = []
         self._settle(found, waiting, unknown)
         if not crowd.modeled and self.attacker.unknown:
-            for person in np.flatnonzero(self._large(unknown)):
+            for person in whom[self._large(unknown)[whom]]:
                 self._alone(found, int(person), unknown)
-        common = self.claims.reason(self.attacker.unknown)
-        for reason, whom in ((TWICE, self.printed.twice), (common, np.full(self.count, common != CLAIMED))):
-            found.reason[:] = np.where(whom[:, None] & ~np.isinf(found.each), reason, found.reason)
-            found.whole_reason[:] = np.where(whom & ~np.isinf(found.whole), reason, found.whole_reason)
+        self._judge(found, unknown, whom)
         return found
+
+    def _judge(self, found: _Answers, unknown: Unknown, whom: NDArray[np.intp]) -> None:
+        """Put down what is not claimed of people whatever is asked."""
+        common = self.claims.reason(self.attacker.unknown)
+        whom_not = (SMALL, self._few), (TWICE, self.printed.twice), (common, np.full(self.count, common != CLAIMED))
+        for reason, who in whom_not:
+            found.reason[:] = np.where(who[:, None] & ~np.isinf(found.each), reason, found.reason)
+            found.whole_reason[:] = np.where(who & ~np.isinf(found.whole), reason, found.whole_reason)
+
+    def _met(self, unknown: Unknown, seen: Seen) -> NDArray[np.bool_]:
+        """Return of which people one answer may be claimed, whatever it is."""
+        return np.full(len(seen.own), self.claims.reason(self.attacker.unknown) == CLAIMED)
 
     def _alone(self, found: _Answers, person: int, unknown: Unknown) -> None:
         """Answer about somebody of large leverage: the others are looked at where the fit is without them."""
@@ -271,8 +325,7 @@ class OthersInformation(GatheredInformation):
             found.reason[person] = np.where(np.isinf(found.each[person]), CLAIMED, LEVERAGE)
             found.whole_reason[person] = CLAIMED if np.isinf(found.whole[person]) else LEVERAGE
             return
-        moves = self._together(self.printed.elsewhere(person))
-        without = Crowd(moves, self.added).unknown(unknown.count)
+        without = self._crowd_without(person).unknown(unknown.count)
         before = found.each[person].copy(), found.whole[person], found.trace[person]
         asking = replace(_Asking.of(without, self._blocks), large=np.inf)
         part = asking(without.crowd.moves.of(self._place(at)), self.printed.jacobian(at))
@@ -284,8 +337,7 @@ class OthersInformation(GatheredInformation):
 
     def _put(self, found: _Answers, people: NDArray[np.intp], part: "_Part") -> None:
         """Put down what is known of some people."""
-        at = slice(people[0], people[-1] + 1)
-        found.whole[at], found.trace[at], found.each[at] = part.whole, part.trace, part.each
+        found.whole[people], found.trace[people], found.each[people] = part.whole, part.trace, part.each
         reason = np.where(part.skewed, SKEWED, CLAIMED).astype(np.int8)
         self._reason(found, people, reason)
 
@@ -303,7 +355,7 @@ class OthersInformation(GatheredInformation):
         people = np.concatenate([people[part.unsure] for people, part in waiting])
         own, along = (np.concatenate([getattr(part, of) for _, part in waiting]) for of in ("own", "along"))
         before = np.column_stack([found.whole_reason[people], found.reason[people]])
-        uneven = ~(even_along(unknown, own, along, unknown.count) >= MOST_LIKE_NORMAL)
+        uneven = ~is_even(unknown, own, along, unknown.count)
         self._reason(found, people, np.where(uneven, UNEVEN, before).astype(np.int8))
 
     def examples(self) -> dict[str, Array]:
@@ -362,7 +414,7 @@ class OthersInformation(GatheredInformation):
                 for people, found in self.printed.each(_Single(unknown.alone()), (name, point)):
                     total[people] += weight * found
             return total
-        for chunk in self._chunks() if len(whom) == self.count else (whom,):
+        for chunk in self._chunks(whom):
             for point, weight in _POINTS:
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
@@ -373,6 +425,14 @@ class OthersInformation(GatheredInformation):
         words = np.array(REASONS, dtype=object)
         return {name: words[self._answers.reason[:, i]] for i, name in enumerate(self.attribute_names)}
 
+    def endless(self) -> Iterator[str]:
+        """Say who is alone with what."""
+        for name, eta in self.attributes().items():
+            count = int(np.isinf(eta).sum())
+            if count:
+                who = "1 person" if count == 1 else f"{count:,} people"
+                yield f"Nothing protects {name} of {who}: nobody else is like them in it."
+
     def column_at(self, kind: Kind, name: str, factor: float) -> Array:
         if self.added is None:
             raise UnansweredError("No noise is added that could be larger. Measure with noise_scale=.")
@@ -381,7 +441,7 @@ class OthersInformation(GatheredInformation):
 
     def joint(self, who: Who, attribute: str | None) -> float:
         held = self.held
-        mask = self.base.people.mask(who, self.count)  # type: ignore[attr-defined]
+        mask = self.people.mask(who, self.count)  # type: ignore[attr-defined]
         people = np.arange(self.count) if mask is None else np.flatnonzero(mask)
         place = np.unique(self._place(people))
         rest = np.setdiff1d(np.arange(self.crowd.count), place)
@@ -390,15 +450,22 @@ class OthersInformation(GatheredInformation):
             raise UnansweredError(
                 f"About {len(people):,} people together nothing is claimed: {self.claims.sentence(left)}."
             )
-        unknown = Crowd(Held(held[rest]), self.added).unknown(left)
+        return max(self._joint(people, attribute, unknown) for unknown in self._rest(held, rest, left))
+
+    def _rest(self, held: Array, rest: NDArray[np.intp], left: int) -> Iterator[Unknown]:
+        """Yield what some of the crowd are as noise, so many of whom are unknown."""
+        yield Crowd(Held(held[rest]), self.added).unknown(left)
+
+    def _joint(self, people: NDArray[np.intp], attribute: str | None, unknown: Unknown) -> float:
         total = np.zeros((unknown.white.shape[1],) * 2)
         for start in range(0, len(people), 256):
             jacobian = self.printed.jacobian(people[start : start + 256])
             if attribute is not None:
                 jacobian = jacobian.of(self.printed.blocks[attribute])
-            if unknown._escaped(jacobian).any():
+            slopes = jacobian.turned(unknown.whitened)
+            if unknown._escaped(jacobian, slopes).any():
                 return float("inf")
-            moved = jacobian.turned(unknown.whitened).formed()
+            moved = slopes.formed()
             flat = moved.transpose(1, 0, 2).reshape(len(total), -1)
             total += flat @ flat.T
         return float(np.sqrt(max(np.linalg.eigvalsh(unknown.bent @ total @ unknown.bent)[-1], 0.0)))
@@ -434,12 +501,17 @@ class OthersInformation(GatheredInformation):
             return np.where(np.abs(moved).max(axis=(1, 2)) > 0, np.inf, 0.0)
         seen = self._seen(unknown, people, Formed(moved))
         square = seen.matrices()[:, 0, 0]
-        if self.claims.reason(self.attacker.unknown) != CLAIMED:
+        met = self._met(unknown, seen)
+        if not met.any():
             square = np.full_like(square, np.nan)
         else:
-            normal = even(seen, np.ones((len(people), 1, 1)), unknown.count)[:, 0] >= MOST_LIKE_NORMAL
+            # The cheap condition first, which is enough: everybody else is looked at for nobody whom it settles.
+            normal = met & surely_even(seen, unknown.count)
+            rest = np.flatnonzero(met & ~normal)
+            along = seen.take(rest).along(np.ones((len(rest), 1, 1)))
+            normal[rest] = is_even(unknown, seen.own[rest], along, unknown.count)[:, 0]
             normal &= seen.skewness()[:, 0] <= MOST_SKEWED
-            unsure = self.printed.twice[people]
+            unsure = (self.printed.twice | self._few)[people]
             if self.printed.elsewhere is None:
                 unsure = unsure | self._large(unknown)[people]
             square = np.where((normal | (square == 0.0)) & ~unsure, square, np.nan)

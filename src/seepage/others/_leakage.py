@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class OthersLeakage(Leakage):
 
     information: OthersInformation
 
-    def against(self, others_known: Known) -> "OthersLeakage":
+    def against(self, others_known: Known) -> Self:
         """Return the same release before an attacker who holds something else of the others.
 
         Parameters
@@ -42,7 +42,7 @@ class OthersLeakage(Leakage):
         others_known : int, float, "covariates" or "all"
             As `seepage.measure` takes it.
         """
-        return OthersLeakage(self.information.against(others_known))
+        return type(self)(self.information.against(others_known))
 
     def error_floor(self, *, prior: Prior = None, interval: Mapping[str, tuple[float, float]] | None = None) -> Frame:
         """Return the error of an attacker who uses averages, for each person and attribute, in the attribute's unit.
@@ -166,7 +166,10 @@ class OthersLeakage(Leakage):
         name, held = found.attribute, information.printed.each is None and information.count <= _MOST_CHOSEN
         if name is None or not found.nearest > 0 or not held or information.added is not None:
             return found
-        needed = self.others_needed(error_floor={name: found.nearest})
+        try:
+            needed = self.others_needed(error_floor={name: found.nearest})
+        except UnansweredError:
+            return found
         return replace(found, chosen=int(np.asarray(needed[f"{name}, chosen"]).min()))
 
     def summary(self) -> str:

@@ -1,7 +1,7 @@
 """What a release prints, and what a measurement of it needs to know."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.others._check import Check
 from seepage.others._crowd import Moves, Scatter
 from seepage.others._slopes import Slopes
 
@@ -17,7 +18,8 @@ Each = Callable[[Callable[[Array, Slopes], Any], tuple[str, float] | None], Iter
 where one attribute is so many deviations from what their other values let expect, and of that alone."""
 
 
-class Level(NamedTuple):
+@dataclass(frozen=True)
+class Level:
     """A value that a part of the people have in common."""
 
     name: str
@@ -26,6 +28,8 @@ class Level(NamedTuple):
     people: int
     coefficients: int
     """How many coefficients rest on these people alone."""
+    members: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
+    """Who they are, where people are in memory."""
 
     @property
     def words(self) -> str:
@@ -42,6 +46,28 @@ class Level(NamedTuple):
     def needed(self) -> int:
         """How many of them must be unknown for their part to be like a normal sum."""
         return max(10, 5 * self.coefficients)
+
+
+class Looked(NamedTuple):
+    """How numbers move with people who are looked at from some place; `Printed` says what the fields are."""
+
+    moves: Moves
+    jacobian: Callable[[NDArray[np.intp]], Slopes]
+    shifted: Callable[[NDArray[np.intp], str, Array], Slopes]
+    changed: Callable[[NDArray[np.intp], str, Hashable], Array]
+
+
+class Form(NamedTuple):
+    """What numbers are functions of: people of two fits of one form can be looked at from one place."""
+
+    key: Hashable
+    """Equal of outputs that are made alike."""
+    position: Array
+    """Where the fit is."""
+    rows: Array
+    """What is known of each row: whoever is in two fits has the same in both, or these are not made alike."""
+    at: Callable[[Array], Looked]
+    """The same people from another place."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,6 +111,17 @@ class Printed:
     """Of each person."""
     twice: NDArray[np.bool_]
     """Who has the same values as somebody else, where chance hardly makes two alike: a person entered twice."""
+    form: Form | None = None
+    """What the numbers are functions of, where other outputs may have the same; None where that is not known."""
+    fewest: Array | None = None
+    """How many people must be unknown for something to be claimed of each person, where that is not the same for all:
+    numbers of a cell rest on the people in it."""
+    cells: NDArray[np.intp] | None = None
+    """The cell that each person is in, of a table that says how many are in each."""
+    by: tuple[str, ...] = ()
+    """The columns that say who is in which cell."""
+    checks: tuple[Check, ...] | None = None
+    """What output checkers ask of it; None for what they ask of any regression."""
     each: Each | None = None
     """Asks a function about everybody where they are, for people who are not in memory."""
 

@@ -86,9 +86,10 @@ def with_known_size(printed: Printed, name: str, values: Column, encoded: bool) 
         elsewhere=None if elsewhere is None else lambda person: among(elsewhere(person)),
         levels=(
             *printed.levels,
-            *(Level(name, level, int((place == i).sum()), 1) for i, level in enumerate(levels.tolist())),
+            *(Level(name, level, int((place == i).sum()), 1, place == i) for i, level in enumerate(levels.tolist())),
         ),
         scatter=scatter,
+        form=None,
     )
 
 

@@ -9,11 +9,25 @@ so that all of J^T J is one product of matrices for the first two, and a few out
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+
+
+class Parted(NamedTuple):
+    """Matrices J, numbers by values, as  sum of f S  +  E O."""
+
+    factors: Array
+    """f, shape (people, shared)."""
+    shared: Array
+    """S, shape (shared, numbers, values)."""
+    ends: Array
+    """E, shape (people, numbers, own)."""
+    others: Array
+    """O, shape (people, own, values)."""
 
 
 class Slopes(ABC):
@@ -39,6 +53,10 @@ class Slopes(ABC):
     def turned(self, matrix: Array) -> "Slopes":
         """Return how combinations of the numbers move, one for each column of a matrix."""
 
+    def stretched(self, factors: Array) -> "Slopes":
+        """Return how each number times a factor moves."""
+        return self.turned(np.diag(factors))
+
     @abstractmethod
     def plus(self, numbers: Array, values: Array) -> "Slopes":
         """Return J + p t^T, for p of shape (people, numbers) and t of shape (people, values)."""
@@ -63,6 +81,17 @@ class Slopes(ABC):
     def formed(self) -> Array:
         """Return J, shape (people, numbers, values)."""
 
+    def parted(self) -> "Parted":
+        """Return the same as what all people share, times factors of theirs, and products of their own."""
+        whole = self.formed()
+        nothing = np.zeros((0, whole.shape[1], whole.shape[2]))
+        one = np.broadcast_to(np.eye(whole.shape[2]), (len(whole), whole.shape[2], whole.shape[2]))
+        return Parted(np.zeros((len(whole), 0)), nothing, whole, one)
+
+    def safe(self) -> "Slopes":
+        """Return the same as matrices of which squares lose no digits that products of parts would."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Formed(Slopes):
@@ -86,6 +115,9 @@ class Formed(Slopes):
     def turned(self, matrix: Array) -> "Formed":
         return Formed(np.matmul(matrix.T, self.values))
 
+    def stretched(self, factors: Array) -> "Formed":
+        return Formed(self.values * factors[:, None])
+
     def plus(self, numbers: Array, values: Array) -> "Formed":
         return Formed(self.values + numbers[:, :, None] * values[:, None, :])
 
@@ -103,6 +135,82 @@ class Formed(Slopes):
 
     def formed(self) -> Array:
         return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class Beside(Slopes):
+    """Matrices of several outputs, one below the other; who is not in an output does not move its numbers."""
+
+    parts: tuple[tuple[Slopes, NDArray[np.intp], NDArray[np.intp]], ...]
+    """Of each output how its numbers move, of whom, and where their values stand among all."""
+    numbers: tuple[int, ...]
+    """How many numbers each output has."""
+    shape: tuple[int, int]
+    """How many people, and how many values, there are."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.shape[1]
+
+    def turned(self, matrix: Array) -> "Formed":
+        # What people share is one product of matrices for all outputs, and what is each person's own another.
+        rank, first = matrix.shape[1], 0
+        factors, shared, ends, others = (list[Array]() for _ in range(4))
+        for (slopes, people, values), count in zip(self.parts, self.numbers, strict=True):
+            if len(people):
+                part = slopes.turned(matrix[first : first + count]).parted()
+                factor = np.zeros((len(self), part.factors.shape[1]))
+                factor[people] = part.factors
+                placed = np.zeros((*part.shared.shape[:2], self.width))
+                placed[:, :, values] = part.shared
+                outer = np.zeros((len(self), rank, part.ends.shape[2]))
+                outer[people] = part.ends
+                rest = np.zeros((len(self), part.others.shape[1], self.width))
+                rest[np.ix_(people, np.arange(rest.shape[1]), values)] = part.others
+                factors.append(factor)
+                shared.append(placed)
+                ends.append(outer)
+                others.append(rest)
+            first += count
+        if not factors or not rank or not self.width:
+            return Formed(np.zeros((len(self), rank, self.width)))
+        flat = np.concatenate(shared).reshape(-1, rank * self.width)
+        found = (np.concatenate(factors, axis=1) @ flat).reshape(len(self), rank, self.width)
+        found += np.matmul(np.concatenate(ends, axis=2), np.concatenate(others, axis=1))
+        return Formed(found)
+
+    def formed(self) -> Array:
+        return self.turned(np.eye(sum(self.numbers))).values
+
+    def take(self, people: NDArray[np.intp]) -> "Formed":
+        return Formed(self.formed()).take(people)
+
+    def of(self, values: NDArray[np.intp]) -> "Beside":
+        place = np.full(self.width, -1, dtype=np.intp)
+        place[values] = np.arange(len(values))
+        parts = []
+        for slopes, people, each in self.parts:
+            kept = np.flatnonzero(place[each] >= 0)
+            parts.append((slopes.of(kept), people, place[each[kept]]))
+        return Beside(tuple(parts), self.numbers, (len(self), len(values)))
+
+    def plus(self, numbers: Array, values: Array) -> "Formed":
+        return Formed(self.formed()).plus(numbers, values)
+
+    def back(self, vectors: Array) -> Array:
+        return Formed(self.formed()).back(vectors)
+
+    def along(self, directions: Array) -> Array:
+        return Formed(self.formed()).along(directions)
+
+    def grams(self) -> Array:
+        return Formed(self.formed()).grams()
+
+    def squares(self) -> Array:
+        return Formed(self.formed()).squares()
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +313,19 @@ class Composed(Slopes):
         pairs, triangles = self._pairs
         found = pairs @ triangles[:, np.cumsum(np.arange(1, self.width + 1)) - 1]
         return np.asarray(found + 2.0 * np.einsum("bkv,bkv->kv", *self._ends()))
+
+    def safe(self) -> Formed:
+        return Formed(self.formed())
+
+    def parted(self) -> Parted:
+        spread = self.spread.T[:, :, None] * self.reading[:, None, :]
+        ends = np.zeros((len(self), len(self.common), 0))
+        others = np.zeros((len(self), 0, self.width))
+        if self.outer:
+            ends = np.stack([p for p, _ in self.outer], axis=2)
+            others = np.stack([t for _, t in self.outer], axis=1)
+        factors = np.column_stack([self.factor, self.weights])
+        return Parted(factors, np.concatenate([self.common[None], spread]), ends, others)
 
     def formed(self) -> Array:
         found = self.factor[:, None, None] * self.common

@@ -11,7 +11,8 @@ import numpy as np
 from seepage._tables import Array
 from seepage.errors import UnansweredError
 from seepage.meaning import success_rate
-from seepage.others._checks import Check, checks_of
+from seepage.others._check import Check
+from seepage.others._checks import checks_of
 from seepage.others._information import OthersInformation
 from seepage.pages import counted
 
@@ -70,6 +71,8 @@ class AttackerTable:
     def of(cls, information: OthersInformation) -> "AttackerTable":
         """Ask the same release of five attackers."""
         others, fewest = information.crowd.count - 1, information.claims.fewest
+        if information.printed.fewest is not None:
+            fewest = max(fewest, float(information.printed.fewest.min()))
         most = int(np.floor(others - fewest)) if fewest <= others else None
         columns = [_column(information.against(0), "nobody")]
         # Of some models it is not known how outcomes scatter, given the covariates.
@@ -94,7 +97,7 @@ class AttackerTable:
             columns=tuple(columns),
             most=most,
             others=others,
-            alone=tuple(_alone(information)),
+            alone=tuple(information.against(0).endless()),
             checks=checks_of(information),
         )
 
@@ -167,7 +170,7 @@ def _column(information: OthersInformation, name: str) -> AttackerColumn:
             cells[each] = _cell(errors[each])
         else:
             cells[each] = Cell((nan, nan, nan), 0.0)
-    reason = information.claims.sentence(information.attacker.unknown)
+    reason = information.silence()
     return AttackerColumn(name, information.attacker.words, cells, reason)
 
 
@@ -197,16 +200,6 @@ def _everybody(information: OthersInformation) -> AttackerColumn:
     for name in information.attribute_names:
         cells[name] = _cell(widths[name]) if name in widths else Cell((1.0, 1.0, 1.0), 1.0)
     return AttackerColumn("all", "everybody else's record: only the printed digits are left", cells, "")
-
-
-def _alone(information: OthersInformation) -> Iterator[str]:
-    """Say who is alone with what, before somebody who knows nobody."""
-    found = information.against(0).attributes()
-    for name, eta in found.items():
-        count = int(np.isinf(eta).sum())
-        if count:
-            who = "1 person" if count == 1 else f"{count:,} people"
-            yield f"Nothing protects {name} of {who}: nobody else is like them in it."
 
 
 def _short(text: str) -> str:

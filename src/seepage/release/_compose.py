@@ -1,40 +1,59 @@
 """Several releases about the same people.
 
-Independent releases carry information that adds: I = I_1 + I_2 + ... (eq. 6.1). Traces and diagonals add with it. Of
-the largest eigenvalue only  max_k eta_k^2  <=  eta^2  <=  sum_k eta_k^2  is known without the matrices (eq. 6.2).
+Independent releases carry information that adds: I = I_1 + I_2 + ... (eq. 6.1). Traces and diagonals add with it. The
+largest eigenvalue is that of the sum, where the matrices are known; without them,  max_k eta_k^2  <=  eta^2  <=  sum_k
+eta_k^2  (eq. 6.2). Releases without noise are no such sums: the other people are the noise of all of them at once.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption, public
 from seepage.errors import InputError, UnansweredError
-from seepage.leakage import Distances, GatheredInformation, Information, Leakage, Unlike, refuse_averages
+from seepage.leakage import (
+    Distances,
+    GatheredInformation,
+    Information,
+    Jacobians,
+    Leakage,
+    Matching,
+    Unlike,
+    match,
+    refuse_averages,
+    same_values,
+)
 from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, check_delta, gaussian_epsilon
+from seepage.others import OthersLeakage, several
 
 Array = NDArray[np.float64]
+# In the largest temporary.
+_MOST_NUMBERS = 2**22
 
 
-def compose(leaks: Iterable[Leakage]) -> Leakage:
-    """Return what several independent releases about the same people give away together.
+def compose(leaks: Iterable[Leakage] | Mapping[str, Leakage]) -> Leakage:
+    """Return what several releases about the same people, or some of the same, give away together.
 
     Parameters
     ----------
-    leaks : iterable of Leakage
-        One measurement for each release, of the same people in the same order and of the same private attributes.
+    leaks : iterable of Leakage, or mapping from name to Leakage
+        One measurement for each release. People are matched by their ids. Where nothing protects but noise, all
+        releases are of the same private attributes.
 
     Returns
     -------
     Leakage
-        Information adds, so the squares of `dfil` and of every attribute's eta add exactly. `eta` and `joint` are upper
-        bounds: the root of the summed squares; `eta_low` is the largest eta of a single release. The assurance is the
-        weakest of the parts.
+        With noise, information adds: the squares of `dfil` and of every attribute's eta, and with the matrices of
+        linear models `eta` and `joint`; of others these are upper bounds, the root of the summed squares, and `eta_low`
+        is the largest eta of a single release. The assurance is the weakest of the parts.
+
+        Without noise, or before attackers who know less than everything, the outputs are read as one: it answers
+        whatever a single one does, and `differences()` says whom the difference between two outputs leaves.
 
     Examples
     --------
@@ -42,7 +61,7 @@ def compose(leaks: Iterable[Leakage]) -> Leakage:
 
     >>> import seepage
     >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.linear_model import LinearRegression, Ridge
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=2.0)
     >>> twice = seepage.compose([leak, leak])
@@ -50,13 +69,29 @@ def compose(leaks: Iterable[Leakage]) -> Leakage:
     Leakage(442 people, 11 private attributes, exact)
     >>> float((twice.error_floor()["age"] / leak.error_floor()["age"]).mean().round(4))
     0.7071
+
+    A table with three more people, without noise:
+
+    >>> before = seepage.measure(LinearRegression().fit(X[3:], y[3:]), X[3:], y[3:])
+    >>> after = seepage.measure(LinearRegression().fit(X, y), X, y)
+    >>> both = seepage.compose({"January": before, "February": after})
+    >>> both.differences()[["inside", "outside", "people", "ids"]]
+         inside  outside  people      ids
+    0  February  January       3  0, 1, 2
     """
-    parts = tuple(leaks)
-    _check_parts(parts)
+    named = dict(leaks) if isinstance(leaks, Mapping) else {f"release {i}": leak for i, leak in enumerate(leaks, 1)}
+    _check_leaks(named)
+    if all(isinstance(leak, OthersLeakage) for leak in named.values()):
+        return several(cast(dict[str, OthersLeakage], named))
+    matching = _matching(named)
     releases: list[Information] = []
-    for leak in parts:
-        releases += leak.information.releases
-    return Leakage(ComposedInformation.of(tuple(releases)))
+    rows: list[NDArray[np.intp]] = []
+    for leak, at in zip(named.values(), matching.rows, strict=True):
+        inner = leak.information.releases
+        releases += inner
+        own = leak.information.matching if isinstance(leak.information, ComposedInformation) else None
+        rows += [at] * len(inner) if own is None else [np.where(at >= 0, each[at], -1) for each in own.rows]
+    return Leakage(ComposedInformation.of(tuple(releases), Matching(matching.people, tuple(rows))))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,16 +99,24 @@ class ComposedInformation(GatheredInformation):
     """The information of independent releases together."""
 
     parts: tuple[Information, ...]
+    matching: Matching
 
     @property
     def releases(self) -> tuple[Information, ...]:
         return self.parts
 
     @classmethod
-    def of(cls, parts: tuple[Information, ...]) -> "ComposedInformation":
-        """Compose releases that were found to be about the same people."""
+    def of(cls, parts: tuple[Information, ...], matching: Matching) -> "ComposedInformation":
+        """Compose releases whose people were matched."""
+        exact = all(part.jacobians(np.arange(1)) is not None for part in parts)
+        bound = Assumption(
+            "composed bound",
+            "dfil and the information about each attribute are sums; eta and joint are upper bounds (the root of the "
+            "summed squares; estimates of them where a release is estimated), because the releases may point in "
+            "different directions.",
+        )
         return cls(
-            people=parts[0].people,
+            people=matching.people,
             assurance=max((part.assurance for part in parts), key=get_args(Assurance).index),
             attribute_names=parts[0].attribute_names,
             categorical=parts[0].categorical,
@@ -85,12 +128,7 @@ class ComposedInformation(GatheredInformation):
                     "others'.",
                     {"releases": public(len(parts), "g")},
                 ),
-                Assumption(
-                    "composed bound",
-                    "dfil and the information about each attribute are sums; eta and joint are upper bounds (the root "
-                    "of the summed squares; estimates of them where a release is estimated), because the releases may "
-                    "point in different directions.",
-                ),
+                *(() if exact else (bound,)),
                 *(one.of_release(number) for number, part in enumerate(parts, 1) for one in part.assumptions),
             ),
             # There is no one noise that could be chosen anew.
@@ -98,11 +136,12 @@ class ComposedInformation(GatheredInformation):
             stays=any(part.stays for part in parts),
             without_slope=frozenset().union(*(part.without_slope for part in parts)),
             parts=parts,
+            matching=matching,
         )
 
     @property
     def count(self) -> int:
-        return self.parts[0].count
+        return self.matching.count
 
     @property
     def outcome(self) -> tuple[str, ...]:
@@ -112,16 +151,36 @@ class ComposedInformation(GatheredInformation):
     @property
     def private_values(self) -> Array | int:
         # The same attributes may be coded by more numbers in one release than in another.
-        return reduce(np.maximum, [part.private_values for part in self.parts])
+        return reduce(np.maximum, self._values)
+
+    @property
+    def _values(self) -> list[Array]:
+        """How many private values everybody has in each release."""
+        each = (np.broadcast_to(np.asarray(part.private_values), part.count) for part in self.parts)
+        return [self.matching.spread(i, values) for i, values in enumerate(each)]
+
+    @cached_property
+    def _moved(self) -> "_Moved | None":
+        """How all releases together move with people's values; None if it is not known of one of them."""
+        first = [part.jacobians(np.arange(1)) for part in self.parts]
+        if any(each is None for each in first):
+            return None
+        return _Moved.of(self.parts, self.matching, [each for each in first if each is not None])
 
     @cached_property
     def _examples(self) -> dict[str, Array]:
-        each = [part.examples() for part in self.parts]
+        each = [
+            {name: self.matching.spread(i, values) for name, values in part.examples().items()}
+            for i, part in enumerate(self.parts)
+        ]
         found = {"eta": _root_of_squares([part["eta"] for part in each])}
         # Traces add, and a trace is dfil^2 times the number of values that it is the mean over (eq. 6.1).
-        shares = [np.sqrt(_share(part.private_values, self.private_values)) for part in self.parts]
+        shares = [np.sqrt(_share(values, self.private_values)) for values in self._values]
         each = [{**part, "dfil": part["dfil"] * share} for part, share in zip(each, shares, strict=True)]
         found["dfil"] = _root_of_squares([part["dfil"] for part in each])
+        if self._moved is not None:
+            # Where nothing is told of somebody, nothing is told by all of them.
+            return {**found, "eta": np.where(np.isnan(found["eta"]), np.nan, self._moved.eta())}
         found["eta_low"] = np.max([part.get("eta_low", part["eta"]) for part in each], axis=0)
         if any("dfil_standard_error" in part for part in each):
             # Delta method: d sqrt(sum d_k^2) = sum (d_k / d) dd_k; a part without a standard error is exact.
@@ -141,7 +200,10 @@ class ComposedInformation(GatheredInformation):
     @cached_property
     def _attributes(self) -> dict[str, Array]:
         each = [part.attributes() for part in self.parts]
-        return {name: _root_of_squares([part[name] for part in each]) for name in each[0]}
+        return {
+            name: _root_of_squares([self.matching.spread(i, part[name]) for i, part in enumerate(each)])
+            for name in each[0]
+        }
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
@@ -159,7 +221,8 @@ class ComposedInformation(GatheredInformation):
         # The releases together are one Gaussian vector, so lengths add like those of orthogonal vectors.
         first = self.parts[0].distances(attribute, values)
         found = [first, *(part.distances(attribute, first.values) for part in self.parts[1:])]
-        each = [one for one in (one.of_people() for one in found) if one is not None]
+        alone = [one.of_people() for one in found]
+        each = [_everybody(one, at) for one, at in zip(alone, self.matching.rows, strict=True) if one is not None]
         if len(each) < len(found):
             raise UnansweredError(
                 f"Rows of one person have different values of {attribute!r}, and which of them another release is "
@@ -192,7 +255,85 @@ class ComposedInformation(GatheredInformation):
         return Guarantee(renyi, epsilon, delta, tuple(assumptions))
 
     def joint(self, who: Who, attribute: str | None) -> float:
+        if self._moved is not None:
+            mask = self.people.mask(who, self.count)  # type: ignore[attr-defined]
+            return self._moved.joint(np.arange(self.count) if mask is None else np.flatnonzero(mask), attribute)
+        if not self.matching.same:
+            raise UnansweredError(
+                "What releases about different people say of several of them together is answered for linear models "
+                "in memory. Ask each release by itself: leak.joint(...)."
+            )
         return float(np.sqrt(sum(part.joint(who, attribute) ** 2 for part in self.parts)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """How releases together move with people's values, in units of their noises."""
+
+    parts: tuple[Information, ...]
+    matching: Matching
+    sizes: tuple[int, ...]
+    """How many numbers each release has."""
+    blocks: dict[str, NDArray[np.intp]]
+    """Which of a person's values each attribute is: the same number has the same place in all releases."""
+
+    @classmethod
+    def of(cls, parts: tuple[Information, ...], matching: Matching, first: Sequence[Jacobians]) -> "_Moved":
+        blocks = same_values(each.blocks for each in first)
+        return cls(parts, matching, tuple(each.moved.shape[1] for each in first), blocks)
+
+    def _of(self, people: NDArray[np.intp]) -> Array:
+        width, first = sum(map(len, self.blocks.values())), 0
+        found = np.zeros((len(people), sum(self.sizes), width))
+        for part, at, size in zip(self.parts, self.matching.rows, self.sizes, strict=True):
+            inside = np.flatnonzero(at[people] >= 0)
+            known = part.jacobians(at[people][inside]) if len(inside) else None
+            if known is not None:
+                numbers = np.arange(first, first + size)
+                for name, block in known.blocks.items():
+                    places = self.blocks[name][: len(block)]
+                    found[np.ix_(inside, numbers, places)] = known.moved[:, :, block]
+            first += size
+        return found
+
+    def _chunks(self, people: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        step = max(_MOST_NUMBERS // max(sum(self.sizes) * sum(map(len, self.blocks.values())), 1), 1)
+        for start in range(0, len(people), step):
+            yield people[start : start + step]
+
+    def eta(self) -> Array:
+        """Return the root of the largest eigenvalue of each person's information."""
+        found = np.zeros(self.matching.count)
+        for people in self._chunks(np.arange(self.matching.count)):
+            found[people] = np.linalg.norm(self._of(people), 2, axis=(1, 2))
+        return found
+
+    def joint(self, people: NDArray[np.intp], attribute: str | None) -> float:
+        """Return the same of some people's values together."""
+        kept = slice(None) if attribute is None else self.blocks[attribute]
+        total = np.zeros((sum(self.sizes),) * 2)
+        for some in self._chunks(people):
+            flat = self._of(some)[:, :, kept].transpose(1, 0, 2).reshape(len(total), -1)
+            total += flat @ flat.T
+        return float(np.sqrt(max(np.linalg.eigvalsh(total)[-1], 0.0)))
+
+
+def _everybody(found: Distances, rows: NDArray[np.intp]) -> Distances:
+    """Return distances of the people of one release for everybody; who is not in it has no value there."""
+    inside = np.flatnonzero(rows >= 0)
+    if len(inside) == len(rows) and (rows == np.arange(len(rows))).all():
+        return found
+    truth = np.full(len(rows), -1, dtype=np.intp)
+    distance = np.full((len(rows), len(found.values)), np.nan)
+    absent = np.ones(len(rows), dtype=bool)
+    truth[inside], distance[inside] = found.truth[rows[inside]], found.distance[rows[inside]]
+    absent[inside] = False if found.absent is None else found.absent[rows[inside]]
+    unlike = None
+    if found.unlike is not None:
+        place = np.full(len(found.truth), -1, dtype=np.intp)
+        place[rows[inside]] = inside
+        unlike = Unlike(place[found.unlike.records], found.unlike.others, found.unlike.pairs)
+    return Distances(found.values, truth, distance, absent=absent, unlike=unlike)
 
 
 def _share(values: Array | int, total: Array | int) -> Array:
@@ -229,58 +370,40 @@ def _beside(each: Sequence[Unlike | None], distances: Sequence[Array]) -> Unlike
     return Unlike(records, others, pairs)
 
 
-def _check_parts(parts: tuple[Leakage, ...]) -> None:
-    if not parts:
+def _check_leaks(leaks: Mapping[str, Leakage]) -> None:
+    if not leaks:
         raise InputError("compose was given no releases.")
-    strange = [part for part in parts if not isinstance(part, Leakage)]
+    strange = [leak for leak in leaks.values() if not isinstance(leak, Leakage)]
     if strange:
         raise InputError(f"compose takes a list of Leakage, as seepage.measure returns them, not {strange[0]!r}.")
-    for part in parts:
-        refuse_averages(part, "Composing")
-    first = parts[0].information
-    for number, part in enumerate(parts[1:], 2):
-        information = part.information
-        if information.count != first.count:
-            raise InputError(
-                f"Release 1 is about {first.count} people and release {number} about {information.count}. Only "
-                "releases about the same people compose."
-            )
-        _check_ids(_ids(parts[0]), _ids(part), number)
+    averages = [isinstance(leak, OthersLeakage) for leak in leaks.values()]
+    if any(averages) and not all(averages):
+        refuse_averages(next(leak for leak in leaks.values() if isinstance(leak, OthersLeakage)), "Composing")
+
+
+def _matching(leaks: Mapping[str, Leakage]) -> Matching:
+    """Return who is in which release; refuse releases that are not about the same values."""
+    (name, one), *rest = leaks.items()
+    first = one.information
+    for other, leak in rest:
+        information = leak.information
         if set(information.attribute_names) != set(first.attribute_names):
             raise InputError(
-                f"Release 1 is about the attributes {list(first.attribute_names)} and release {number} about "
+                f"{name} is about the attributes {list(first.attribute_names)} and {other} about "
                 f"{list(information.attribute_names)}. Measure both with the same attributes= and public_label=."
             )
-        for name in set(information.units) & set(first.units):
-            if information.units[name] != first.units[name]:
+        for attribute in set(information.units) & set(first.units):
+            if information.units[attribute] != first.units[attribute]:
                 raise InputError(
-                    f"{name!r} is counted as {first.units[name]} in release 1 and as {information.units[name]} in "
-                    f"release {number}: their information is not in the same unit. Measure all of them with "
-                    "public_label=True, and ask each by itself for its success_rate()."
+                    f"{attribute!r} is counted as {first.units[attribute]} in {name} and as "
+                    f"{information.units[attribute]} in {other}: their information is not in the same unit. Measure "
+                    "all of them with public_label=True, and ask each by itself for its success_rate()."
                 )
         if information.categorical != first.categorical:
             differ = sorted(information.categorical ^ first.categorical)
             raise InputError(
-                f"{differ[0]!r} is a category in one of the releases 1 and {number} and a number in the other, so "
-                "their information is not about the same values."
+                f"{differ[0]!r} is a category in one of {name} and {other} and a number in the other, so their "
+                "information is not about the same values."
             )
-
-
-def _ids(leak: Leakage) -> NDArray[np.object_]:
-    ids = leak.people.ids
-    listed = range(leak.information.count) if ids is None else ids.tolist()
-    found = np.empty(leak.information.count, dtype=object)
-    found[:] = listed
-    return found
-
-
-def _check_ids(first: NDArray[np.object_], other: NDArray[np.object_], number: int) -> None:
-    differ = np.flatnonzero(first != other)
-    if not differ.size:
-        return
-    row = int(differ[0])
-    same = "They are the same people in another order: sort the rows of both alike."
-    raise InputError(
-        f"Row {row} is person {first[row]!r} in release 1 and person {other[row]!r} in release {number}. "
-        + (same if set(first) == set(other) else "Only releases about the same people compose.")
-    )
+    each = [leak.information for leak in leaks.values()]
+    return match([leak.people for leak in leaks.values()], [part.count for part in each], tuple(leaks))

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Frame, Listed, Model, Table, column_values, default_library, frame
 from seepage.display import FrontierDisplay
-from seepage.errors import InputError, PolicyError, UnsupportedError
+from seepage.errors import InputError, PolicyError, UnansweredError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.linear import measure
 from seepage.linear.columns import split
@@ -28,6 +28,7 @@ from seepage.release._copy import bare_copy, last_step, set_parameters
 from seepage.release._notebook import frontier_snippet
 from seepage.release._policy import Policy
 from seepage.release._shaping import Named, shaped_noise
+from seepage.release._suggest import STEPS
 
 Array = NDArray[np.float64]
 Scoring = str | Callable[..., float] | None
@@ -44,10 +45,10 @@ class Frontier:
     Attributes
     ----------
     frame : data frame
-        One row for each penalty, shape (if shapes were asked for) and noise scale: `penalty`, `shape`, `noise_scale`,
-        the floor (`error_floor`, or `success_rate` of a categorical attribute), the mean `score` of the noisy model on
-        the test data, the interval `score_low` to `score_high` that holds a single draw with the stated confidence, and
-        the `exact_score` without noise.
+        One row for each penalty, shape (if shapes were asked for) and noise: `penalty`, `shape`, `standard_errors` or
+        `noise_scale`, the floor (`error_floor`, or `success_rate` of a category), the mean `score` of the noisy model
+        on the test data, the interval `score_low` to `score_high` that holds a single draw with the stated confidence,
+        and the `exact_score` without noise.
     attribute : str or None
         The attribute that the floor is about; None for any direction of a person's values.
     metric : str
@@ -98,7 +99,8 @@ def frontier(
     X_test: Data,
     y_test: Listed,
     *,
-    noise_scales: ArrayLike,
+    standard_errors: ArrayLike = STEPS,
+    noise_scales: ArrayLike | None = None,
     penalties: ArrayLike | None = None,
     shapes: Sequence[Named] | None = None,
     draws: int = 100,
@@ -114,7 +116,7 @@ def frontier(
 ) -> Frontier:
     """Return how well a noisy model does on test data, against how well it hides the people it was fitted on.
 
-    The model is measured once for each penalty, and its floors follow for every noise. The noise here comes from NumPy
+    The model is measured once for each penalty, and its floors follow for every noise. That noise comes from NumPy
     with a seed, the same draws for every setting: nothing of it is published.
 
     Parameters
@@ -125,14 +127,16 @@ def frontier(
         The data that it was fitted on.
     X_test, y_test : array-like
         Data to score it on, of other people.
-    noise_scales : array-like of float
-        The standard deviations of the noise to try.
+    standard_errors : array-like of float, default=(0.1, 0.2, 0.5, 1.0)
+        The noises to try, in standard errors of each coefficient.
+    noise_scales : array-like of float, optional
+        Instead of these, standard deviations of one noise for every coefficient.
     penalties : array-like of float, optional
         The penalties to fit again with, as the factor P of ``|coefficients|^2 / 2`` when losses are summed over rows:
         `alpha` of Ridge, 1/C of LogisticRegression. The model as it is by default.
     shapes : sequence of {"isotropic", "hessian", "best"}, optional
-        The shapes of noise to compare, each at the floors that isotropic noise of these scales reaches. A floor that no
-        noise of a shape reaches has no row.
+        The shapes of noise to compare, each at the floors that isotropic noise of `noise_scales` reaches. A floor that
+        no noise of a shape reaches has no row.
     draws : int, default=100
         How many noisy copies of each setting are scored.
     scoring : str or callable, optional
@@ -167,12 +171,12 @@ def frontier(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = Ridge().fit(X[:300], y[:300])
     >>> found = seepage.release.frontier(
-    ...     model, X[:300], y[:300], X[300:], y[300:], noise_scales=[0.01, 0.1], penalties=[1, 100], attribute="age"
+    ...     model, X[:300], y[:300], X[300:], y[300:], penalties=[1, 100], attribute="age"
     ... )
     >>> found
-    Frontier(4 settings, r2 against the floor of age)
+    Frontier(8 settings, r2 against the floor of age)
     >>> found.frame.columns.tolist()
-    ['penalty', 'noise_scale', 'error_floor', 'score', 'score_low', 'score_high', 'exact_score']
+    ['penalty', 'standard_errors', 'error_floor', 'score', 'score_low', 'score_high', 'exact_score']
     """
     if is_survival(model):
         raise UnsupportedError(
@@ -180,7 +184,15 @@ def frontier(
             "standard errors of its coefficients."
         )
     check_known(split(model)[1])
-    scales = _positive(noise_scales, "noise_scales")
+    if noise_scales is None:
+        if shapes is not None:
+            raise InputError(
+                "shapes are compared at the floors of one noise for every coefficient: give noise_scales=[...] too."
+            )
+        unit, called, sizes = GaussianNoise(standard_errors=1.0), "standard_errors", standard_errors
+    else:
+        unit, called, sizes = GaussianNoise(scale=1.0), "noise_scale", noise_scales
+    scales = _positive(sizes, "standard_errors" if noise_scales is None else "noise_scales")
     if draws < 1:
         raise InputError(f"draws must be at least 1, not {draws!r}.")
     if not 0 < confidence < 1:
@@ -206,9 +218,14 @@ def frontier(
         scores = _Scores.of(fitted, fit, leak, X_test, y_test, scoring)
         noise = np.random.default_rng(seed).normal(size=(draws, *scores.exact.shape))
         exact_score = scores.of_draw(np.zeros_like(scores.exact))
+        information = _at(leak, unit)
         for scale, shape in product(scales.tolist(), tried):
-            floor = _floor(leak, attribute, quantile, scale)
-            added = _shaped(leak, floor, attribute, quantile, shape, scale)
+            floor = _floor(information, attribute, quantile, scale)
+            added = (
+                information.noise.scaled(scale)
+                if shape == "isotropic"
+                else _shaped(leak, floor, attribute, quantile, shape)
+            )
             if added is None:
                 continue
             drawn = np.array([scores.of_draw(added.colored(one)) for one in noise])
@@ -217,7 +234,7 @@ def frontier(
                 {
                     "penalty": float((fit.problem.penalty + fit.problem.absolute)[0, 0]),
                     **({} if shapes is None else {"shape": shape}),
-                    "noise_scale": scale if added.shape is None else added.shape.scale,
+                    called: scale if added.shape is None else added.shape.scale,
                     **floor,
                     "score": float(drawn.mean()),
                     "score_low": float(low),
@@ -291,12 +308,20 @@ def _strength(estimator: Model, penalty: float, total: float, count: int) -> tup
     return "alpha", penalty / (count if isinstance(estimator, SGDClassifier | SGDRegressor) else total)
 
 
-def _floor(leak: Leakage, attribute: str | None, quantile: float, scale: float) -> dict[str, float]:
-    """Return the floor of the stated share of people at a noise scale, or the success rate about a category.
+def _at(leak: Leakage, noise: GaussianNoise) -> Noised:
+    """Return what a release tells with a noise; it was measured with one of scale one."""
+    information = cast(Noised, leak.information)
+    if noise.scale is not None:
+        return information
+    try:
+        return information.with_noise(noise)
+    except (UnsupportedError, UnansweredError) as error:
+        raise type(error)(f"{error} Or try one noise for every coefficient: noise_scales=[0.1, 1.0].") from None
 
-    The leakage was measured at a noise scale of one.
-    """
-    information, policy = leak.information, Policy(quantile=quantile)
+
+def _floor(information: Noised, attribute: str | None, quantile: float, scale: float) -> dict[str, float]:
+    """Return the floor of the stated share of people at so many times a noise, or the success rate about a category."""
+    policy = Policy(quantile=quantile)
     if attribute in information.categorical:
         distance = policy.reached(information, "success_rate", attribute, scale)
         return {"success_rate": float(success_rate(distance))}
@@ -305,11 +330,9 @@ def _floor(leak: Leakage, attribute: str | None, quantile: float, scale: float) 
 
 
 def _shaped(
-    leak: Leakage, floor: Mapping[str, float], attribute: str | None, quantile: float, shape: Named, scale: float
+    leak: Leakage, floor: Mapping[str, float], attribute: str | None, quantile: float, shape: Named
 ) -> GaussianNoise | None:
     """Return noise of a shape that reaches the floor of isotropic noise; None if there is none."""
-    if shape == "isotropic":
-        return GaussianNoise(scale=scale)
     if "success_rate" in floor:
         assert attribute is not None
         # Who is told for certain, or not at all, gives no promise to keep.

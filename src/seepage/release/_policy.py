@@ -218,8 +218,8 @@ class Policy:
         if missing > count - 1 - self._rank(count):
             raise UnansweredError(
                 f"The model could not be refitted with another {name} of {missing} of {count} people, so whether the "
-                "target is met for them is not known: it counts as missed. Fit with a stronger penalty, or merge rare "
-                f"values of {name}."
+                f"target is met for them is not known: it counts as missed. Merge rare values of "
+                "categories, or fit with a stronger penalty."
             )
         return Values.of(known)
 

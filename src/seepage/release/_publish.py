@@ -390,7 +390,9 @@ def publish(
     """
     if units is not None and ledger is None:
         raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
-    asked = given(model, X, y, sample_weight=sample_weight, offset=offset, ids=ids, to_publish=True)
+    asked = given(
+        model, X, y, sample_weight=sample_weight, offset=offset, ids=ids, published=published, to_publish=True
+    )
     categories = levels_given(categories, own_encoder=asked.own_levels)
     terms = Terms(
         noise_scale,
@@ -520,16 +522,20 @@ def _errors_of(raw: RawModel, published: ExactInformation) -> PublishedErrors:
     assert isinstance(shape, RobustCovariance)
     assert published.shaping.errors_of is not None
     (deviations,) = raw.deviations(published.noise)
-    counted, rows = published.shaping.errors_of, raw.rows()
-    rows = rows[rows.any(axis=1)]
+    counted, leaving = published.shaping.errors_of, raw.rows()
+    rows = leaving[leaving.any(axis=1)]
     if counted.shape != rows.shape or not np.allclose(_in_order(counted), _in_order(rows), rtol=1e-9, atol=0.0):
         raise UnsupportedError(
-            "Values that an encoder put together for being rare are folded into the other coefficients, whose standard "
-            'errors are then not those that were counted. Publish ["coefficients"] alone, or give the encoder its '
-            "levels: OneHotEncoder(categories=[...])."
+            "In the units of the columns this model has other coefficients than those whose standard errors were "
+            "counted: an encoder put rare values together, or a step subtracts something before a model without an "
+            'intercept. Publish ["coefficients"] alone, or give the encoder its levels, '
+            "OneHotEncoder(categories=[...]), and the model an intercept."
         )
     freedom = published.count - published.exact.size
-    return PublishedErrors((deviations / shape.scale) ** 2, shape.scale, shape.variances, float(freedom))
+    # Without an intercept none leaves, and it has no variance.
+    return PublishedErrors(
+        (deviations[: len(leaving)] / shape.scale) ** 2, shape.scale, shape.variances, float(freedom)
+    )
 
 
 def _in_order(rows: Array) -> Array:

@@ -197,7 +197,8 @@ def _blocks(affine: Affine, preprocessing: PublishedSteps) -> tuple[Block, ...]:
         unknown = preprocessing.levels[column].others if is_level else ""
         found.setdefault((is_level, repr(preprocessing.fills.get(column)), unknown), []).append(column)
     return tuple(
-        Block.of(columns, preprocessing, as_levels=is_level) for (is_level, _, _), columns in sorted(found.items())
+        Block.of(columns, preprocessing, as_levels=is_level)
+        for (is_level, _, _), columns in sorted(found.items(), key=lambda item: (item[0][0], item[1]))
     )
 
 

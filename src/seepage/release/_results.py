@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -113,12 +114,13 @@ class ResultTable:
 
     def to_latex(self) -> str:
         """Return the table as a tabular of LaTeX, its notes below."""
-        head, *rows = ([_in_latex(cell) for cell in row] for row in self._cells)
+        head, *rows = ([_in_latex(term), *map(_number_in_latex, cells)] for term, *cells in self._cells)
         body = [" & ".join(row) + r" \\" for row in rows]
-        notes = [f"% {_in_latex(note)}" for note in self.notes]
+        notes = _in_latex(" ".join(self.notes))
         begin = rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}"
         inner = [r"\hline", " & ".join(head) + r" \\", r"\hline", *body, r"\hline"]
-        return "\n".join([begin, *inner, r"\end{tabular}", *notes, ""])
+        below = rf"\multicolumn{{{len(head)}}}{{p{{0.9\linewidth}}}}{{\footnotesize {notes}}} \\"
+        return "\n".join([begin, *inner, below, r"\end{tabular}", ""])
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self._cells, strict=True)]
@@ -138,6 +140,10 @@ class ResultTable:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
+    def _is_reference(self, i: int) -> bool:
+        """Return whether others are compared with this level: nothing was estimated there, and nothing has noise."""
+        return self.estimates[i] == 0.0 and " = " in self.terms[i]
+
     @cached_property
     def _cells(self) -> list[list[str]]:
         """The table as people read it: as many decimals as the standard error has to two digits, or the estimate."""
@@ -145,15 +151,15 @@ class ResultTable:
         rows = [["term", *_headings(self)]]
         for i, term in enumerate(self.terms):
             values = {name: float(columns[name][i]) for name in _NUMBERS if name in columns}
-            if math.isnan(values.get("standard error", 0.0)):
+            if self._is_reference(i):
                 rows.append([term, "reference", *[""] * (len(rows[0]) - 2)])
                 continue
-            size = (values["high"] - values["low"]) / 4 if "low" in values else abs(values["estimate"]) / 10
-            places = _places(size)
+            error = values.get("standard error", abs(values["estimate"]) / 10)
+            # That of a ratio is its interval's.
+            places = _places((values["high"] - values["low"]) / 4 if self.exponentiated and "low" in values else error)
             cells = [_fixed(values["estimate"], places)]
             if "low" in values:
-                own = places if not self.exponentiated else _places(values["standard error"])
-                cells.append(_fixed(values["standard error"], own))
+                cells.append(_fixed(error, _places(error)))
                 cells.append(f"{_fixed(values['low'], places)} to {_fixed(values['high'], places)}")
                 cells.append("<0.001" if values["p"] < 0.001 else f"{values['p']:.3f}")
             rows.append([term, *cells])
@@ -164,14 +170,16 @@ def _headings(table: ResultTable) -> list[str]:
     estimate = "exp(estimate)" if table.exponentiated else "estimate"
     if table.errors is None:
         return [estimate]
-    return [estimate, "standard error", f"{100 * table.level:g}% interval", "p"]
+    error = "standard error of the logarithm" if table.exponentiated else "standard error"
+    return [estimate, error, f"{100 * table.level:g}% interval", "p"]
 
 
 def _places(size: float) -> int:
     """Return how many decimals show two digits of a size."""
     if not math.isfinite(size) or size <= 0:
         return 3
-    return min(max(1 - math.floor(math.log10(size)), 0), 12)
+    # 0.0997 is 0.10 to two digits, not 0.100.
+    return min(max(1 - math.floor(math.log10(float(f"{size:.1e}"))), 0), 12)
 
 
 def _fixed(value: float, places: int) -> str:
@@ -183,7 +191,16 @@ def _plain(value: object) -> object:
     return repr(float(value)) if isinstance(value, float) and math.isfinite(value) else "" if value != value else value
 
 
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "^": r"\^{}", "~": r"\~{}"}
+)
+
+
 def _in_latex(text: str) -> str:
-    for sign in "&%$#_{}":
-        text = text.replace(sign, "\\" + sign)
-    return text.replace("<", "$<$").replace("^", r"\^{}")
+    return text.translate(_LATEX)
+
+
+def _number_in_latex(cell: str) -> str:
+    """Return numbers with signs of mathematics: a hyphen is no minus."""
+    return re.sub(r"-(?=\d)", "$-$", _in_latex(cell))

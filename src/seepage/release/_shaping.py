@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from seepage._amounts import up_to_grid
-from seepage._noise import GaussianNoise
+from seepage._noise import GaussianNoise, one_standard_error
 from seepage._shapes import Balanced, FromPublicRows, InverseHessian, PerUnit, Shape
 from seepage._tables import Data, Listed, Table, column_values
 from seepage.errors import InputError, PolicyError, SeepageError, UnansweredError, UnsupportedError
@@ -162,7 +162,7 @@ def _candidates(
     elif shape == "hessian":
         yield GaussianNoise(shape=InverseHessian(scale=1.0))
     elif shape == "standard errors":
-        yield GaussianNoise(standard_errors=1.0)
+        yield one_standard_error(information.noise)
     elif shape == "best":
         yield isotropic
         yield from (GaussianNoise(shape=each) for each in rules(information, policy, every=exact))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, isnan, nan
 
 import numpy as np
 
-from seepage._noise import GaussianNoise
+from seepage._noise import one_standard_error
 from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Leakage, checked_leakage, deviations
@@ -35,7 +35,7 @@ class Suggestion:
         Of each number: the smallest error of any unbiased guess about anybody, in its own unit.
     rates : mapping from attribute to tuple of float
         Of each category, and of an outcome that is one: how often the best attacker tells it of somebody, at most, at
-        equal odds.
+        equal odds. NaN where the model could not be refitted for somebody, which no policy takes for met.
     """
 
     standard_errors: tuple[float, ...]
@@ -68,7 +68,8 @@ class Suggestion:
         for name, found in self.floors.items():
             blind = f" (blind {self._blind[name]:.3g})" if name in self._blind else ""
             rows.append([f"{name}{blind}", *(f"±{each:.3g}" for each in found)])
-        rows += [[f"{name} told", *(f"{100 * each:.3g}%" for each in found)] for name, found in self.rates.items()]
+        for name, found in self.rates.items():
+            rows.append([f"{name} told", *("?" if isnan(each) else f"{100 * each:.3g}%" for each in found)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
             "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
@@ -115,7 +116,7 @@ def suggest(leak: Leakage, *, standard_errors: Sequence[float] = STEPS) -> Sugge
             "Noise in standard errors is counted for linear models that are published with noise. For others, try a "
             "few scales: seepage.release.frontier(model, X, y, X_test, y_test, noise_scales=[...])."
         )
-    one = information.with_noise(GaussianNoise(standard_errors=1.0))
+    one = information.with_noise(one_standard_error(information.noise))
     names = [name for name in one.attribute_names if name not in one.without_slope]
     numbers = [name for name in names if name not in one.categorical]
     blind = deviations(one, "data")
@@ -137,4 +138,8 @@ def _floor(eta: float) -> float:
 
 
 def _rate(information: Noised, name: str, factor: float) -> float:
-    return float(success_rate(Policy().reached(information, "success_rate", name, factor)))
+    try:
+        return float(success_rate(Policy().reached(information, "success_rate", name, factor)))
+    except UnansweredError:
+        # A warning has said of how many people, and why; the other rows are answered all the same.
+        return nan

@@ -213,6 +213,34 @@ class Coefficient:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """What other noises leave about whoever is seen best: floors of a number, or success rates about a category."""
+
+    name: str
+    kind: Literal["error_floor", "success_rate"]
+    values: tuple[Number | None, ...]
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """What could be published instead: noises in standard errors of each coefficient.
+
+    Attributes
+    ----------
+    standard_errors : tuple of Number
+        The noises.
+    wider : tuple of Number
+        By which share intervals grow that include each.
+    attributes : tuple of Alternative
+        What each leaves.
+    """
+
+    standard_errors: tuple[Number, ...]
+    wider: tuple[Number, ...]
+    attributes: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
 class Utility:
     """What the noise costs: the model's mean loss on its own rows, and what the noise is expected to add.
 
@@ -226,6 +254,8 @@ class Utility:
         The mean loss without noise, and what noise adds to it in the mean over its draws.
     coefficients : tuple of Coefficient
         Those of the model, in the units of its features.
+    alternatives : Alternatives or None
+        What noises in standard errors would leave; None where they are not counted, or would take long.
     """
 
     loss: str
@@ -233,6 +263,7 @@ class Utility:
     without: Number
     added: Number
     coefficients: tuple[Coefficient, ...]
+    alternatives: Alternatives | None
 
 
 @dataclass(frozen=True)

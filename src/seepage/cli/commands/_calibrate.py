@@ -75,6 +75,9 @@ def calibrate(asked: _Calibrate) -> None:
     console = screen()
     if file is None or amount is None:
         console.print(Text(str(table)))
+        for each in leak.information.assumptions:
+            if each.kind == "left out":
+                console.print(Text(each.sentence()))
         return
     digits = "" if asked.exact else "g"
     if asked.quiet:

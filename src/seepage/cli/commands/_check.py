@@ -1,19 +1,31 @@
 """`seepage check`."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seepage.cli.commands import _options as options
 from seepage.cli.terminal import Format
 
+if TYPE_CHECKING:
+    from seepage.request import Verdict
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Check(options.Measured):
-    noise: options.Noise
-    policy: options.Policy
+    noise: options.AnyNoise = None
+    policy: options.PolicyOption = None
+    people: Annotated[
+        str | None,
+        options.option(options.MEASURED, "FILE", "Of a folder of outputs: everybody they are about.", "--people"),
+    ] = None
+    earlier: Annotated[
+        Path | None,
+        options.option(options.MEASURED, "FOLDER", "Of a folder of outputs: what was let out before.", "--earlier"),
+    ] = None
     stream: options.Stream = None
     format: Annotated[Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)] = (
         Format.text
@@ -29,16 +41,58 @@ class _Check(options.Measured):
     force: options.Force = False
     quiet: options.Quiet = False
 
+    # What says something of a folder of outputs.
+    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "format", "output", "report", "edition")
+    _OF_BOTH = ("force", "quiet")
+
+    def refuse_beside_requests(self) -> None:
+        """Refuse what is about one model."""
+        for each in fields(self):
+            if each.name in (*self._OF_A_REQUEST, *self._OF_BOTH) or getattr(self, each.name) == each.default:
+                continue
+            raise typer.BadParameter(
+                f"{self.model} is a folder of outputs, which say themselves what they are of: leave it out.",
+                param_hint=f"--{each.name.replace('_', '-')}",
+            )
+
+    def refuse_beside_a_model(self) -> None:
+        """Refuse what is about a folder of outputs, and ask for what a model needs."""
+        for name, value in (("--people", self.people), ("--earlier", self.earlier)):
+            if value is not None:
+                raise typer.BadParameter(
+                    f"{self.model} is no folder of outputs: leave it out, and name the rows behind the model.",
+                    param_hint=name,
+                )
+        if self.noise is None:
+            options.no_noise()
+        if self.policy is None:
+            raise typer.BadParameter(
+                "what must hold? Name a file of targets: --policy policy.toml.", param_hint="--policy"
+            )
+
 
 @options.taking(_Check)
 def check(asked: _Check) -> None:
-    """Hold a release against a policy: exit code 0 if it is met, 1 if not.
+    """Hold a release, or a folder of outputs, against a policy: exit code 0 if it is met, 1 if not.
 
     Reasons are on the screen. With another format than text they go to standard error, and the document to standard
     output or the file given. What is told of missed targets is rounded, and nothing names a person; with `--edition
     publishable` only whether each target is met is told. Attributes without a target are named: give each a target, or
     declare them public in the policy, with unnamed = "public".
+
+    A folder of outputs without noise takes `--people everybody.parquet`: each output is checked by itself, then all of
+    them together, then with `--earlier`. What it prints names people who are not protected. Several folders make one
+    worksheet (CSV).
     """
+    if asked.model.is_dir() and asked.formula is None:
+        _requests(asked)
+        return
+    asked.refuse_beside_a_model()
+    _release(asked)
+
+
+def _release(asked: _Check) -> None:
+    """Check one model with noise."""
     from seepage._writing import write_file
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile
@@ -55,6 +109,8 @@ def check(asked: _Check) -> None:
     )
     from seepage.report import Report
 
+    assert asked.noise is not None
+    assert asked.policy is not None
     if asked.output is not None and asked.format is Format.text:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
     inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
@@ -83,3 +139,69 @@ def check(asked: _Check) -> None:
         if asked.report is not None:
             show_written(console, asked.report, asked.edition.value)
     raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)
+
+
+def _requests(asked: _Check) -> None:
+    """Check folders of outputs without noise."""
+    from seepage._writing import write_file
+    from seepage.cli.commands._endings import Ending
+    from seepage.cli.input import PolicyFile, whole_frame
+    from seepage.cli.terminal import Waiting, aside, check_outputs, printable, screen, show_written
+    from seepage.request import check as checked
+
+    asked.refuse_beside_requests()
+    folders = [asked.model, *map(Path, asked.data or ())]
+    for folder in folders:
+        if not folder.is_dir():
+            raise typer.BadParameter(
+                f"{folder} is no folder, and {asked.model} is one of outputs: their people come with --people FILE.",
+                param_hint="DATA",
+            )
+    if asked.people is None:
+        raise typer.BadParameter(
+            "whom are the outputs about? Name the file of everybody in them: --people people.parquet.",
+            param_hint="--people",
+        )
+    if asked.format not in (Format.text, Format.json):
+        raise typer.BadParameter("a request is told as text or json.", param_hint="--format")
+    if len(folders) > 1 and (asked.report is not None or asked.format is not Format.text):
+        raise typer.BadParameter(
+            "several requests make one worksheet (CSV): check one folder for a page or JSON.",
+            param_hint="--report" if asked.report is not None else "--format",
+        )
+    inputs = {"--people": Path(asked.people), "--policy": asked.policy}
+    check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
+    verdicts: list[Verdict] = []
+    with Waiting(quiet=asked.quiet).shown() as waiting:
+        policy = None if asked.policy is None else PolicyFile.read(asked.policy).policy
+        with waiting.doing(f"reading {asked.people}"):
+            people = whole_frame(asked.people)
+        for folder in folders:
+            with waiting.doing(f"checking {folder.name}"):
+                found = checked(folder, people=people, ids=asked.ids or "id", policy=policy, earlier=asked.earlier)
+            verdicts.append(found if asked.edition is options.Edition.internal else found.for_everybody())
+    document = _document(verdicts, asked.format)
+    if asked.output is not None:
+        write_file(asked.output, document + "\n", private=asked.edition is options.Edition.internal)
+    elif not asked.quiet or asked.format is Format.json:
+        screen().print(printable(document), markup=False, highlight=False, soft_wrap=True)
+    if asked.report is not None:
+        write_file(asked.report, verdicts[0].html(), private=asked.edition is options.Edition.internal)
+        if not asked.quiet:
+            show_written(aside() if asked.format is Format.json else screen(), asked.report, asked.edition.value)
+    raise typer.Exit(Ending.DONE if all(each.word == "pass" for each in verdicts) else Ending.MISSED)
+
+
+def _document(verdicts: "Sequence[Verdict]", form: Format) -> str:
+    """Return what is decided: as text or JSON of one request, as a worksheet of several."""
+    if len(verdicts) == 1:
+        return verdicts[0].to_json() if form is Format.json else verdicts[0].text()
+    import csv
+    from io import StringIO
+
+    written = StringIO()
+    sheet = csv.writer(written, lineterminator="\n")
+    sheet.writerow(("request", "output", "what", "verdict", "why"))
+    for each in verdicts:
+        sheet.writerows(each.worksheet())
+    return written.getvalue().rstrip("\n")

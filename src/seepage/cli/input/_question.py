@@ -304,6 +304,12 @@ def _table(
     return ModelTable.read(model)
 
 
+def whole_frame(path: str) -> Frame:
+    """Return all columns of a file of rows, at once."""
+    source = GivenSource.of([path], stream=False)
+    return as_frame(source.table(source.names))
+
+
 def as_frame(table: pa.Table) -> Frame:
     """Return a table as a frame of pandas if that is installed."""
     return table.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else table

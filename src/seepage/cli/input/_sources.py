@@ -222,7 +222,12 @@ class GivenSource:
         return {
             "read_options": pa.csv.ReadOptions(block_size=_HEAD_BYTES),
             "parse_options": pa.csv.ParseOptions(delimiter="\t" if tabs else ","),
-            "convert_options": pa.csv.ConvertOptions(include_columns=columns),
+            "convert_options": pa.csv.ConvertOptions(
+                # An empty cell or R's NA is no value of a text either; in quotes it is one.
+                include_columns=columns,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
         }
 
 

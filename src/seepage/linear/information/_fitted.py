@@ -375,17 +375,20 @@ class Fit(Fitted, Generic[GivenRows]):
 
         Those of reference levels, which are zero for everybody, are not among them.
         """
-        way_out = f'Publish ["{COEFFICIENTS}"] alone.'
+        way_out = f'publish ["{COEFFICIENTS}"] alone'
         if self.problem.penalty.any():
             raise UnsupportedError(
                 f"This {self.called} has a penalty, which pulls its coefficients away from what they estimate: an "
                 f"interval around them would not hold what it promises, so it has no standard errors to publish. "
-                f"Fit without a penalty; or: {way_out}"
+                f"Fit without a penalty, or {way_out}."
             )
         if self.affine.bends or self.problem.loss.outputs > 1:
+            why = "has a function or a product of columns" if self.affine.bends else "has several outputs"
+            if self.problem.beside:
+                why = f"fits {' and '.join(self.problem.beside)} beside its coefficients"
             raise UnsupportedError(
-                f"Standard errors leave with models of one output behind affine steps, and this {self.called} "
-                f"{'is behind a step that bends' if self.affine.bends else 'has several outputs'}. {way_out}"
+                f"Standard errors leave with models of one output that take columns as they are, and this "
+                f"{self.called} {why}. {way_out.capitalize()}."
             )
         found = self.affine.matrix.toarray().T
         found = found[found.any(axis=1)]

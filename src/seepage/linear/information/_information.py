@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from seepage._tables import Column, which
 from seepage.errors import UnansweredError
 from seepage.execution.storage import followed
-from seepage.leakage import Cost, Distances, GatheredInformation, PeopleInMemory, Unlike
+from seepage.leakage import Cost, Distances, GatheredInformation, Jacobians, PeopleInMemory, Unlike
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
@@ -145,6 +145,15 @@ class LinearInformation(ExactInformation, GatheredInformation):
     def _staying(self) -> "LinearInformation":
         """What no noise hides."""
         return self._at(np.inf)
+
+    def jacobians(self, people: NDArray[np.intp]) -> Jacobians | None:
+        if self.owners is not None:
+            return None
+        geometry, width = self.geometry, self.geometry.reading.shape[1]
+        blocks = dict(zip(self.attribute_names, geometry.blocks, strict=False))
+        if not geometry.public_label:
+            blocks[self.attribute_names[-1]] = np.arange(width, geometry.values)
+        return Jacobians(np.concatenate(list(self.known.jacobians(self.rows.picked(people)))), blocks)
 
     def joint(self, who: Who, attribute: str | None) -> float:
         people = self.people.mask(who, self.count)

@@ -281,14 +281,19 @@ def _times(batch: Batch, factors: Array) -> Batch:
     return replace(batch, weights=batch.weights * factors)
 
 
+RUNS_AWAY = (
+    "One record decides there whether the coefficients are finite, as where a value of some category has a single "
+    "case: merge rare values of categories, or fit with a stronger penalty."
+)
+
+
 def warn_unanswered(found: Distances, attribute: str, count: int) -> None:
     """Tell whoever asked for distances of how many people none could be found."""
     missing = int(found.unanswered.sum())
     if missing:
         warnings.warn(
             f"The model could not be refitted with another {attribute} of {missing} of {count} people; their distances "
-            "and success rates are missing (NaN). One record moves this model very far: fit with a stronger penalty, "
-            f"or merge rare values of {attribute}.",
+            f"and success rates are missing (NaN). {RUNS_AWAY}",
             RuntimeWarning,
             # Past whoever refits, and whoever keeps what was refitted.
             stacklevel=4,

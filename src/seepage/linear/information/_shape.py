@@ -482,9 +482,10 @@ class Shaping:
         roots, turn = eigh(squares)
         if roots[0] <= _NO_SCATTER * roots[-1]:
             raise UnsupportedError(
-                "Along some direction of the coefficients nobody's gradient scatters: the fit goes through all that "
-                "is known there, so its standard error is zero and noise in standard errors would be none. "
-                "Noise of one scale can be measured here."
+                "Some combination of the coefficients has a standard error of zero, and noise in standard errors would "
+                "be none there. A category with an indicator for each of its values, beside an intercept and a "
+                'penalty, does that: OneHotEncoder(drop="first"). So do as many coefficients as people. Noise of one '
+                "scale can be measured here."
             )
         sums = roots[:, None] + roots
         moving = self._moving(turn, roots, -sums / np.sqrt(np.outer(roots, roots)), (self._curvature, self._squares))
@@ -573,9 +574,10 @@ class Shaping:
         way_out = "Noise of one scale, or a covariance that was made from public rows, can be measured here."
         if isinstance(shape, RobustCovariance) and (self.loss.outputs > 1 or len(self._root) > MOST_PARAMETERS):
             raise UnsupportedError(
-                f"Noise in standard errors is measured for models with one output and up to {MOST_PARAMETERS} "
-                f"parameters; this {self.minimizer.estimator} has {self.loss.outputs} and "
-                f"{self.loss.outputs * len(self._root)}. {way_out}"
+                f"Noise in standard errors is measured for models with one output, nothing fitted beside their "
+                f"coefficients, and up to {MOST_PARAMETERS} parameters; this {self.minimizer.estimator} has "
+                f"{self.loss.outputs} outputs or such parts, and {self.loss.outputs * len(self._root)} parameters. "
+                f"{way_out}"
             )
         if self.loss.outputs > 1 and not self._outputs_are_alike:
             raise UnsupportedError(

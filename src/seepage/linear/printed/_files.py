@@ -9,13 +9,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._blind import bits_of
 from seepage._tables import Array
 from seepage.errors import UnansweredError, UnsupportedError
 from seepage.execution.storage import Unit
 from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
 from seepage.linear.printed._numbers import Numbers
-from seepage.linear.printed._rows import Extremes, Holders, Values, bits_of, levels_in, mixed, twice_of
+from seepage.linear.printed._rows import Extremes, Holders, Values, levels_in, mixed, twice_of
 from seepage.linear.rows import Batch
 from seepage.others import Crowd, Level, Printed, Slopes
 
@@ -29,11 +30,10 @@ class _Moving:
     """Applies a function of moves to batches."""
 
     numbers: Numbers
-    position: Array | None
     of: Callable[[Array], Any]
 
     def __call__(self, batch: Batch) -> Any:
-        return self.of(self.numbers.moves(batch, self.position))
+        return self.of(self.numbers.moves(batch))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +100,8 @@ class _Table:
         (batch,) = self.picked(people)
         return self.numbers.slopes(batch).of(self.kept)
 
-    def moves_at(self, position: Array | None) -> "_Moves":
-        return _Moves(self, position)
+    def moves_at(self, position: Array) -> "_Moves":
+        return _Moves(self, self.numbers.at(position))
 
     def elsewhere(self, person: int) -> "_Moves":
         (batch,) = self.picked(np.array([person]))
@@ -204,17 +204,17 @@ class _Moves:
     """What people in files move, at the fit or elsewhere."""
 
     table: _Table
-    position: Array | None = None
+    numbers: Numbers
 
     @property
     def count(self) -> int:
         return self.table.rows.count
 
     def of(self, people: NDArray[np.intp]) -> Array:
-        return np.concatenate([self.table.numbers.moves(batch, self.position) for batch in self.table.picked(people)])
+        return np.concatenate([self.numbers.moves(batch) for batch in self.table.picked(people)])
 
     def total(self, of: Callable[[Array], Result]) -> Result:
-        found: Result = self.table.rows.total(_Moving(self.table.numbers, self.position, of))
+        found: Result = self.table.rows.total(_Moving(self.numbers, of))
         return found
 
 
@@ -287,7 +287,7 @@ def printed_in_files(
         names=numbers.names,
         values=numbers.values,
         whole=numbers.whole,
-        moves=_Moves(table),
+        moves=_Moves(table, numbers),
         blocks=blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,

@@ -210,23 +210,16 @@ class Numbers:
         """The mean of each feature over the rows that have a value of it."""
         return np.asarray(self._sums.filled / np.maximum(self._sums.has, 1.0))
 
-    def moves(self, batch: Batch, position: Array | None = None) -> Array:
-        """Return how much each row moves each number, to first order, shape (n, numbers).
+    def at(self, position: Array) -> "Numbers":
+        """Return the same numbers with rows looked at elsewhere in the frame; how numbers follow stays as it is."""
+        minimizer = replace(self.geometry.minimizer, position=position)
+        return replace(self, geometry=replace(self.geometry, minimizer=minimizer))
 
-        Parameters
-        ----------
-        batch : Batch
-        position : ndarray, optional
-            Where rows are looked at, in the frame, if not at the minimizer; how the numbers follow is as it is there.
-        """
-        stacked = self._stacked
-        if position is not None:
-            minimizer = replace(self.geometry.minimizer, position=position)
-            stacked = replace(stacked, geometry=replace(self.geometry, minimizer=minimizer))
-        theta = -stacked.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
-        where = self.geometry.position if position is None else position
+    def moves(self, batch: Batch) -> Array:
+        """Return how much each row moves each number, to first order, shape (n, numbers)."""
+        theta = -self._stacked.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))
         rows = self.geometry.frame.rows(batch)
-        margins, weight = rows.margins(where), rows.every_weight
+        margins, weight = rows.margins(self.geometry.position), rows.every_weight
         own = _Own(theta)
         dispersed = self.geometry.loss.dispersed(margins, rows.labels) if self._dispersions else None
         if dispersed is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._blind import left_of
 from seepage._tables import Array, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
@@ -15,9 +16,9 @@ from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check
 from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
 from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._redrawn import Redrawn
-from seepage.linear.printed._rows import Records, holders, left_of, rare_values
+from seepage.linear.printed._rows import Records, level, rare_values
 from seepage.linear.rows import Batch, InMemory
-from seepage.others import Formed, Held, Level, Printed, Slopes
+from seepage.others import Form, Formed, Held, Level, Looked, Printed, Slopes
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
@@ -194,9 +195,31 @@ class _Table:
 
         return self.owned.added(people, moved)
 
+    def moves(self) -> Held:
+        return Held(self.owned.summed(self.numbers.moves(self.whole)))
+
     def elsewhere(self, person: int) -> Held:
         position = self.numbers.position_without(self.rows.picked(self.owned.of_person(person)))
-        return Held(self.owned.summed(self.numbers.moves(self.whole, position)))
+        return replace(self, numbers=self.numbers.at(position)).moves()
+
+    @property
+    def form(self) -> Form | None:
+        """Where the fit is; another is made alike if it has the same features, in the same units, and the same loss."""
+        geometry = self.numbers.geometry
+        if geometry.scales is not None:
+            return None
+        if len(self.owned.first) < self.rows.count:
+            return None
+        key = (geometry.minimizer.names, repr(geometry.loss), self.fit.problem.size)
+        rows = np.column_stack([self.whole.dense(), self.whole.labels])
+        return Form(key, geometry.frame.parameters(geometry.position), rows, self._at)
+
+    def _at(self, parameters: Array) -> Looked:
+        frame = self.numbers.geometry.frame
+        centered = replace(frame, axes=None).position(parameters)
+        position = centered if frame.axes is None else np.asarray(np.linalg.lstsq(frame.axes, centered)[0], dtype=float)
+        there = replace(self, numbers=self.numbers.at(position))
+        return Looked(there.moves(), there.jacobian, there.shifted, there.changed)
 
     def guessed(self) -> dict[str, tuple[Array, float]]:
         """Return how far each number is from a guess that knows the person's other values, and its deviation."""
@@ -228,9 +251,7 @@ class _Table:
             # Two outcomes are classes, whatever is fitted to them.
             outcomes, at = np.unique(self.whole.labels, axis=0, return_inverse=True)
             values = outcomes.ravel().tolist() if outcomes.shape == (2, 1) else []
-        found = [
-            Level("the outcome", value, holders(at.ravel() == i, unit), problem.size) for i, value in enumerate(values)
-        ]
+        found = [level("the outcome", value, at.ravel() == i, problem.size, unit) for i, value in enumerate(values)]
         return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
 
     def outcomes(self) -> tuple[float, Array] | None:
@@ -296,7 +317,7 @@ def printed_of(
         names=numbers.names,
         values=numbers.values,
         whole=numbers.whole,
-        moves=Held(owned.summed(numbers.moves(table.whole))),
+        moves=table.moves(),
         blocks=owned.blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,
@@ -310,6 +331,7 @@ def printed_of(
         parameters=int(geometry.position.size),
         leverage=owned.summed(numbers.leverage(table.whole)[:, None])[:, 0],
         twice=records.entered_twice(person),
+        form=table.form,
     )
 
 

@@ -1,6 +1,6 @@
-"""What the rows say of the people in them: rare values, how much of a record is new, how well a value is guessed."""
+"""What the rows say of the people in them: rare values, how much of a record is new."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._blind import bits_of
 from seepage._tables import Array
 from seepage.others import Level
 
@@ -16,9 +17,17 @@ _SOME = 10_000
 _MOST_ALIKE = 100.0
 
 
-def holders(has: NDArray[np.bool_], unit: NDArray[np.intp] | None) -> int:
-    """Return how many have a value; rows that are not independent of each other count as one."""
-    return int(has.sum()) if unit is None else len(np.unique(unit[has]))
+def holders(has: NDArray[np.bool_], unit: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+    """Return who has a value; rows that are not independent of each other are one."""
+    return has if unit is None else np.bincount(unit, has) > 0
+
+
+def level(
+    name: str, value: Hashable, has: NDArray[np.bool_], coefficients: int, unit: NDArray[np.intp] | None
+) -> Level:
+    """Return a value that some have."""
+    members = holders(has, unit)
+    return Level(name, value, int(members.sum()), coefficients, members)
 
 
 def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | None) -> Iterator[Level]:
@@ -44,7 +53,7 @@ def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | No
                 # Columns that are the same for everybody else have nobody else's word for their coefficients.
                 others = design[column != value]
                 alone = max(int(((others == others[0]).all(axis=0) & (design != design[0]).any(axis=0)).sum()), 1)
-            yield Level(names[feature], value, holders(column == value, unit), alone)
+            yield level(names[feature], value, column == value, alone, unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +175,6 @@ class Records:
         return twice_of(self.numbers, self.rows.T)
 
 
-def bits_of(counts: NDArray[np.intp]) -> float:
-    """Return the entropy of one of so many."""
-    share = counts / counts.sum()
-    return float(-(share * np.log2(share)).sum())
-
-
 def twice_of(numbers: Array, columns: Iterable[Array]) -> NDArray[np.bool_]:
     """Return who has a row that is equal to one of somebody else, where chance hardly makes two people alike.
 
@@ -198,16 +201,6 @@ def _alike(column: Array) -> float:
     """Return how likely two people have the same value of a column."""
     _, counts = np.unique(column, return_counts=True)
     return float(((counts / len(column)) ** 2).sum())
-
-
-def left_of(target: Array, known: Array) -> tuple[Array, float]:
-    """Return what a linear guess leaves of a column, and its deviation."""
-    known = np.column_stack([known, np.ones(len(known))])
-    scale = np.abs(known).max(axis=0)
-    known = known / np.where(scale > 0, scale, 1.0)
-    found, _, rank, _ = np.linalg.lstsq(known, target, rcond=None)
-    rest = target - known @ found
-    return rest, float(np.sqrt((rest**2).sum() / max(len(target) - rank, 1)))
 
 
 def mixed(rows: Array, sizes: Array) -> Array:

@@ -13,14 +13,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._blind import left_of
 from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.information import COEFFICIENTS
 from seepage.linear.printed._numbers import COUNTS
 from seepage.linear.printed._owned import Owned
-from seepage.linear.printed._rows import Records, holders, left_of, rare_values
+from seepage.linear.printed._rows import Records, level, rare_values
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
-from seepage.others import Formed, Held, Level, Printed, Slopes
+from seepage.others import Formed, Held, Printed, Slopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +151,8 @@ def printed_survival(
             guessed[name] = left_of(np.asarray(fit.table.column(name), dtype=np.float64), known)
     size = len(fit.names)
     levels = (
-        Level("the outcome", "event", holders(fit.outcomes.event > 0, unit), size),
-        Level("the outcome", "no event", holders(fit.outcomes.event <= 0, unit), 1),
+        level("the outcome", "event", fit.outcomes.event > 0, size, unit),
+        level("the outcome", "no event", fit.outcomes.event <= 0, 1, unit),
         *rare_values(fit.features, fit.names, unit),
     )
     records = Records.of(np.column_stack([fit.features, outcome]))
@@ -166,7 +167,7 @@ def printed_survival(
         changed=hazards.changed,
         elsewhere=None,
         guesses=lambda: guessed,
-        levels=tuple(level for level in levels if level.people),
+        levels=tuple(each for each in levels if each.people),
         record_bits=records.bits,
         scatter=lambda: None,
         parameters=size,

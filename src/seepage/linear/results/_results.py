@@ -67,6 +67,8 @@ class Parts(NamedTuple):
     label: str
     remarks: tuple[Assumption, ...] = ()
     """What is taken for granted of a penalty that was read back."""
+    counted: bool = False
+    """Whether some rows stand for several people each."""
 
 
 def is_results(model: object) -> bool:
@@ -119,7 +121,9 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
         glm.penalty, glm.absolute, glm.penalize_intercept = found
         remarks = (_PENALTY,)
     each = None if (weights == 1).all() else weights
-    return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks)
+    frequencies = getattr(fitted, "freq_weights", None)
+    counted = frequencies is not None and bool((np.asarray(frequencies) != 1).any())
+    return Parts(model, rows, y, each, offset if offset.any() else None, label, remarks, counted)
 
 
 def _kind(results: Any, fitted: Any) -> GLM:

@@ -2,20 +2,23 @@
 
     ill ~ age + log(dose) + ward       cbind(ill, well) ~ age * sex       Surv(week, died) ~ age + strata(site)
 
-A category has a coefficient for each of its values but the first.
+A category has a coefficient for each of its values but the first, or but the one that C(ward, Treatment("east")) or
+relevel(ward, "east") names.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from seepage._near import several
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.written._terms import Known, in_r
+from seepage.linear.written._terms import Known, in_r, seems_missing
 
 _CALL = re.compile(r"(?P<name>[A-Za-z_.][\w.]*)\((?P<inside>.*)\)")
 _COLUMN = re.compile(r"`[^`]+`|[^\W\d][\w.]*|\.[\w.]*")
 _CATEGORY = ("factor", "as.factor", "C")
+_REFERENCE = re.compile(r"""(?:(?:ref|reference)\s*=\s*)?(["']?)(?P<value>[^"']+)\1""")
 _EXAMPLE = '"ill ~ age + log(dose) + ward"'
 
 
@@ -127,27 +130,64 @@ class ParsedFormula:
             if column is None:
                 choices = [part]
             elif len(factors) == 1:
-                yield from ((column, str(value)) for value in known.values(column)[1:])
+                yield from ((column, str(value)) for value in self._compared(part, column, known))
                 return
             else:
-                choices = [f"{in_r(column)}[T.{value}]" for value in known.values(column)[1:]]
+                choices = [f"{in_r(column)}[T.{value}]" for value in self._compared(part, column, known)]
             names = [f"{start}:{choice}" if start else choice for start in names for choice in choices]
         yield from ((name, None) for name in names)
 
+    def _compared(self, part: str, column: str, known: Known) -> list[Hashable]:
+        """Return the values of a category that have a coefficient: all but the one that they are compared with."""
+        values = known.values(column)
+        if nothing := "".join(map(seems_missing, values)):
+            raise InputError(
+                f"The formula {self.text!r} takes {column!r} for a category. {nothing}A value that is really called so "
+                "needs another name."
+            )
+        coded = _coded(part)
+        if coded is None or not coded.how:
+            return values[1:]
+        given = _REFERENCE.fullmatch(coded.how)
+        base = known.level(column, given["value"]) if given else None
+        if base is None:
+            raise InputError(
+                f"The formula {self.text!r} says {coded.how!r} of {column!r}. What is read there is a value that the "
+                f"others are compared with, one of {several(values)}: C({in_r(column)}, "
+                f"Treatment({str(values[-1])!r})), or relevel({in_r(column)}, {str(values[-1])!r}) as R has it."
+            )
+        return [value for value in values if value != base]
+
     def _category(self, part: str, known: Known) -> str | None:
         """Return the column whose values a factor tells apart; None if it is a number."""
-        match = _CALL.fullmatch(part)
-        if match and match["name"] in _CATEGORY:
-            (column, *more) = _split(match["inside"], ",")
-            if more:
-                raise UnsupportedError(
-                    f"The formula {self.text!r} says how {_bare(column)!r} is coded. Leave that out: the first value "
-                    "is the base, and which it is changes no fitted value."
-                )
-            known.check(_bare(column), f"A category of the formula {self.text!r}")
-            return _bare(column)
+        if (coded := _coded(part)) is not None:
+            known.check(coded.column, f"A category of the formula {self.text!r}")
+            return coded.column
         column = _bare(part)
         return column if column in known.names and not known.is_number(column) else None
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column that a formula takes for a category, and what it says about the value that others are compared with."""
+
+    column: str
+    how: str
+
+
+def _coded(part: str) -> _Coded | None:
+    match = _CALL.fullmatch(part)
+    if not match or match["name"] not in (*_CATEGORY, "relevel"):
+        return None
+    column, *how = _split(match["inside"], ",")
+    inner = _CALL.fullmatch(column)
+    if match["name"] == "relevel" and inner and inner["name"] in _CATEGORY:
+        column = inner["inside"]
+    elif match["name"] != "relevel" and len(how) == 1:
+        contrasts = _CALL.fullmatch(how[0])
+        told = contrasts and contrasts["name"] == "Treatment"
+        how = [contrasts["inside"] if contrasts and told else f"coded as {how[0]}"]
+    return _Coded(_bare(column), ", ".join(how))
 
 
 def _bare(name: str) -> str:

@@ -13,13 +13,10 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, Polynomial
 from seepage._near import several
 from seepage._tables import Data, Model, Table
 from seepage.errors import InputError
-from seepage.linear.written._terms import Known, WrittenFactor, WrittenTerm
+from seepage.linear.written._terms import Known, WrittenFactor, WrittenTerm, seems_missing
 from seepage.linear.written._toml import key_of
 
 Array = NDArray[np.float64]
-
-# What files write for a value that is not there.
-_NOTHING = ("NA", "", "NaN", "nan", "NULL", ".")
 
 
 @dataclass(frozen=True)
@@ -134,10 +131,7 @@ def _levels(column: str, terms: Mapping[WrittenTerm, str], known: Known) -> _Ste
 
 
 def _about_nothing(values: Sequence[Hashable]) -> str:
-    missing = [value for value in values if value in _NOTHING]
-    if not missing:
-        return "Is one misspelled, or are these other rows? "
-    return f"{missing[0]!r} seems to stand for a missing value: write it as such (Parquet does), or drop those rows. "
+    return next(map(seems_missing, values), "") or "Is one misspelled, or are these other rows? "
 
 
 def _made(term: WrittenTerm) -> Model:

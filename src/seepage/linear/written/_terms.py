@@ -26,6 +26,8 @@ INTERCEPTS = ("(Intercept)", "Intercept", "intercept", "_cons", "const")
 FUNCTIONS = {name: name for name in ("log", "log1p", "log2", "log10", "exp", "expm1", "sqrt", "sin", "cos", "tan")}
 FUNCTIONS |= {"tanh": "tanh", "atan": "arctan", "asinh": "arcsinh", "square": "square", "reciprocal": "reciprocal"}
 
+# What files write for a value that is not there.
+_NOTHING = ("NA", "", "NaN", "nan", "NULL", ".")
 _STATA = re.compile(r"(?P<level>\d+)(?P<base>b|bn|o)?\.(?P<column>.+)")
 _STATA_NUMBER = re.compile(r"(?P<omitted>co|c|o)\.(?P<column>.+)")
 _BRACKETS = re.compile(r"(?P<column>.+?)\[(T\.)?(?P<level>.*)\]")
@@ -122,6 +124,13 @@ class Known:
                 "with commas and decimal points (write.csv, not write.csv2), or as Parquet."
             )
         return f"{did_you_mean(name, self.names)}The columns are: {several(list(self.names))}."
+
+
+def seems_missing(value: Hashable) -> str:
+    """Return what to do about a value that seems to say that there is none, and nothing of any other."""
+    if value not in _NOTHING:
+        return ""
+    return f"{value!r} seems to stand for a missing value: write it as such (Parquet does), or drop those rows. "
 
 
 def _written(value: Hashable) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
         eta=everyone,
         dfil=extent(examples["dfil"]),
         groupings=grouped,
-        utility=utility(information),
+        utility=utility(leak),
         trials=None,
         exposed=exposed,
         silence=silence,

@@ -2,21 +2,24 @@
 
 import numpy as np
 
-from seepage._facts import personal
-from seepage.leakage import Information
-from seepage.report._document import Coefficient, Utility
-from seepage.report._edition import near
+from seepage._facts import personal, public
+from seepage.errors import MinimizerError, UnansweredError, UnsupportedError
+from seepage.leakage import Leakage
+from seepage.report._document import Alternative, Alternatives, Coefficient, Utility
+from seepage.report._edition import near, up_to_percent
 
 _MOST_COEFFICIENTS = 50
+# Everybody is measured anew for other noises, and whoever has a category is fitted again.
+_MOST_ALTERNATIVES = 1_000
 
 
-def utility(information: Information) -> Utility | None:
+def utility(leak: Leakage) -> Utility | None:
     """Return what the noise costs; None where it is not known.
 
     With the Hessian H0 of the data's part, noise of covariance Sigma adds  1/2 tr(H0 Sigma)  to the sum of losses in
     the mean over its draws: exactly for squared errors, to second order for others (eq. 7.3).
     """
-    cost = information.cost()
+    cost = leak.information.cost()
     if cost is None:
         return None
     return Utility(
@@ -31,4 +34,30 @@ def utility(information: Information) -> Utility | None:
             )
             if np.isfinite(error) and error > 0
         ),
+        alternatives=_alternatives(leak),
+    )
+
+
+def _alternatives(leak: Leakage) -> Alternatives | None:
+    """Return what noises in standard errors would leave."""
+    from seepage.release import suggest
+
+    if leak.information.count > _MOST_ALTERNATIVES:
+        return None
+    try:
+        found = suggest(leak)
+    except (UnansweredError, UnsupportedError, MinimizerError):
+        return None
+    floors = (
+        Alternative(name, "error_floor", tuple(personal(near(each)) if np.isfinite(each) else None for each in values))
+        for name, values in found.floors.items()
+    )
+    rates = (
+        Alternative(name, "success_rate", tuple(personal(up_to_percent(each)) for each in values))
+        for name, values in found.rates.items()
+    )
+    return Alternatives(
+        tuple(public(each) for each in found.standard_errors),
+        tuple(public(each) for each in found.wider),
+        (*rates, *floors),
     )

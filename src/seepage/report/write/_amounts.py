@@ -2,8 +2,8 @@
 
 from seepage._facts import Number
 from seepage.meaning import says_nothing
-from seepage.pages import name, number, percent
-from seepage.report._document import Channel, Floor
+from seepage.pages import NOTHING, name, number, percent
+from seepage.report._document import Alternatives, Channel, Floor
 
 SAYS_NOTHING = "says nothing"
 
@@ -27,3 +27,16 @@ def guesses(channel: Channel) -> tuple[str, str]:
         return "not refitted", "right 50%"
     unit = f" {name(channel.unit)}" if channel.unit else ""
     return f"{floor(channel.floor)}{unit}", f"{floor(channel.blind)}{unit}"
+
+
+def alternatives(found: Alternatives) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and rows of a table of what noises in standard errors would leave."""
+    heads = ["noise, in standard errors", *(f"{each.value:g}" for each in found.standard_errors)]
+    rows = [["intervals wider by", *(f"{100 * each.value:.2g}%" for each in found.wider)]]
+    for each in found.attributes:
+        if each.kind == "success_rate":
+            told = (NOTHING if value is None else percent(value.value) for value in each.values)
+            rows.append([f"{name(each.name)}, told", *told])
+        else:
+            rows.append([name(each.name), *(floor(value) for value in each.values)])
+    return heads, rows

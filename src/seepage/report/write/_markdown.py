@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from seepage._facts import Number
 from seepage.pages import NOTHING, most, name, number, percent, sentence
 from seepage.report._document import Document, Grouping
-from seepage.report.write._amounts import error, guesses
+from seepage.report.write._amounts import alternatives, error, guesses
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._meaning import (
+    ALTERNATIVES,
     assumption_sentences,
     facts,
     handling,
@@ -127,7 +128,11 @@ def _utility(document: Document) -> str:
         for each in told_coefficients(found)
     ]
     table = _table(["coefficient", "value", "standard error", "noise, of it"], rows)
-    return f"## What the noise costs\n\n{_plain(utility_sentence(found))}\n\n{table}"
+    parts = ["## What the noise costs", _plain(utility_sentence(found)), table]
+    if found.alternatives is not None:
+        heads, others = alternatives(found.alternatives)
+        parts += [f"{ALTERNATIVES}:", _table(heads, [[_plain(first), *rest] for first, *rest in others])]
+    return "\n\n".join(parts)
 
 
 def _exposed(document: Document) -> str:

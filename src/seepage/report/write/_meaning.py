@@ -57,6 +57,9 @@ def handling(document: Document) -> str:
     return " ".join(said)
 
 
+ALTERNATIVES = "What other noises would leave about whoever is seen best"
+
+
 def told_coefficients(found: Utility) -> tuple[Coefficient, ...]:
     """Return the coefficients that a page has room for: of many, those with the most noise for their standard error."""
     every = found.coefficients

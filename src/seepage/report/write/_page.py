@@ -21,10 +21,11 @@ from seepage.pages import (
     together,
 )
 from seepage.report._document import Channel, Document, Grouping, NumberAttribute
-from seepage.report.write._amounts import error, floor, guesses
+from seepage.report.write._amounts import alternatives, error, floor, guesses
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._json import to_text
 from seepage.report.write._meaning import (
+    ALTERNATIVES,
     assumption_sentences,
     facts,
     handling,
@@ -227,6 +228,7 @@ def _utility(document: Document) -> Html | None:
         paragraph(utility_sentence(found)),
         table("Coefficients, in the units of the model's features", heads, rows) if rows else None,
         _rest(len(found.coefficients) - len(rows), "coefficients, with less noise for their standard error"),
+        None if found.alternatives is None else table(ALTERNATIVES, *alternatives(found.alternatives)),
     )
 
 

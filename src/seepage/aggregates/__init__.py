@@ -1,0 +1,4 @@
+"""Tables of means, counts and shares, and survival curves: models of few words, measured without noise."""
+
+from seepage.aggregates._aggregate import Aggregate as Aggregate
+from seepage.aggregates._kaplan_meier import KaplanMeier as KaplanMeier

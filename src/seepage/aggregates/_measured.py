@@ -1,0 +1,144 @@
+"""From the numbers of a table and its people to what it gives away."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seepage._facts import Assumption
+from seepage._tables import Listed, Table
+from seepage.aggregates._counted import Counted
+from seepage.aggregates._information import TableInformation
+from seepage.aggregates._numbers import Numbers
+from seepage.aggregates._printed import is_code, printed_of
+from seepage.errors import InputError, UnsupportedError
+from seepage.leakage import PeopleInMemory
+from seepage.leakage.types import By
+from seepage.others import Attacker, Check, Digits, OthersLeakage, TableQuestion, about, with_known_size
+
+# For sums over a cell to be like normal ones: people, and people to a number.
+_LEAST, _A_NUMBER = 10, 5
+
+
+@dataclass(frozen=True, eq=False)
+class Whom:
+    """Whom a table is about."""
+
+    people: PeopleInMemory
+    count: int
+    outcome: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A table of any kind, and what is known of it."""
+
+    numbers: Numbers
+    known: tuple[str, ...]
+    """The columns that may be private."""
+    by: tuple[str, ...]
+    counted: Counted | None
+    averages: bool
+    """Whether it prints more than counts and shares."""
+    in_cell: int
+    """How many numbers a cell has."""
+    checks: tuple[Check, ...]
+    remarks: tuple[Assumption, ...] = ()
+
+
+def people_of(made: Made, ids: Listed, groups: By) -> PeopleInMemory:
+    """Return who the people of a table are: by ids, or the index of their frame, or the places of their rows."""
+    records = made.numbers.records
+    everybody, some = records.table, len(records) < len(records.table)
+    if isinstance(ids, str):
+        if ids not in everybody.names:
+            raise InputError(f"ids is {ids!r}, which is no column of the rows.")
+        ids = everybody.column(ids)
+    if some and ids is None and everybody.index is None:
+        ids = np.arange(len(everybody))
+    if ids is not None and some:
+        ids = np.asarray(ids)[records.rows]
+    if groups is not None and not isinstance(groups, str) and some:
+        groups = np.asarray(groups)[records.rows]
+    table = Table(everybody.picked(records.rows), everybody.names) if some else everybody
+    found = PeopleInMemory.of(table, ids=ids, groups=groups)
+    if found.person is not None:
+        raise UnsupportedError(
+            "Some people have several rows, and a table of rows is none of people. Take one row a person first, such "
+            "as their mean."
+        )
+    return found
+
+
+def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
+    """Return what a table gives away without noise."""
+    known_sizes = asked.known_sizes
+    records, count = made.numbers.records, len(made.numbers.records)
+    if count < 3:
+        raise InputError(
+            f"The table is about {count} people, and of fewer than three there are no others to hide among."
+        )
+    people = people_of(made, asked.ids, asked.groups)
+    printed = printed_of(made.numbers, made.known, asked.attributes, made.checks)
+    cell = records.together(made.by)
+    cells = np.bincount(cell)[cell]
+    needed = max(_LEAST, _A_NUMBER * made.in_cell)
+    with np.errstate(divide="ignore"):
+        printed = replace(printed, fewest=needed * (count - 1) / (cells - 1), cells=cell, by=tuple(made.by))
+    if isinstance(known_sizes, str):
+        raise InputError(f"known_sizes is a list of columns: [{known_sizes!r}].")
+    what = [*_statistics(made.numbers.names)]
+    for name in known_sizes:
+        values = records.columns[name] if name in records.columns else people.labels(name)
+        encoded = name in records.levels and not is_code(records.levels[name])
+        printed = with_known_size(printed, name, values, encoded)
+        what.append(f"how many people have each {name}")
+    attacker, digits_ = Attacker.of(asked.others_known, count - 1), Digits.of(asked.digits, printed)
+    counted = made.counted
+    if counted is not None:
+        counted = replace(counted, totals=frozenset(known_sizes))
+    private = tuple(printed.blocks)
+    return OthersLeakage(
+        TableInformation(
+            people=people,
+            base=Whom(people, count),
+            printed=printed,
+            attacker=attacker,
+            digits=digits_,
+            added=None,
+            noise=None,
+            attribute_names=private,
+            categorical=frozenset(name for name in private if name in records.levels),
+            assumptions=(about(attacker), *_assumptions(what, digits_, made), *made.remarks),
+            counted=counted,
+            averages=made.averages,
+            columns=records.columns,
+        )
+    )
+
+
+def _statistics(names: Sequence[str]) -> dict[str, None]:
+    """Return what is printed of the cells, without the cells."""
+    return dict.fromkeys(name.partition(", ")[0] for name in names)
+
+
+def _assumptions(what: Sequence[str], digits: Digits, made: Made) -> tuple[Assumption, ...]:
+    found = [
+        Assumption(
+            "release", "Printed are {what}, and nothing else about these people.", names={"what": ", ".join(what)}
+        ),
+        Assumption("digits", "Every number is {rule}.", names={"rule": digits.rule}),
+        Assumption(
+            "averages",
+            "This describes an attacker who uses averages; it is no bound, and nothing is claimed where it is missing.",
+        ),
+    ]
+    if made.counted is not None:
+        found.append(
+            Assumption(
+                "counts",
+                "How often a category is told by counts and shares is exact for an attacker who knows how common each "
+                "value is in each cell; where fewer than ten others have one, its lower 95% limit stands for that.",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,189 @@
+"""Each output by itself."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from seepage._where import equalities
+from seepage.errors import InputError, MinimizerError, SeepageError, UnsupportedError
+from seepage.others import OthersInformation, OthersLeakage
+from seepage.others.types import Known
+from seepage.request._decided import Finding, Mend, OutputVerdict
+from seepage.request._given import Given, Unread
+from seepage.request._held import NOBODY, REGISTRY, Figure, Held, held
+from seepage.request._output import Output, output_of
+from seepage.request._people import People
+from seepage.request._quantiles import rests_on, single_values
+from seepage.request._targets import Targets
+
+# How much noise is tried, in standard errors of each coefficient.
+TRIED = (0.25, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """An output that was measured."""
+
+    name: str
+    what: str
+    leak: OthersLeakage
+    targets: Targets
+    output: Output | None = None
+    """What it was made from, if it can be measured anew."""
+
+    @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """What becomes of each attribute, before both attackers."""
+        return tuple(
+            each for known in (NOBODY, REGISTRY) for each in held(before(self.leak, known), self.targets, known)
+        )
+
+    @property
+    def told(self) -> dict[str, bool]:
+        """The columns whose value its filter says of everybody in it; true where of the others too it is another."""
+        return {} if self.output is None else equalities(self.output.where)
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        """What it predicts, if it does."""
+        return self.leak.information.outcome
+
+    def verdict(self) -> OutputVerdict:
+        """Hold it against the targets."""
+        remark = () if self.output is None or not self.output.remark else (self.output.remark,)
+        findings = tuple(self._findings())
+        figure = nearest(self.held)
+        count = self.leak.information.count
+        if findings:
+            return OutputVerdict(self.name, self.what, "fail", True, count, figure, remark, findings)
+        unclaimed = self._unclaimed()
+        if not unclaimed:
+            return OutputVerdict(self.name, self.what, "pass", True, count, figure, remark)
+        mends = (Mend("digits", (self.name,)),) if self._digits_help() else ()
+        return OutputVerdict(self.name, self.what, "review", True, count, figure, (*unclaimed, *remark), (), mends)
+
+    def _findings(self) -> list[Finding]:
+        """Return whom it leaves without enough protection, those of one attribute and attacker together."""
+        found = []
+        for each in self.held:
+            whom = each.broken
+            if whom.any():
+                ids = ids_of(self.leak, np.flatnonzero(whom))
+                figure = each.figure(whom)
+                mends = self._mends(each)
+                found.append(Finding((self.name,), (), (each.attribute,), len(ids), ids, figure, (self.name,), mends))
+        return found
+
+    def _mends(self, missed: Held) -> tuple[Mend, ...]:
+        if self.output is None or not self.output.takes_noise:
+            return (Mend("none", (self.name,)),)
+        for amount in TRIED:
+            try:
+                noised = self.output.noised(amount)
+                known = NOBODY if missed.attacker == "nobody" else REGISTRY
+                again = [
+                    each
+                    for each in held(before(noised, known), self.targets, known)
+                    if each.attribute == missed.attribute
+                ]
+            except SeepageError:
+                break
+            if again and not any(each.broken.any() or each.unclaimed.any() for each in again):
+                return (Mend("noise", (self.name,), amount),)
+        return (Mend("none", (self.name,)),)
+
+    def _unclaimed(self) -> tuple[str, ...]:
+        """Return why something is not claimed, most often first, in words."""
+        silent = [each for each in self.held if each.unclaimed.any()]
+        if not silent:
+            return ()
+        information = self.leak.information
+        if words := information.silence():
+            return (f"Nothing is claimed: {words}.",)
+        reasons: Counter[str] = Counter()
+        for name, why in information.unclaimed().items():
+            if any(each.attribute == name for each in silent):
+                reasons.update(str(each) for each in why if each)
+        names = ", ".join(dict.fromkeys(each.attribute for each in silent))
+        because = reasons.most_common(1)[0][0] if reasons else "the conditions of normal theory do not hold"
+        return (f"Of some people's {names} nothing is claimed: {because}.",)
+
+    def _digits_help(self) -> bool:
+        """Return whether it would pass if its numbers were rounded."""
+        if self.output is None or "digits" not in " ".join(self._unclaimed()):
+            return False
+        try:
+            rounded = self.output.measured(rounded=True)
+        except SeepageError:
+            return False
+        again = Alone(self.name, self.what, rounded, self.targets)
+        return not any(each.broken.any() or each.unclaimed.any() for each in again.held)
+
+
+def looked_at(given: Given | Unread, people: People, targets: Targets) -> Alone | OutputVerdict:
+    """Return an output that was measured, or what is decided about one that was not.
+
+    Parameters
+    ----------
+    given : Given or Unread
+    people : People
+    targets : Targets
+    """
+    if isinstance(given, Unread):
+        return OutputVerdict(
+            given.name, given.what, "review", False, reasons=(f"{_upper(given.reason)}.",), unread=True
+        )
+    try:
+        singles = single_values(given.says)
+        if singles:
+            return _of_single_people(given, singles, people)
+        output = output_of(given, people)
+        return Alone(output.name, output.what, output.measured(), targets, output)
+    except MinimizerError as reason:
+        return OutputVerdict(
+            given.name, "coefficients", "review", True, reasons=(f"They are not these people's: {reason}",)
+        )
+    except UnsupportedError as reason:
+        return OutputVerdict(
+            given.name, "output of a kind that is not measured", "review", False, reasons=(str(reason),)
+        )
+    except InputError as reason:
+        return OutputVerdict(
+            given.name, "output that cannot be read as it is said to be", "review", False, reasons=(str(reason),)
+        )
+
+
+def _of_single_people(given: Given, singles: Sequence[str], people: People) -> OutputVerdict:
+    rows = people.rows(given.says.get("where"))
+    fewest, named = rests_on(given.says, people, rows), " and ".join(singles)
+    what = f"table of {named} of {' and '.join(given.says.get('of', ()))}"
+    rests = "1 person" if fewest == 1 else f"{fewest:,} people"
+    reason = (
+        f"A {named} is the value of single people: one that is printed here is that of {rests}. Ask for means and "
+        "standard deviations, or for shares above thresholds that were chosen beforehand."
+    )
+    return OutputVerdict(given.name, what, "fail", True, len(rows), None, (reason,), (), ())
+
+
+def before(leak: OthersLeakage, known: Known) -> OthersInformation:
+    """Return a measurement before an attacker."""
+    return leak.information if known == NOBODY else leak.against(known).information
+
+
+def nearest(all_: Sequence[Held]) -> Figure | None:
+    """Return what comes nearest to a target, or is farthest beyond it."""
+    found = [figure for each in all_ if (figure := each.figure()) is not None]
+    return max(found, key=lambda each: each.near, default=None)
+
+
+def ids_of(leak: OthersLeakage, people: np.ndarray) -> tuple[object, ...]:
+    """Return who some people are."""
+    ids = leak.people.ids
+    return tuple((people if ids is None else np.asarray(ids)[people]).tolist())
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

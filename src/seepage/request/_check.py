@@ -1,0 +1,130 @@
+"""Check a request: each output, all of them, and all of them with what was let out before."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seepage._tables import Data
+from seepage.errors import InputError
+from seepage.execution.storage import followed
+from seepage.others import OthersLeakage
+from seepage.release import Policy
+from seepage.request._alone import Alone, looked_at
+from seepage.request._decided import OutputVerdict, Stage
+from seepage.request._given import handed_in
+from seepage.request._people import People
+from seepage.request._targets import Targets
+from seepage.request._together import overlapping, stage
+from seepage.request._verdict import Verdict
+
+_EARLIER = " (earlier)"
+
+
+def check(
+    request: str | os.PathLike[str] | Mapping[str, OthersLeakage],
+    *,
+    people: Data,
+    ids: str = "id",
+    policy: Policy | None = None,
+    earlier: str | os.PathLike[str] | None = None,
+) -> Verdict:
+    """Decide whether outputs about some people may be let out: each by itself, all together, and with earlier ones.
+
+    Nothing is added to the outputs: the other people in them are what protects each. Each is held against an attacker
+    who knows nobody's record, and its outcome against one who knows everybody's covariates.
+
+    Parameters
+    ----------
+    request : path or mapping from name to Leakage
+        A folder of outputs: model tables (TOML; CSV of R or Stata), models (skops), tables of means, counts and shares
+        (CSV). Beside a CSV or skops file lies a TOML file with the same stem that says of what it is, by what, and for
+        whom. Or measurements: ``seepage.measure(..., ids=..., others_known=0)``.
+    people : data frame or path
+        Everybody whom the outputs are about, one row each, with all columns that they name.
+    ids : str, default="id"
+        The column that says who each row is.
+    policy : Policy, optional
+        Targets for some columns. Without one, or for columns that it does not name: no guess nearer than half the
+        column's standard deviation, and no category told more than 75% of the time.
+    earlier : path, optional
+        A folder of outputs that were let out before.
+
+    Returns
+    -------
+    Verdict
+        `word` is "pass", "review" or "fail"; `text()`, `html()` and `to_json()` say why. It names people who are not
+        protected, for whoever decides; `for_everybody()` leaves them out.
+
+    Examples
+    --------
+    >>> import pandas as pd, seepage
+    >>> people = pd.DataFrame({"id": range(400), "age": [20 + i % 61 for i in range(400)]})
+    >>> table = seepage.models.Aggregate(of=["age"], statistics=["mean"])
+    >>> one = seepage.measure(table.fit(people), people, ids="id", others_known=0)
+    >>> fewer = people.iloc[:-1]
+    >>> two = seepage.measure(table.fit(fewer), fewer, ids="id", others_known=0)
+    >>> seepage.request.check({"May": one}, people=people).word
+    'pass'
+    >>> verdict = seepage.request.check({"May": one, "June": two}, people=people)
+    >>> verdict.word, verdict.findings[0].people
+    ('fail', (399,))
+    """
+    everybody = People.of(people, ids)
+    targets = Targets(everybody, policy)
+    before = {} if earlier is None else _measured(Path(earlier), everybody, targets, "what was let out before")
+    now = _now(request, everybody, targets)
+    outputs = tuple(each.verdict() if isinstance(each, Alone) else each for each in now.values())
+    told = _told([*now.values(), *before.values()])
+    stages: list[Stage] = []
+    asked = {name: each for name, each in now.items() if isinstance(each, Alone)}
+    out = {f"{name}{_EARLIER}": each for name, each in before.items() if isinstance(each, Alone)}
+    units = int(overlapping(asked)) + int(bool(out) and overlapping({**asked, **out}))
+    with followed("outputs together", max(units, 1)) as tell:
+        if overlapping(asked):
+            stages.append(stage("all together", asked, ()))
+            tell(1)
+        if out and overlapping({**asked, **out}):
+            stages.append(stage("with what was let out before", {**asked, **out}, tuple(out)))
+            tell(1)
+    name = "request" if isinstance(request, Mapping) else Path(request).resolve().name
+    return Verdict(name, targets.words, len(everybody), outputs, tuple(stages), tuple(told))
+
+
+def _now(
+    request: str | os.PathLike[str] | Mapping[str, OthersLeakage], people: People, targets: Targets
+) -> dict[str, Alone | OutputVerdict]:
+    if not isinstance(request, Mapping):
+        return _measured(Path(request), people, targets, "outputs")
+    if not request:
+        raise InputError("request is empty: give measurements by name, or the path of a folder of outputs.")
+    for name, leak in request.items():
+        if not isinstance(leak, OthersLeakage):
+            raise InputError(
+                f"{name!r} is {type(leak).__name__}, and a request is of measurements without noise: "
+                "seepage.measure(model, rows, ids=..., others_known=0)."
+            )
+    return {
+        name: Alone(name, f"{len(leak.information.printed.names)} numbers", leak, targets)
+        for name, leak in request.items()
+    }
+
+
+def _measured(folder: Path, people: People, targets: Targets, what: str) -> dict[str, Alone | OutputVerdict]:
+    given, found = list(handed_in(folder)), dict[str, Alone | OutputVerdict]()
+    with followed(what, len(given)) as tell:
+        for each in given:
+            name = each.name if each.name not in found else f"{each.name} ({len(found)})"
+            found[name] = looked_at(each, people, targets)
+            one = found[name]
+            if isinstance(one, Alone):
+                # Asked here, so that progress is where time is spent.
+                one.held  # noqa: B018
+            tell(1)
+    return found
+
+
+def _told(outputs: Sequence[Alone | OutputVerdict]) -> list[str]:
+    """Return the columns whose values filters say: who is in which output is known, and so are these."""
+    alone = [each for each in outputs if isinstance(each, Alone)]
+    attributes = {name for each in alone for name in each.leak.information.attribute_names}
+    return [name for name in dict.fromkeys(name for each in alone for name in each.told) if name in attributes]

@@ -1,0 +1,170 @@
+"""What is decided about a request: one word for each output and one for all of them, and why."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from seepage.request._held import Figure
+
+Word = Literal["pass", "review", "fail"]
+_WORST: tuple[Word, ...] = ("pass", "review", "fail")
+
+
+@dataclass(frozen=True)
+class Mend:
+    """One way out that was tried, and what came of it.
+
+    Attributes
+    ----------
+    kind : "leave out", "more people", "noise", "digits" or "none"
+    outputs : tuple of str
+        Which it is about.
+    number : float
+        How many people must differ, or how many standard errors of noise each coefficient carries.
+    """
+
+    kind: Literal["leave out", "more people", "noise", "digits", "none"]
+    outputs: tuple[str, ...] = ()
+    number: float = 0.0
+
+    def sentence(self) -> str:
+        """Say it."""
+        named = " and ".join(self.outputs)
+        if self.kind == "leave out":
+            return f"Leave out {named}: without it nothing breaks."
+        if self.kind == "more people":
+            return f"Or let at least about {self.number:,.0f} people differ between {named}."
+        if self.kind == "noise":
+            return (
+                f"Or publish {named} with noise of {self.number:g} standard errors on every coefficient, and nothing "
+                "else of it: then this target is met."
+            )
+        if self.kind == "digits":
+            return f"Round the numbers of {named} to three digits: then all of it can be claimed, and nothing breaks."
+        return "Neither leaving out one of these outputs nor noise mends it: ask for larger groups, or for less."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """People of whom a target is missed.
+
+    Attributes
+    ----------
+    inside, outside : tuple of str
+        The outputs that they are in, and the others that were read with them.
+    attributes : tuple of str
+        What becomes known.
+    count : int
+        How many they are.
+    people : tuple
+        Their ids, for those inside the house alone.
+    figure : Figure or None
+        What the nearest of them comes to.
+    pair : tuple of str
+        Two outputs whose difference is enough for it; one, if it is enough by itself; none, if it takes more than two.
+    mends : tuple of Mend
+    """
+
+    inside: tuple[str, ...]
+    outside: tuple[str, ...]
+    attributes: tuple[str, ...]
+    count: int
+    people: tuple[object, ...]
+    figure: Figure | None
+    pair: tuple[str, ...] = ()
+    mends: tuple[Mend, ...] = ()
+
+    def sentence(self) -> str:
+        """Say what happens, without saying to whom."""
+        some = {0: "somebody", 1: "1 person"}.get(self.count, f"{self.count:,} people")
+        who = f"{self._what} of {some}"
+        if len(self.pair) == 1:
+            return f"{self.pair[0]} by itself leaves too little to protect {who}."
+        if len(self.pair) == 2:
+            first, second = self.pair
+            if second in self.inside:
+                return f"Publishing {first} beside {second} leaves too little to protect {who}."
+            few = f"too few others are in {first} alone"
+            return f"Publishing {first} beside {second} leaves {who} to the difference: {few}."
+        return f"Publishing {_listed((*self.inside, *self.outside))} together leaves too little to protect {who}."
+
+    @property
+    def _what(self) -> str:
+        if not self.attributes:
+            return "something"
+        return _listed(self.attributes) if len(self.attributes) < 4 else f"{len(self.attributes)} attributes"
+
+
+@dataclass(frozen=True)
+class OutputVerdict:
+    """What is decided about one output.
+
+    Attributes
+    ----------
+    name, what : str
+        What it is called, and what it is.
+    word : "pass", "review" or "fail"
+    checked : bool
+        Whether it could be looked at here at all.
+    people : int
+        How many it is made of; 0 where that is not known.
+    figure : Figure or None
+        What comes nearest to a target.
+    reasons : tuple of str
+        Why it does not pass.
+    findings : tuple of Finding
+    mends : tuple of Mend
+    """
+
+    name: str
+    what: str
+    word: Word
+    checked: bool = True
+    people: int = 0
+    figure: Figure | None = None
+    reasons: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    mends: tuple[Mend, ...] = ()
+    unread: bool = False
+    """Whether nothing was looked into, so that its reasons say nothing about anybody."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What outputs are together: those that are asked for, or these with what was let out before."""
+
+    name: str
+    word: Word
+    outputs: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    reasons: tuple[str, ...] = ()
+    patterns: tuple[tuple[tuple[str, ...], int], ...] = ()
+    """Which outputs people are in, and how many are in these and no others."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What is decided about a request, without the ways of telling it: see `Verdict`."""
+
+    name: str
+    asked: str
+    people: int
+    outputs: tuple[OutputVerdict, ...]
+    stages: tuple[Stage, ...] = ()
+    told: tuple[str, ...] = ()
+    internal: bool = True
+
+    @property
+    def word(self) -> Word:
+        """The worst of all words."""
+        words = [each.word for each in self.outputs] + [each.word for each in self.stages]
+        return max(words, key=_WORST.index, default="pass")
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, those of single outputs first."""
+        alone = [finding for each in self.outputs for finding in each.findings]
+        return (*alone, *(finding for each in self.stages for finding in each.findings))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"

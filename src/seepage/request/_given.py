@@ -1,0 +1,100 @@
+"""What lies in a folder that somebody asks to let out: outputs, and what is said of each beside it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seepage._toml import from_toml
+from seepage.errors import InputError
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".eps", ".tif", ".tiff", ".gif", ".bmp")
+_PICKLES = (".pkl", ".pickle", ".joblib", ".p", ".dill", ".cloudpickle", ".rds", ".rdata")
+_LOGS = (".log", ".txt", ".smcl", ".out", ".lst", ".md", ".html", ".ipynb", ".docx")
+_BESIDE = """\
+of = ["income"]
+by = ["sex"]
+statistics = ["mean", "count"]
+where = "age >= 65\""""
+
+
+@dataclass(frozen=True)
+class Given:
+    """One output, as it was handed in."""
+
+    name: str
+    path: Path
+    says: Mapping[str, Any] = field(default_factory=dict)
+    """What the TOML file says, or the one beside it."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that is not looked into, and what is for it."""
+
+    name: str
+    what: str
+    reason: str
+
+
+def handed_in(folder: Path) -> Iterator[Given | Unread]:
+    """Yield what lies in a folder, by name.
+
+    Parameters
+    ----------
+    folder : Path
+        Of one request. A CSV or skops file is described by a TOML file with the same stem.
+    """
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}: a request is a folder of the outputs that are asked for.")
+    files = sorted(each for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
+    if not files:
+        raise InputError(f"{folder} holds no file: a request is a folder of the outputs that are asked for.")
+    described = {each.stem for each in files if each.suffix.lower() in (".csv", ".skops")}
+    for path in files:
+        suffix = path.suffix.lower()
+        if suffix == ".toml":
+            if path.stem not in described:
+                yield Given(path.stem, path, _said(path))
+        elif suffix in (".csv", ".skops"):
+            beside = path.with_suffix(".toml")
+            if beside.exists():
+                yield Given(path.stem, path, _said(beside))
+            else:
+                yield Unread(path.name, "a file that nothing describes", _undescribed(path))
+        else:
+            yield Unread(path.name, *_tool(suffix))
+
+
+def _said(path: Path) -> dict[str, Any]:
+    try:
+        return from_toml(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        raise InputError(f"{path} is not TOML: {reason}. Beside a table it looks like this:\n\n{_BESIDE}") from None
+    except OSError as reason:
+        raise InputError(f"{path} cannot be read: {reason.strerror}.") from None
+
+
+def _undescribed(path: Path) -> str:
+    beside = path.with_suffix(".toml").name
+    if path.suffix.lower() == ".csv":
+        return (
+            f"nothing says of what it is: write {beside} beside it, with of, by, statistics and where for a table, or "
+            "with family and outcome for coefficients"
+        )
+    return f'nothing says what it predicts: write {beside} beside it, with outcome = "COLUMN"'
+
+
+def _tool(suffix: str) -> tuple[str, str]:
+    """Return what a file is that is not looked into, and what is for it."""
+    if suffix in _PICTURES:
+        return "picture", "ask for the numbers behind it as a table, which is checked here"
+    if suffix in _PICKLES:
+        return "model file", (
+            "it can run code, so it is never opened: a linear model can come as a table or with skops; forests and "
+            "other classifiers are attacked by SACRO-ML"
+        )
+    if suffix in _LOGS:
+        return "text", "read it yourself, and ask for its numbers as tables, which are checked here"
+    return "another kind of file", "ask for tables of numbers, which are checked here"

@@ -1,0 +1,267 @@
+"""Outputs that can be measured: regressions, models and tables of the people of a request."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._near import did_you_mean, several
+from seepage._noise import GaussianNoise
+from seepage._tables import Array, Frame, Table
+from seepage.aggregates import Aggregate, KaplanMeier
+from seepage.errors import InputError
+from seepage.linear import ModelTable, measure
+from seepage.others import OthersLeakage
+from seepage.request._given import Given
+from seepage.request._people import People
+
+_OF_A_TABLE = ("of", "by", "statistics", "margins")
+_OF_A_CURVE = ("duration", "event", "times")
+_WHERE = "where"
+# What a file of a model holds.
+_ALL_DIGITS = "16 significant"
+# A printed number may be rounded, and was computed by another program.
+_ROUNDED, _OTHER_PROGRAM = 0.5001, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """One output about some of the people.
+
+    Attributes
+    ----------
+    name : str
+    what : str
+        In a few words.
+    rows : ndarray
+        The places of the people it is made of.
+    remark : str
+        What a reader should know of how it was checked; empty if nothing.
+    """
+
+    name: str
+    what: str
+    people: People
+    rows: NDArray[np.intp]
+    model: Any
+    outcome: str | None = None
+    digits: int | str | None = None
+    remark: str = ""
+    where: str | None = None
+    """For whom it is."""
+
+    @property
+    def takes_noise(self) -> bool:
+        """Whether noise can be added to it."""
+        return isinstance(self.model, ModelTable)
+
+    @property
+    def frame(self) -> Frame:
+        """Its people."""
+        return self.people.frame(self.rows)
+
+    def measured(self, *, rounded: bool = False) -> OthersLeakage:
+        """Return what it gives away without noise, to somebody who knows nobody's record.
+
+        Parameters
+        ----------
+        rounded : bool, default=False
+            Whether its numbers are rounded to a tenth of a standard error, whatever the file has.
+        """
+        digits: int | str | None = "3 significant" if rounded else self.digits
+        if self.outcome is not None:
+            from seepage.linear.columns import fitted_columns, split
+
+            table = Table.of(self.frame)
+            features = fitted_columns(*split(self.model)) or [
+                name for name in table.names if name not in (self.outcome, self.people.ids)
+            ]
+            found = measure(
+                self.model,
+                Table.of(self.frame, features).native,
+                table.column(self.outcome),
+                ids=table.column(self.people.ids),
+                others_known=0,
+                digits=digits,
+            )
+        else:
+            found = measure(self.model, self.frame, ids=self.people.ids, others_known=0, digits=digits)
+        assert isinstance(found, OthersLeakage)
+        return found
+
+    def noised(self, standard_errors: float) -> OthersLeakage:
+        """Return what its coefficients give away with so much noise on each."""
+        known = measure(self.model, self.frame, ids=self.people.ids, others_known=0, published=["coefficients"])
+        assert isinstance(known, OthersLeakage)
+        spread: Array = known.information.printed.sampling[~known.information.printed.whole]
+        noise = GaussianNoise(covariance=np.diag((standard_errors * spread) ** 2))
+        found = measure(
+            self.model, self.frame, ids=self.people.ids, others_known=0, published=["coefficients"], noise_scale=noise
+        )
+        assert isinstance(found, OthersLeakage)
+        return found
+
+
+def output_of(given: Given, people: People) -> Output:
+    """Return what was handed in as something that can be measured.
+
+    Parameters
+    ----------
+    given : Given
+    people : People
+        Of whom it is made.
+    """
+    says = dict(given.says)
+    where = says.pop(_WHERE, None)
+    rows = people.rows(where)
+    kind = _regression
+    if given.path.suffix.lower() == ".skops":
+        kind = _skops
+    elif any(key in says for key in (*_OF_A_TABLE, *_OF_A_CURVE)):
+        kind = _table
+    return replace(kind(given, says, people, rows), where=where)
+
+
+def _regression(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> Output:
+    known = [each.name for each in fields(ModelTable)]
+    _check_keys(given, says, known)
+    if given.path.suffix.lower() == ".csv":
+        beside = dict(says)
+        if "formula" in beside:
+            # The file has the coefficients; the formula says what they are of.
+            read = ModelTable(family=beside.get("family", "gaussian"), formula=beside.pop("formula"))
+            of = {name: getattr(read, name) for name in ("outcome", "time", "status", "strata", "offset")}
+            beside = {name: value for name, value in of.items() if value} | beside
+        model = ModelTable.read(given.path, **beside)
+    elif "family" not in says:
+        raise InputError(
+            f"{given.path.name} has no family, and no statistics either: it says of what a regression is (family, "
+            "coefficients), or a table (of, by, statistics)."
+        )
+    else:
+        model = ModelTable(**says)
+    what = f"{model.family} regression of {' and '.join(map(str, model.roles.outcome))}"
+    return Output(given.name, what, people, rows, model)
+
+
+def _skops(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> Output:
+    _check_keys(given, says, ["outcome"])
+    if not isinstance(says.get("outcome"), str):
+        raise InputError(f'{given.path.name}: what does it predict? Write outcome = "COLUMN" into {given.name}.toml.')
+    if says["outcome"] not in people.table.names:
+        raise InputError(f"{given.name}.toml: there is no column {says['outcome']!r}.")
+    from seepage.request._skops import read_skops
+
+    model = read_skops(given.path)
+    what = f"{type(model).__name__} of {says['outcome']}"
+    return Output(given.name, what, people, rows, model, says["outcome"], _ALL_DIGITS)
+
+
+def _table(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> Output:
+    curve = any(key in says for key in _OF_A_CURVE)
+    _check_keys(given, says, (*_OF_A_CURVE, "by") if curve else _OF_A_TABLE)
+    table = KaplanMeier(**says) if curve else Aggregate(**says)
+    table.fit(people.frame(rows))
+    by = f" by {' and '.join(says['by'])}" if says.get("by") else ""
+    what = f"survival of {says.get('event')}{by}" if curve else f"table of {_named(says)}{by}"
+    if given.path.suffix.lower() != ".csv":
+        remark = "No CSV lies beside it: the table was made anew from the people."
+        return Output(given.name, what, people, rows, table, remark=remark)
+    digits = _compared(given, Table.of(table.frame_), tuple(says.get("by", ())))
+    return Output(given.name, what, people, rows, table, digits=digits)
+
+
+def _named(says: Mapping[str, Any]) -> str:
+    statistics = says.get("statistics", ("mean", "count"))
+    of = says.get("of", ())
+    return f"{' and '.join(statistics)}{' of ' + ' and '.join(of) if of else ''}"
+
+
+def _check_keys(given: Given, says: Mapping[str, Any], known: Sequence[str]) -> None:
+    for name in says:
+        if name not in known:
+            raise InputError(
+                f"{given.name}.toml sets {name!r}, which says nothing here. {did_you_mean(name, [*known, _WHERE])}It "
+                f"may have: {several([*known, _WHERE])}."
+            )
+
+
+def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
+    """Hold a printed table against the one that the people make, and return how many decimals it has.
+
+    Cells are found by their values of `by`, numbers by their place: whoever prints a table names its columns as they
+    like.
+    """
+    rows = [row for row in csv.reader(given.path.read_text(encoding="utf-8-sig").splitlines()) if any(row)]
+    heads, body = [head.strip() for head in rows[0]], rows[1:]
+    names = [name for name in made.names if name not in by]
+    missing = [name for name in by if name not in heads]
+    if missing:
+        raise InputError(f"{given.path.name} has no column {missing[0]!r}, by which its cells are. It has {heads}.")
+    printed = _columns(given, heads, names, by)
+    places = {tuple(_plain(made.column(name)[i]) for name in by): i for i in range(len(made))}
+    decimals, seen = 0, set()
+    for row in body:
+        if len(row) != len(heads):
+            raise InputError(f"{given.path.name} has a row of {len(row)} cells below {len(heads)} heads: {row}.")
+        key = tuple(_plain(row[heads.index(name)]) for name in by)
+        if key not in places:
+            raise _another(given, f"it has a cell {', '.join(key)}, in which nobody is")
+        seen.add(key)
+        for name, at in zip(names, printed, strict=True):
+            true, text = float(made.column(name)[places[key]]), row[at].strip()
+            value, places_of = _number(given, text, heads[at])
+            decimals = max(decimals, places_of)
+            near = _ROUNDED * 10.0**-places_of + _OTHER_PROGRAM * abs(true)
+            if not (abs(value - true) <= near or (isnan(value) and isnan(true))):
+                cell = f" of {', '.join(key)}" if key else ""
+                raise _another(given, f"{heads[at]}{cell} is {text} in it, and {true:.6g} of these people")
+    if len(seen) < len(places):
+        left = next(key for key in places if key not in seen)
+        raise _another(given, f"it has no cell {', '.join(left)}, in which somebody is")
+    return decimals
+
+
+def _columns(given: Given, heads: Sequence[str], names: Sequence[str], by: Sequence[str]) -> list[int]:
+    """Return where each number stands: by its name, or by its place if there are as many."""
+    if all(name in heads for name in names):
+        return [heads.index(name) for name in names]
+    rest = [i for i, head in enumerate(heads) if head not in by]
+    if len(rest) != len(names):
+        raise InputError(
+            f"{given.path.name} has {len(rest)} columns of numbers, and what {given.name}.toml says makes "
+            f"{len(names)}: {several(list(names))}. Say in it what is printed, no more and no less."
+        )
+    return rest
+
+
+def _number(given: Given, text: str, head: str) -> tuple[float, int]:
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        raise InputError(
+            f"{given.path.name} holds {text!r} in {head!r}, which is no number: print each number, with a point."
+        ) from None
+    exponent = found.as_tuple().exponent
+    return float(found), max(-exponent, 0) if isinstance(exponent, int) else 0
+
+
+def _plain(value: object) -> str:
+    """Return a value of a cell as it is written."""
+    text = str(value).strip()
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return text
+
+
+def _another(given: Given, why: str) -> InputError:
+    return InputError(
+        f"{given.path.name} is not the table of these people: {why}. Ask for the people it was made of, or for the "
+        f"filter (where) in {given.name}.toml."
+    )

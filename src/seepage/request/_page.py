@@ -1,0 +1,87 @@
+"""A verdict as a page: what is decided first, then why, then what was looked at."""
+
+from collections.abc import Iterable, Iterator
+
+from seepage import pages
+from seepage.pages import Content, Html, bullets, paragraph, section, table, tag
+from seepage.request._decided import Decided, Finding, OutputVerdict, Stage
+from seepage.request._picture import drawing, overlap
+from seepage.request._text import about, headline, people_named, reason, why
+
+_CLASSES = {"pass": "met", "review": "open", "fail": "missed"}
+
+
+def page(verdict: Decided) -> str:
+    """Return the page of a verdict."""
+    edition = "internal" if verdict.internal else "publishable"
+    words = "Internal edition: personal data, for you alone" if verdict.internal else "Publishable edition"
+    body = pages.article(
+        tag(
+            "header",
+            tag("p", words, class_=f"edition {edition}"),
+            tag("h1", headline(verdict)),
+        ),
+        tag("section", _decided(verdict), class_=f"verdict {_CLASSES[verdict.word]}"),
+        [_stage(each, verdict) for each in verdict.stages],
+        _alone(verdict),
+        section("Each output", _outputs(verdict.outputs)),
+        section("How it was checked", bullets(about(verdict))),
+    )
+    return pages.page(f"Request {verdict.name}", body)
+
+
+def _decided(verdict: Decided) -> Iterator[Html]:
+    """Return what is decided of all outputs, in a line each."""
+    counts = {word: sum(each.word == word and each.checked for each in verdict.outputs) for word in _CLASSES}
+    unread = sum(not each.checked for each in verdict.outputs)
+    alone = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    yield tag("h2", reason(verdict))
+    rest = f", {unread} not checked here" if unread else ""
+    yield paragraph(f"{len(verdict.outputs)} outputs by themselves: {alone or 'none checked'}{rest}.")
+    for each in verdict.stages:
+        yield paragraph(f"{each.name[:1].upper()}{each.name[1:]}: {each.word}.")
+    if not verdict.stages:
+        yield paragraph("No two outputs are about the same people, so that they are not read together.")
+
+
+def _stage(stage: Stage, verdict: Decided) -> Html:
+    shown = overlap(stage)
+    picture = None
+    if shown is not None and len(stage.outputs) > 1:
+        legend = "How many people are in which outputs." + (
+            " Starred: those of whom a target is missed." if stage.findings else ""
+        )
+        picture = tag("figure", drawing(shown), tag("figcaption", legend, class_="small"))
+    body = [*(_finding(each, verdict) for each in stage.findings), *map(paragraph, stage.reasons)]
+    return section(f"{stage.name[:1].upper()}{stage.name[1:]}: {stage.word}", body, picture)
+
+
+def _alone(verdict: Decided) -> Html:
+    found = [(each, finding) for each in verdict.outputs for finding in each.findings]
+    mends = [mend.sentence() for each in verdict.outputs for mend in each.mends]
+    return section(
+        "By themselves", [_finding(finding, verdict) for _, finding in found], bullets(mends) if mends else None
+    )
+
+
+def _finding(finding: Finding, verdict: Decided) -> Html:
+    lines = [mend.sentence() for mend in finding.mends]
+    inside: Iterable[Content] = ()
+    if verdict.internal:
+        figure = "" if finding.figure is None else f"Nearest: {finding.figure.sentence()}. "
+        inside = (paragraph(f"{figure}Whom: {people_named(finding)}", class_="about"),)
+    return tag("div", tag("p", tag("strong", finding.sentence())), *inside, bullets(lines) if lines else None)
+
+
+def _outputs(outputs: Iterable[OutputVerdict]) -> Html:
+    rows = [
+        (
+            each.name,
+            tag("span", each.word if each.checked else "not checked", class_=_CLASSES[each.word]),
+            tag("span", f"{each.what}. {why(each)}" if why(each) else each.what, class_="words long"),
+        )
+        for each in outputs
+    ]
+    return table(
+        "Nearest: what comes closest to a target, of anybody", ("Output", "Verdict", "What it is, and why"), rows
+    )

@@ -1,0 +1,85 @@
+"""The people whom a request is about: one table, read once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._near import did_you_mean, several
+from seepage._tables import Array, Column, Data, Frame, Table
+from seepage._where import kept
+from seepage.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Rows of people, one each, and the column that says who they are."""
+
+    table: Table
+    ids: str
+
+    @classmethod
+    def of(cls, people: Data, ids: str) -> "People":
+        """Take a data frame, or read one from a CSV or Parquet file."""
+        data = _read(Path(people)) if isinstance(people, str | Path) else people
+        table = Table.of(data)
+        if not table.is_frame:
+            raise InputError(
+                f"people is a data frame, or the path of a CSV or Parquet file; {type(people).__name__} was given."
+            )
+        if ids not in table.names:
+            raise InputError(
+                f"ids is {ids!r}, which is no column of the people. {did_you_mean(ids, table.names)}Name the column "
+                f"that says who each row is; the columns are: {several(list(table.names))}."
+            )
+        return cls(table, ids)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def rows(self, where: str | None) -> NDArray[np.intp]:
+        """Return the places of those whom a filter keeps."""
+        return kept(where, self.table)
+
+    def frame(self, rows: NDArray[np.intp]) -> Frame:
+        """Return some of them."""
+        return self.table.native if len(rows) == len(self.table) else self.table.picked(rows)
+
+    def column(self, name: str) -> Column:
+        """Return a column of all of them."""
+        return self.table.column(name)
+
+    @cached_property
+    def deviations(self) -> dict[str, float]:
+        """The standard deviation of each column of numbers."""
+        found = {}
+        for name in self.table.names:
+            column = self.table.column(name)
+            if column.dtype.kind in "iuf":
+                known: Array = column[~np.isnan(column.astype(np.float64))].astype(np.float64)
+                found[name] = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+        return found
+
+
+def _read(path: Path) -> Frame:
+    """Return the rows of a file, as a frame of pandas if that is installed."""
+    import importlib.util
+
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    try:
+        if path.suffix.lower() == ".csv":
+            found = pa.csv.read_csv(path)
+        elif path.suffix.lower() in (".parquet", ".pq") or path.is_dir():
+            found = pa.parquet.read_table(path)
+        else:
+            raise InputError(f"{path} holds no people that can be read here: write them as Parquet or CSV.")
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}: people= is the table of everybody the outputs are about.") from None
+    except (pa.ArrowException, OSError) as reason:
+        raise InputError(f"{path} cannot be read: {str(reason).partition(chr(10))[0]}. Write it again.") from None
+    return found.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else found

@@ -1,0 +1,26 @@
+"""Models in files of skops, which run no code when they are read."""
+
+from pathlib import Path
+
+from seepage._tables import Model
+from seepage.errors import InputError, MissingExtraError, UnsupportedError
+
+
+def read_skops(path: Path) -> Model:
+    """Return the model in a file of skops; one that holds types nobody vouched for is refused by their names."""
+    try:
+        from skops import io
+    except ImportError:
+        raise MissingExtraError(
+            'Models are read with skops, which is not installed. Install it with: pip install "seepage[cli]"'
+        ) from None
+    try:
+        unknown = io.get_untrusted_types(file=path)
+    except Exception as reason:
+        raise InputError(f"{path.name} cannot be read as a skops file: {reason}.") from None
+    if unknown:
+        raise UnsupportedError(
+            f"{path.name} holds types that are not known to be harmless: {', '.join(unknown)}. Ask for its "
+            "coefficients as a table."
+        )
+    return io.load(path)

@@ -1,0 +1,60 @@
+"""What must hold of every output: a policy, and where it says nothing, a rule for all columns."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from seepage.errors import InputError
+from seepage.release import Policy
+from seepage.request._people import People
+
+Kind = Literal["error_floor", "success_rate"]
+# No guess may be nearer than this share of a column's standard deviation, nor right more often than this.
+HALF, THREE_QUARTERS = 0.5, 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Targets for the columns of the people."""
+
+    people: People
+    policy: Policy | None
+
+    def __post_init__(self) -> None:
+        if self.policy is not None and self.policy.eta is not None:
+            raise InputError(
+                "The policy has a target for eta, which is not held against outputs without noise: set error_floor and "
+                "success_rate of columns instead."
+            )
+
+    @property
+    def spared(self) -> float:
+        """The share of people for whom a target need not hold."""
+        return 0.0 if self.policy is None else 1.0 - self.policy.quantile
+
+    def of(self, attribute: str, *, category: bool) -> float | None:
+        """Return what must hold of an attribute: a rate that is not passed, or an error that is; None if nothing."""
+        policy = self.policy
+        named = {} if policy is None else dict(policy.success_rate if category else policy.error_floor)
+        if attribute in named:
+            return float(named[attribute])
+        if policy is not None and policy.unnamed == "public":
+            return None
+        if category:
+            return THREE_QUARTERS
+        deviation = self.people.deviations.get(attribute)
+        return HALF * deviation if deviation else None
+
+    @property
+    def words(self) -> str:
+        """What is asked, in a sentence."""
+        rule = (
+            "nobody's value may be guessed to less than half the column's standard deviation, nor a category told more "
+            "than 75% of the time"
+        )
+        if self.policy is None:
+            return f"No policy was given: {rule}."
+        count = len(self.policy.error_floor) + len(self.policy.success_rate)
+        named = f"{count} target{'' if count == 1 else 's'} of the policy"
+        if self.policy.unnamed == "public":
+            return f"{named}; all other columns are public by its word."
+        return f"{named}; of all other columns {rule}."

@@ -1,0 +1,118 @@
+"""A verdict as text: the twin of the page."""
+
+import textwrap
+from collections.abc import Iterator
+
+from seepage.request._decided import Decided, Finding, OutputVerdict, Stage
+
+_WIDTH, _NAME, _WORD = 79, 22, 13
+_SHOWN = 20
+
+
+def text(verdict: Decided) -> str:
+    """Return the verdict as lines of text."""
+    return "\n".join(_lines(verdict))
+
+
+def headline(verdict: Decided) -> str:
+    """Return what is decided, in a line."""
+    words = {"pass": "may be let out", "review": "needs a look", "fail": "must not be let out as it is"}
+    return f"{verdict.word.upper()}: {verdict.name} {words[verdict.word]}"
+
+
+def reason(verdict: Decided) -> str:
+    """Return the first reason for what is decided, in a sentence."""
+    if verdict.findings:
+        return verdict.findings[-1].sentence()
+    failed = [each for each in verdict.outputs if each.word == "fail"]
+    if failed:
+        return f"{failed[0].name}: {why(failed[0])}"
+    if verdict.word == "review":
+        return "Nothing that was checked breaks a target, and something could not be checked or claimed."
+    return "No output breaks a target, neither by itself nor beside the others."
+
+
+def why(each: OutputVerdict) -> str:
+    """Return why an output got its word, in a sentence or two."""
+    found = [finding.sentence() for finding in each.findings] + list(each.reasons)
+    if not found and each.figure is not None:
+        found = [f"Nearest: {each.figure.sentence()}."]
+    return " ".join(found)
+
+
+def people_named(finding: Finding) -> str:
+    """Return who they are, for those inside."""
+    shown = ", ".join(map(str, finding.people[:_SHOWN]))
+    more = len(finding.people) - _SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def about(verdict: Decided) -> Iterator[str]:
+    """Yield what a reader must know of how it was checked."""
+    yield verdict.asked
+    if verdict.told:
+        yield (
+            f"Filters say {', '.join(verdict.told)} of everybody in them, so that counts as known where outputs are "
+            "read together."
+        )
+    yield (
+        "This describes attackers who use averages: one who knows nobody's record, and for outcomes one who knows "
+        "everybody's covariates. Somebody cleverer, or who knows more, can be nearer."
+    )
+
+
+def _lines(verdict: Decided) -> Iterator[str]:
+    yield headline(verdict)
+    yield ""
+    for each in verdict.outputs:
+        word = each.word if each.checked else "not checked"
+        lines = textwrap.wrap(f"{each.what}. {why(each)}" if why(each) else each.what, _WIDTH - _NAME - _WORD)
+        yield f"{_cut(each.name):{_NAME}}{word:{_WORD}}{lines[0]}"
+        yield from (f"{'':{_NAME + _WORD}}{line}" for line in lines[1:])
+    for stage in verdict.stages:
+        yield ""
+        yield from _stage(stage, verdict)
+    findings = [one for each in verdict.outputs for one in each.findings]
+    mends = [mend for each in verdict.outputs for mend in each.mends]
+    if findings or mends:
+        yield ""
+        yield "Outputs by themselves"
+        for finding in findings:
+            yield from _finding(finding, verdict)
+        for mend in mends:
+            yield from _wrapped(mend.sentence(), "  ")
+    yield ""
+    for sentence in about(verdict):
+        yield from textwrap.wrap(sentence, _WIDTH)
+    if verdict.internal and verdict.findings:
+        yield "It names people: keep it inside, like the rows."
+
+
+def _stage(stage: Stage, verdict: Decided) -> Iterator[str]:
+    yield f"{_upper(stage.name)}: {stage.word}"
+    for finding in stage.findings:
+        yield from _finding(finding, verdict)
+    for reason in stage.reasons:
+        yield from _wrapped(reason, "  ")
+
+
+def _finding(finding: Finding, verdict: Decided) -> Iterator[str]:
+    yield from _wrapped(finding.sentence(), "- ")
+    if verdict.internal:
+        if finding.figure is not None:
+            yield from _wrapped(f"Nearest: {finding.figure.sentence()}.", "  ")
+        yield from _wrapped(f"Inside only: {people_named(finding)}", "  ")
+    for mend in finding.mends:
+        yield from _wrapped(mend.sentence(), "  ")
+
+
+def _wrapped(sentence: str, mark: str) -> list[str]:
+    return textwrap.wrap(sentence, _WIDTH, initial_indent=mark, subsequent_indent="  ")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
+
+
+def _upper(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,90 @@
+"""`seepage check` of folders of outputs."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from requests_made import line, table
+
+from cli.terminal import Terminal
+
+RNG = np.random.default_rng(3)
+PEOPLE = pd.DataFrame(
+    {"id": [f"p{i}" for i in range(500)], "age": RNG.integers(18, 90, 500), "sex": RNG.choice(["F", "M"], 500)}
+)
+PEOPLE["score"] = np.round(20 + 0.5 * PEOPLE["age"] + RNG.normal(0, 8, 500))
+
+
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("requests")
+    for name in ("harmless", "pair"):
+        (folder / name).mkdir()
+    line(folder / "harmless" / "model", PEOPLE, "age", "score")
+    table(folder / "harmless" / "means", PEOPLE, of=["age"], by=["sex"])
+    line(folder / "pair" / "may", PEOPLE, "age", "score", where="id != 'p7'")
+    line(folder / "pair" / "june", PEOPLE, "age", "score")
+    PEOPLE.to_parquet(folder / "people.parquet")
+    found = Terminal(folder)
+    yield found
+    found.close()
+
+
+def test_a_harmless_request_ends_with_0_and_another_with_1(requests):
+    found = requests.run("seepage check harmless --people people.parquet")
+    assert (found.code, found.out.splitlines()[0]) == (0, "PASS: harmless may be let out")
+    found = requests.run("seepage check pair --people people.parquet")
+    assert (found.code, found.out.splitlines()[0]) == (1, "FAIL: pair must not be let out as it is")
+    assert "Inside only: p7" in found.out
+
+
+def test_json_and_the_page_say_the_same(requests):
+    found = requests.run("seepage check pair --people people.parquet --format json --report inside.html")
+    said = json.loads(found.out)
+    assert said["verdict"] == "fail"
+    assert said["together"][0]["findings"][0]["people"] == ["p7"]
+    page = (requests.folder / "inside.html").read_text()
+    assert "p7" in page
+    assert "internal edition" in page.lower()
+    assert (requests.folder / "inside.html").stat().st_mode & 0o077 == 0
+
+
+def test_a_publishable_edition_names_nobody(requests):
+    found = requests.run("seepage check pair --people people.parquet --report page.html --edition publishable")
+    for written in (found.out, (requests.folder / "page.html").read_text()):
+        assert "p7" not in written
+        assert "499" not in written
+
+
+def test_several_folders_make_one_worksheet(requests):
+    found = requests.run("seepage check harmless pair --people people.parquet --output sheet.csv")
+    assert found.code == 1
+    rows = list(csv.DictReader((requests.folder / "sheet.csv").read_text().splitlines()))
+    assert [(row["request"], row["output"], row["verdict"]) for row in rows] == [
+        ("harmless", "means", "pass"),
+        ("harmless", "model", "pass"),
+        ("harmless", "all together", "pass"),
+        ("pair", "june", "pass"),
+        ("pair", "may", "pass"),
+        ("pair", "all together", "fail"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("seepage check pair", "whom are the outputs about"),
+        ("seepage check pair --people people.parquet --noise 0.1", "leave it out"),
+        ("seepage check pair people.parquet --people people.parquet", "is no folder"),
+        ("seepage check pair --people none.parquet", "none.parquet"),
+        ("seepage check pair --people people.parquet --ids name", "ids is 'name'"),
+        ("seepage check pair harmless --people people.parquet --format json", "one worksheet"),
+        ("seepage check pair --people people.parquet --format sarif", "text or json"),
+    ],
+)
+def test_what_cannot_be_done_is_said(requests, command, words):
+    found = requests.run(command)
+    assert found.code == 2
+    assert words in " ".join(found.err.replace("│", " ").split())

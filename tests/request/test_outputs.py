@@ -1,0 +1,139 @@
+"""What is said beside an output is held against the people."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from requests_made import said, table
+from sklearn.linear_model import LinearRegression
+
+from seepage.errors import InputError
+from seepage.request import check
+from seepage.request._people import People
+
+RNG = np.random.default_rng(2)
+PEOPLE = pd.DataFrame(
+    {
+        "id": np.arange(400),
+        "age": RNG.integers(18, 90, 400),
+        "sex": RNG.choice(["F", "M"], 400),
+        "pay": RNG.normal(size=400),
+    }
+)
+
+
+def _one(folder, people=PEOPLE):
+    (found,) = check(folder, people=people).outputs
+    return found
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "age >= 65",
+        "age >= 65 and sex == F",
+        "sex != F or age < 30",
+        "age > 20 and age < 30 or sex == M and age >= 80",
+        "sex == 'F'",
+    ],
+)
+def test_a_filter_is_that_of_pandas(where):
+    query = where.replace("'F'", "F").replace("== F", "== 'F'").replace("!= F", "!= 'F'").replace("== M", "== 'M'")
+    assert (People.of(PEOPLE, "id").rows(where) == np.flatnonzero(PEOPLE.eval(query))).all()
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("agee > 3", "Did you mean 'age'"),
+        ("age = 3", "compared by =="),
+        ("age", "no comparison"),
+        ("sex > F", "compare it by =="),
+        ("age > 200", "keeps nobody of 400"),
+        ("(age > 3)", "brackets"),
+        ("__import__('os').system('true') == 1", "brackets"),
+        ("age > old", "which is none"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_quoted(where, words):
+    with pytest.raises(InputError, match=words):
+        People.of(PEOPLE, "id").rows(where)
+
+
+def test_a_table_of_other_people_is_said_to_be_one(tmp_path):
+    table(tmp_path / "means", PEOPLE[:300], of=["pay"], by=["sex"], statistics=["mean"], decimals=4)
+    found = _one(tmp_path)
+    assert found.word == "review"
+    assert "not the table of these people: mean of pay of F is" in found.reasons[0]
+
+
+def test_a_wrong_last_digit_is_found(tmp_path):
+    table(tmp_path / "means", PEOPLE, of=["pay"], by=["sex"], statistics=["mean"], decimals=3)
+    path = tmp_path / "means.csv"
+    assert _one(tmp_path).word == "pass"
+    right = path.read_text()
+    last = right.strip()[-1]
+    path.write_text(right.strip()[:-1] + str((int(last) + 2) % 10) + "\n")
+    assert "not the table of these people" in _one(tmp_path).reasons[0]
+
+
+def test_a_cell_that_is_left_out_is_found(tmp_path):
+    table(tmp_path / "means", PEOPLE, of=["pay"], by=["sex"], statistics=["mean"])
+    path = tmp_path / "means.csv"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    assert "it has no cell M" in _one(tmp_path).reasons[0]
+
+
+def test_columns_may_have_names_of_their_own(tmp_path):
+    table(tmp_path / "means", PEOPLE, of=["pay"], by=["sex"], statistics=["mean"])
+    path = tmp_path / "means.csv"
+    path.write_text(path.read_text().replace("mean of pay", "Average pay"))
+    assert _one(tmp_path).word == "pass"
+
+
+def test_coefficients_of_other_people_are_said_to_be_some(tmp_path):
+    (tmp_path / "model.csv").write_text('"","Estimate"\n"(Intercept)",5.0\n"age",0.3\n')
+    said(tmp_path / "model", family="gaussian", outcome="pay")
+    found = _one(tmp_path)
+    assert found.word == "review"
+    assert found.reasons
+
+
+def test_a_formula_may_say_of_what_coefficients_are(tmp_path):
+    slope, level = np.polyfit(PEOPLE["age"], PEOPLE["pay"], 1)
+    (tmp_path / "model.csv").write_text(f'"","Estimate"\n"(Intercept)",{level:.5f}\n"age",{slope:.5f}\n')
+    said(tmp_path / "model", family="gaussian", formula="pay ~ age")
+    assert _one(tmp_path).word == "pass"
+
+
+def test_a_model_of_skops_has_sixteen_digits(tmp_path):
+    io = pytest.importorskip("skops.io")
+    io.dump(LinearRegression().fit(PEOPLE[["age"]], PEOPLE["pay"]), tmp_path / "model.skops")
+    said(tmp_path / "model", outcome="pay")
+    found = _one(tmp_path)
+    assert found.what == "LinearRegression of pay"
+    assert found.people == 400
+
+
+def test_a_key_that_says_nothing_is_quoted(tmp_path):
+    table(tmp_path / "means", PEOPLE, of=["pay"], by=["sex"], statistics=["mean"])
+    with (tmp_path / "means.toml").open("a") as file:
+        file.write('wher = "age > 3"\n')
+    assert "sets 'wher', which says nothing here. Did you mean 'where'?" in _one(tmp_path).reasons[0]
+
+
+def test_a_file_that_nothing_describes_says_what_to_write(tmp_path):
+    (tmp_path / "table.csv").write_text("sex,mean\nF,1\n")
+    found = _one(tmp_path)
+    assert not found.checked
+    assert "write table.toml beside it" in found.reasons[0]
+
+
+def test_people_are_read_from_files(tmp_path):
+    table(tmp_path / "means", PEOPLE, of=["pay"], by=["sex"], statistics=["mean"])
+    for path in (tmp_path.parent / "people.csv", tmp_path.parent / "people.parquet"):
+        PEOPLE.to_csv(path, index=False) if path.suffix == ".csv" else PEOPLE.to_parquet(path)
+        assert check(tmp_path, people=str(path)).word == "pass"
+    with pytest.raises(InputError, match="ids is 'name', which is no column"):
+        check(tmp_path, people=PEOPLE, ids="name")
+    with pytest.raises(InputError, match="There is no folder"):
+        check(tmp_path / "none", people=PEOPLE)
