@@ -48,6 +48,8 @@ from seepage.display import (
     FrontierDisplay,
     GalleryDisplay,
     GroupDisplay,
+    KnownDisplay,
+    OverlapDisplay,
     WorstDisplay,
 )
 
@@ -323,6 +325,18 @@ class Hazards:
         return self
 
 
+def _known() -> Any:
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X = X[["age", "sex", "bmi"]]
+    return KnownDisplay.from_leakage(seepage.measure(LinearRegression().fit(X, y), X, y), "bmi", unit="kg/m²")
+
+
+def _overlap() -> Any:
+    """Three outputs of one request, of which two differ by one person."""
+    patterns = {("June", "May", "women"): 207, ("June", "May"): 234, ("June",): 1}
+    return OverlapDisplay.from_patterns(("June", "May", "women"), patterns, broken=[("June",)])
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     "distribution_adult": _distribution,
     "worst_adult": _worst,
@@ -337,6 +351,8 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "frontier_iwpc": _frontier,
     "shapes": Shapes,
     "balances": _balances,
+    "known_diabetes": _known,
+    "overlap": _overlap,
     "hazards_rossi": Hazards,
     "lesson_attributes": lambda: AttributeDisplay.from_leakage(lesson()["leak"]),
     "lesson_frontier": lambda: lesson()["curve"],
@@ -377,7 +393,7 @@ REPORTS: dict[str, Callable[[], Any]] = {
 
 KEPT = (
     *("distribution_adult", "attributes_iwpc", "shapes", "balances", "hazards_rossi", "report_adult_internal"),
-    *("lesson_attributes", "lesson_frontier", "report_lesson_publishable"),
+    *("known_diabetes", "overlap", "lesson_attributes", "lesson_frontier", "report_lesson_publishable"),
 )
 
 
