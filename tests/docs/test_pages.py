@@ -54,6 +54,24 @@ def test_the_pages_for_beginners_show_code():
             assert any(language == "python" for language, _ in blocks(path)), f"{path.name} has no code."
 
 
+def test_readme_is_read_in_a_minute():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 110
+    assert max(map(len, lines)) <= 100
+
+
+def _read():
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+# The pages of experiments have a row for each line of a paper.
+@pytest.mark.parametrize("page", [page for page in _read() if page.parent.name != "experiments"], ids=lambda p: p.stem)
+def test_no_cell_of_a_table_is_a_paragraph(page):
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", re.sub(r"\]\([^)]*\)", "]", row))]
+    assert [cell for cell in cells if len(cell) > 160] == []
+
+
 def test_the_files_that_readme_links_to_exist():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", text)
