@@ -1,6 +1,7 @@
 """The noise that is added to what is published."""
 
 from dataclasses import InitVar, dataclass, replace
+from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,6 +72,14 @@ class GaussianNoise:
             object.__setattr__(self, "scale", checked_scale(self.scale))
         elif self.covariance is not None:
             object.__setattr__(self, "covariance", _checked_covariance(self.covariance))
+
+    def _repr_html_(self) -> str:
+        facts = [("noise", repr(self))]
+        if self.shape is not None:
+            facts.append(("covariance", "made from the rows" if self.follows_rows else "public"))
+        if self.gap is not None:
+            facts.append(("price", f"at most {self.gap:.3g} times the loss of the best of all shapes"))
+        return f"<dl>{''.join(f'<dt>{term}</dt><dd>{escape(text)}</dd>' for term, text in facts)}</dl>"
 
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap={self.gap:.3g}"

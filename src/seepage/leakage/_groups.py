@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import pages
 from seepage._tables import Array, Column, Frame, frame
 from seepage.errors import InputError
 from seepage.leakage._distribution import Distribution, Values
@@ -146,6 +147,16 @@ class GroupLeakage:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = self._interval(compare(draws[high], draws[low]))
             return float(compare(point[high], point[low])), float(ends[0]), float(ends[1])
+
+    def _repr_html_(self) -> str:
+        columns = []
+        for name in _STATISTICS:
+            ends = zip(self._points[name], *self._interval(self._resampled[name]), strict=True)
+            columns.append([f"{point:.3g} ({low:.3g} to {high:.3g})" for point, low, high in ends])
+        people = [f"{group.count:,}" for group in self.groups.values()]
+        rows = zip([pages.name(str(group)) for group in self.groups], people, *columns, strict=True)
+        caption = f"eta of each group, with intervals of {self.confidence:.0%}"
+        return pages.article(pages.table(caption, ["group", "people", *_STATISTICS], rows))
 
     def __repr__(self) -> str:
         return f"GroupLeakage({len(self.groups)} groups)\n{self.frame}"

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from math import isnan, nan
 
+from seepage import pages
 from seepage._version import __version__
 from seepage.others._table import REGISTRY, AttackerColumn, AttackerTable
 
@@ -112,6 +113,10 @@ class Statement:
             "sentence": self.paper,
         }
         return json.dumps(found, indent=2)
+
+    def _repr_html_(self) -> str:
+        said = pages.terms([("For a paper", self.paper), ("For an ethics form", self.ethics)])
+        return pages.article(pages.tag("h3", "What may be said; no certificate"), said)
 
     def __str__(self) -> str:
         return self.ethics

@@ -159,6 +159,10 @@ class Publication:
         write_together(files)
         return bound
 
+    def _repr_html_(self) -> str:
+        # What may leave is in the certificate; the key is never shown.
+        return self.certificate._repr_html_()
+
     def __repr__(self) -> str:
         name = self.certificate.published["estimator"]
         return f"Publication({name} with noise, certificate; its key stays with the owner)"

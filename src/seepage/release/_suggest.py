@@ -7,6 +7,7 @@ from math import inf, isnan, nan
 
 import numpy as np
 
+from seepage import pages
 from seepage._noise import one_standard_error
 from seepage._tables import Frame, frame
 from seepage.errors import InputError, UnansweredError
@@ -60,7 +61,9 @@ class Suggestion:
         }
         return frame(columns, self._library)
 
-    def __repr__(self) -> str:
+    @property
+    def _rows(self) -> list[list[str]]:
+        """The table as people read it."""
         rows = [
             ["noise, in standard errors", *(f"{each:g}" for each in self.standard_errors)],
             ["intervals wider by", *(f"{100 * each:.2g}%" for each in self.wider)],
@@ -70,6 +73,14 @@ class Suggestion:
             rows.append([f"{name}{blind}", *(f"±{each:.3g}" for each in found)])
         for name, found in self.rates.items():
             rows.append([f"{name} told", *("?" if isnan(each) else f"{100 * each:.3g}%" for each in found)])
+        return rows
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows
+        return pages.article(pages.table("What some noises give and cost; not for publication", head, rows))
+
+    def __repr__(self) -> str:
+        rows = self._rows
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
             "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
