@@ -186,3 +186,15 @@ def test_estimates_of_survival_are_measured():
     beyond = FRAME["time"] > 4.0
     assert (rates["success_rate"][beyond] == 0.5).all()
     assert "people at risk at the last time" in str(found)
+
+
+def test_survival_that_falls_to_nobody_tells_the_event_of_whoever_was_last():
+    # Nobody is left at 1,000 only if the last to be followed had an event; if that one had none, somebody is.
+    last = FRAME["time"].idxmax()
+    for event in (True, False):
+        frame = FRAME.assign(event=FRAME["event"].where(FRAME.index != last, event).astype(FRAME["event"].dtype))
+        table = KaplanMeier(times=[1.0, 1000.0]).fit(frame)
+        assert (table.frame_["survival"].iloc[-1] == 0) == event
+        told = seepage.measure(table, frame).success_rate("event")["success_rate"][last]
+        # That no zero is printed tells it as surely; by averages nothing is claimed of so few.
+        assert told == 1.0 if event else np.isnan(told)

@@ -6,8 +6,11 @@ import pytest
 from scipy.special import expit
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import seepage
+from seepage.models import Cox, KaplanMeier
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 FEW = ["age", "bmi", "bp"]
@@ -307,3 +310,43 @@ def test_several_outputs_have_a_statement():
     said = both.statement()
     assert 0 < said.nearest < np.nanmin(both.error_floor(prior="data")[said.attribute])
     assert said.chosen is None
+
+
+def _scaled(rows):
+    x, y = X.iloc[rows][FEW], Y.iloc[rows]
+    return seepage.measure(make_pipeline(StandardScaler(), LinearRegression()).fit(x, y), x, y, published=PRINTED)
+
+
+def _survival(rows):
+    times = np.rec.fromarrays([Y.iloc[rows] > 100, 400 - Y.iloc[rows]], names="event,time")
+    x = X.iloc[rows][FEW]
+    return seepage.measure(Cox().fit(x, times), x, times, others_known=0, ids=x.index)
+
+
+def _curve(rows):
+    people = X.iloc[rows].assign(event=Y.iloc[rows] > 100, time=400 - Y.iloc[rows])
+    return seepage.measure(KaplanMeier(times=[150.0, 300.0]).fit(people), people)
+
+
+PRINTED = ["coefficients"]
+
+
+@pytest.mark.parametrize("measured", [_scaled, _survival, _curve], ids=["behind a scaler", "Cox", "Kaplan-Meier"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_newcomers_are_left_to_the_difference_of_outputs_of_every_kind(measured, count):
+    # People whose events are before the times of the curve, so that it is moved by them.
+    new = np.flatnonzero((Y > 300).to_numpy())[:count]
+    both = seepage.compose({"before": measured(np.setdiff1d(np.arange(442), new)), "after": measured(np.arange(442))})
+    (found,) = both.differences().to_dict("records")
+    assert found["people"] == count
+    for name in both.attributes.columns:
+        assert np.isinf(both.attributes.loc[new, name]).all()
+    assert np.isfinite(both.attributes.drop(index=new).fillna(1.0)).to_numpy().all()
+
+
+def test_a_scaler_in_front_of_both_changes_nothing():
+    new = np.sort(np.random.default_rng(1).choice(442, 90, replace=False))
+    rest = np.setdiff1d(np.arange(442), new)
+    plain = seepage.compose({"before": _measured(rest), "after": ALL})
+    scaled = seepage.compose({"before": _scaled(rest), "after": _scaled(np.arange(442))})
+    np.testing.assert_allclose(_etas(scaled), _etas(plain), rtol=0.02)

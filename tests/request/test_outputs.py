@@ -7,6 +7,7 @@ from requests_made import said, table
 from sklearn.linear_model import LinearRegression
 
 from seepage.errors import InputError
+from seepage.models import KaplanMeier
 from seepage.request import check
 from seepage.request._people import People
 
@@ -137,3 +138,14 @@ def test_people_are_read_from_files(tmp_path):
         check(tmp_path, people=PEOPLE, ids="name")
     with pytest.raises(InputError, match="There is no folder"):
         check(tmp_path / "none", people=PEOPLE)
+
+
+def test_a_survival_curve_is_compared_time_by_time(tmp_path):
+    people = PEOPLE.assign(months=np.random.default_rng(2).exponential(20, len(PEOPLE)).round(1), died=1)
+    people.loc[::3, "died"] = 0
+    curve = KaplanMeier(times=[6.0, 12.0], duration="months", event="died").fit(people).frame_.round(3)
+    said(tmp_path / "curve", duration="months", event="died", times=[6.0, 12.0])
+    curve.to_csv(tmp_path / "curve.csv", index=False)
+    assert check(tmp_path, people=people).word == "pass"
+    curve.assign(survival=curve["survival"] + 0.001).to_csv(tmp_path / "curve.csv", index=False)
+    assert "is not the table of these people: survival of 6" in check(tmp_path, people=people).outputs[0].reasons[0]

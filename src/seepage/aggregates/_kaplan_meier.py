@@ -7,7 +7,7 @@ With D(s) events among R(s) people at risk, the share that is left at a time is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -81,6 +81,17 @@ class CurveNumbers(Numbers):
             found.append(_Curve(times, events, time, remaining))
         return tuple(found)
 
+    def at_risk(self) -> NDArray[np.intp]:
+        """Return how many people of the same cell are followed until each person leaves, or until the last time."""
+        values, found = self.records.values, np.zeros(len(self.records), dtype=np.intp)
+        cells = self.grouping.cell(values, len(self.records))
+        until = np.minimum(values[self.duration], self.times[-1])
+        for cell in range(len(self.grouping.cells)):
+            some = np.flatnonzero(cells == cell)
+            followed = np.sort(values[self.duration][some])
+            found[some] = len(some) - np.searchsorted(followed, until[some])
+        return found
+
     def values(self, fitted: Sequence[_Curve]) -> Array:
         return np.concatenate([curve.left(self.times) for curve in fitted])
 
@@ -100,12 +111,18 @@ class CurveNumbers(Numbers):
             # Others may have had an event at the same time, or nobody.
             same = np.append(events, 0.0)[np.searchsorted(curve.times, time)] * np.isin(time, curve.times)
             step = 1.0 / (curve.at_risk(time) - same)
-        until = np.minimum(time[:, None], self.times)
-        found = fell[np.searchsorted(curve.times, until, side="right")]
-        found = found - np.where((event == 1)[:, None] & (time[:, None] <= self.times), step[:, None], 0.0)
-        left = curve.left(self.times)
-        # Where nobody is left there is nothing to move: everybody else is gone too.
-        return np.where(left > 0, found * left, 0.0)
+            until = np.minimum(time[:, None], self.times)
+            found = fell[np.searchsorted(curve.times, until, side="right")]
+            found = found - np.where((event == 1)[:, None] & (time[:, None] <= self.times), step[:, None], 0.0)
+            left = curve.left(self.times)
+            found = np.where(left > 0, found * left, 0.0)
+        if (left == 0).any():
+            # Everybody who was still there had an event, and nobody moves a zero but one of them who had none.
+            last = curve.times[-1]
+            kept = curve.left(np.nextafter(last, -np.inf)) / curve.at_risk(last)
+            spared = (event == 0) & (time >= last)
+            found[np.ix_(spared, left == 0)] = kept
+        return found
 
     def slopes(self, fitted: Sequence[_Curve], values: Values, count: int, name: str) -> Array:
         return np.zeros((count, len(self.names)))
@@ -181,7 +198,9 @@ class KaplanMeier(TableEstimator):
         remark = Assumption(
             "follow-up", "How long each person was followed ({duration}) is known.", names={"duration": self.duration}
         )
-        return Made(numbers, (self.event, *by), by, None, True, len(times), _checks(numbers), (remark,))
+        made = Made(numbers, (self.event, *by), by, None, True, len(times), _checks(numbers), (remark,))
+        # Whoever leaves last is among few, however many there were in the cell.
+        return replace(made, among=numbers.at_risk())
 
     def _shown(self, made: Made) -> Frame:
         numbers, by = made.numbers, made.by

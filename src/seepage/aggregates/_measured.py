@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._facts import Assumption
 from seepage._tables import Listed, Table
@@ -44,6 +45,8 @@ class Made:
     """How many numbers a cell has."""
     checks: tuple[Check, ...]
     remarks: tuple[Assumption, ...] = ()
+    among: NDArray[np.intp] | None = None
+    """How many people each person is one of in what moves the table; those of the cell, if it does not say."""
 
 
 def people_of(made: Made, ids: Listed, groups: By) -> PeopleInMemory:
@@ -81,7 +84,7 @@ def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
     people = people_of(made, asked.ids, asked.groups)
     printed = printed_of(made.numbers, made.known, asked.attributes, made.checks)
     cell = records.together(made.by)
-    cells = np.bincount(cell)[cell]
+    cells = np.bincount(cell)[cell] if made.among is None else made.among
     needed = max(_LEAST, _A_NUMBER * made.in_cell)
     with np.errstate(divide="ignore"):
         printed = replace(printed, fewest=needed * (count - 1) / (cells - 1), cells=cell, by=tuple(made.by))

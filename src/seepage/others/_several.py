@@ -391,7 +391,7 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
     _refuse_public(leaks)
     matching = match([leak.people for leak in leaks.values()], [part.count for part in parts], tuple(leaks))
     outputs = tuple(Output(name, part.printed, at) for name, part, at in zip(leaks, parts, matching.rows, strict=True))
-    stack = Stack(outputs)
+    stack = Stack(outputs).settled()
     _refuse_other_values(stack, parts)
     printed = stack.printed()
     share = max(part.attacker.known / max(part.attacker.others, 1) for part in parts)

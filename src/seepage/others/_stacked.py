@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage.leakage import same_values, spread
 from seepage.others._crowd import Held
+from seepage.others._mapped import mapped, same_numbers
 from seepage.others._patterns import Patterns
-from seepage.others._printed import Form, Level, Printed
+from seepage.others._printed import Level, Printed
 from seepage.others._slopes import Beside, Formed, Slopes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -126,17 +127,23 @@ class Stack:
         return np.concatenate([output.spread(_held(output.printed.moves)) for output in self.outputs], axis=1)
 
     def alike(self) -> "Stack | None":
-        """Return the same with all outputs of one form looked at from one place; None where no two have one."""
-        places: dict[int, Form] = {}
-        for output in self.outputs:
-            same = [other for other in self.outputs if _alike(output, other)]
+        """Return the same with all fits that print alike looked at from one place; None where no two do."""
+        fits = tuple(output for output in self.outputs if output.printed.cells is None)
+        return self._from_one_place(fits)
+
+    def settled(self) -> "Stack":
+        """Return the same with all tables that print alike looked at from one place: they have none of their own."""
+        return self._from_one_place(tuple(o for o in self.outputs if o.printed.cells is not None)) or self
+
+    def _from_one_place(self, some: "tuple[Output, ...]") -> "Stack | None":
+        places: dict[int, Output] = {}
+        for output in some:
+            same = [other for other in some if _alike(output, other) or same_numbers(output, other)]
             if len(same) > 1:
-                most = max(same, key=lambda one: int((one.rows >= 0).sum())).printed.form
-                assert most is not None
-                places[id(output)] = most
+                places[id(output)] = max(same, key=lambda one: int((one.rows >= 0).sum()))
         if not places:
             return None
-        return Stack(tuple(_moved(output, places.get(id(output))) for output in self.outputs), self.held)
+        return replace(self, outputs=tuple(_moved(each, places.get(id(each), each)) for each in self.outputs))
 
     def guesses(self) -> Mapping[str, tuple[Array, float]]:
         """Return what the person's other values let expect of each number, in the output that knows it best."""
@@ -242,11 +249,14 @@ def _alike(one: Output, other: Output) -> bool:
     return bool((first.rows[one.rows[both]] == second.rows[other.rows[both]]).all())
 
 
-def _moved(output: Output, place: Form | None) -> Output:
-    form = output.printed.form
-    if form is None or place is None:
+def _moved(output: Output, place: Output) -> Output:
+    """Return an output from the place of another: exactly if both have one form, else by a map between them."""
+    if place is output:
         return output
-    return replace(output, printed=replace(output.printed, **form.at(place.position)._asdict()))
+    form, there = output.printed.form, place.printed.form
+    if form is not None and there is not None and _alike(output, place):
+        return replace(output, printed=replace(output.printed, **form.at(there.position)._asdict()))
+    return replace(output, printed=mapped(output, place))
 
 
 def _held(moves: object) -> Array:

@@ -172,7 +172,9 @@ def _table(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[
     if given.path.suffix.lower() != ".csv":
         remark = "No CSV lies beside it: the table was made anew from the people."
         return Output(given.name, what, people, rows, table, remark=remark)
-    digits = _compared(given, Table.of(table.frame_), tuple(says.get("by", ())))
+    # A curve has a row for each time.
+    rows_by = (*says.get("by", ()), *(("time",) if curve else ()))
+    digits = _compared(given, Table.of(table.frame_), rows_by)
     return Output(given.name, what, people, rows, table, digits=digits)
 
 
