@@ -79,6 +79,7 @@ def test_help_of_every_command_fits_80_columns(terminal: Terminal) -> None:
         # Versions of typer write the many files of DATA in two ways.
         told = answer.out.replace("{DATA...}...", "").replace("[DATA...]...", "").replace("DATA...", "")
         assert "..." not in told
+        assert "<bool>" not in told
 
 
 def test_without_noise_a_table_by_attacker_is_printed_and_a_statement_written(terminal: Terminal) -> None:

@@ -35,11 +35,24 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
-        for parameter in [] if command is None else command.params:
+        for parameter in [] if command is None else [*command.params, command.get_help_option(ctx)]:
             # Since click 8.5 an argument loses the help that older versions of typer gave it.
             if isinstance(parameter, TyperArgument) and not getattr(parameter, "help", None):
                 parameter.help = ARGUMENTS.get(parameter.name or "")
+            _takes_no_value(parameter)
         return command
+
+    def get_params(self, ctx: Any) -> Any:
+        found = super().get_params(ctx)
+        for parameter in found:
+            _takes_no_value(parameter)
+        return found
+
+
+def _takes_no_value(parameter: Any) -> None:
+    """Let a flag show no type: newer versions of typer say <bool> of what takes no value."""
+    if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+        parameter.metavar = ""
 
 
 app = typer.Typer(
@@ -58,8 +71,8 @@ app.command(rich_help_panel=_BEFORE)(plan)
 app.command(rich_help_panel=_DECIDE)(calibrate)
 app.command(rich_help_panel=_DECIDE)(check)
 app.command(rich_help_panel=_DECIDE)(publish)
-app.add_typer(key, name="key", rich_help_panel=_DECIDE)
-app.add_typer(ledger, name="ledger", rich_help_panel=_DECIDE)
+app.add_typer(key, name="key", cls=_Commands, rich_help_panel=_DECIDE)
+app.add_typer(ledger, name="ledger", cls=_Commands, rich_help_panel=_DECIDE)
 app.command(rich_help_panel=_UNDERSTAND)(certify)
 app.command(rich_help_panel=_UNDERSTAND)(show)
 app.command(rich_help_panel=_UNDERSTAND)(explain)
