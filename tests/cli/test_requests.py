@@ -88,3 +88,29 @@ def test_what_cannot_be_done_is_said(requests, command, words):
     found = requests.run(command)
     assert found.code == 2
     assert words in " ".join(found.err.replace("│", " ").split())
+
+
+def test_twins_are_written_to_a_folder(requests):
+    found = requests.run("seepage check pair --people people.parquet --out inside")
+    assert found.code == 1
+    assert "Written: inside (internal edition" in found.out
+    folder = requests.folder / "inside"
+    assert {each.name for each in folder.iterdir()} == {
+        *(f"verdict.{ending}" for ending in ("html", "txt", "csv", "json", "png")),
+        "verdict-overlap-1.png",
+    }
+    assert "p7" in (folder / "verdict.txt").read_text()
+    assert all(each.stat().st_mode & 0o077 == 0 for each in folder.iterdir())
+    again = requests.run("seepage check pair --people people.parquet --out inside --edition publishable")
+    assert again.code == 2
+    again = requests.run("seepage check pair --people people.parquet --out inside --edition publishable --force")
+    assert again.code == 1
+    assert len(list(folder.iterdir())) == 5
+    for each in folder.glob("verdict.[htcj]*"):
+        assert "p7" not in each.read_text()
+
+
+def test_what_is_written_is_not_read_as_an_output(requests):
+    found = requests.run("seepage check pair --people people.parquet --out pair/out")
+    assert found.code == 2
+    assert not (requests.folder / "pair" / "out").exists()

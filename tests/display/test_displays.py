@@ -20,6 +20,7 @@ from seepage.display import (
     AttackDisplay,
     AttributeDisplay,
     BalanceDisplay,
+    DecisionDisplay,
     DistributionDisplay,
     EqualizedDisplay,
     FloorDisplay,
@@ -99,6 +100,7 @@ DISPLAYS = {
         promise=1.5,
         refused=[4.0, 1.0, 7.0],
     ),
+    "decision": lambda: DecisionDisplay.from_rows("FAIL: May", [("fail", "means"), ("pass", "june")], remarks=["Why."]),
     "overlap of two": lambda: OverlapDisplay.from_patterns(
         ["May", "June"], {("May", "June"): 441, ("June",): 1}, broken=[("June",)]
     ),

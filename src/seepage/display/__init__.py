@@ -3,6 +3,7 @@
 from seepage.display._attack import AttackDisplay as AttackDisplay
 from seepage.display._attribute import AttributeDisplay as AttributeDisplay
 from seepage.display._balance import BalanceDisplay as BalanceDisplay
+from seepage.display._decision import DecisionDisplay as DecisionDisplay
 from seepage.display._display import Display as Display
 from seepage.display._distribution import DistributionDisplay as DistributionDisplay
 from seepage.display._equalized import EqualizedDisplay as EqualizedDisplay

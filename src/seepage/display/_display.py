@@ -1,7 +1,9 @@
 """What every picture has in common: where it is drawn, and what it leaves behind."""
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
@@ -12,6 +14,9 @@ from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
+
+# Of pictures in files.
+_DPI = 160
 
 
 @dataclass(eq=False)
@@ -46,6 +51,21 @@ class Display(ABC):
             ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    @final
+    def png(self) -> bytes:
+        """Return the picture as PNG, for a file; nothing is shown on a screen."""
+        plt = _drawing.pyplot()
+        from matplotlib.figure import Figure
+
+        written = BytesIO()
+        with plt.rc_context(_drawing.STYLE), warnings.catch_warnings():
+            # A letter that the font lacks is drawn as a box.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+            figure = Figure(figsize=self._size(), layout="constrained")
+            self.plot(figure.subplots())
+            figure.savefig(written, format="png", dpi=_DPI, facecolor="white")
+        return written.getvalue()
 
     @abstractmethod
     def _size(self) -> tuple[float, float]:

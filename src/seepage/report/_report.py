@@ -17,7 +17,7 @@ from seepage.leakage.types import Prior
 from seepage.report._document import Document, EditionName
 from seepage.report._edition import is_for_everybody
 from seepage.report.content import ReportQuestion, internal_document, pseudonyms, publishable_document
-from seepage.report.write import from_text, headline, markdown, page, snippet, to_text
+from seepage.report.write import from_text, headline, markdown, page, snippet, to_text, twins
 
 if TYPE_CHECKING:
     from skops.card import Card
@@ -168,6 +168,26 @@ class Report:
     def json(self) -> str:
         """Return the report for a machine."""
         return to_text(self.document)
+
+    def write(self, folder: str | os.PathLike[str], *, replace: bool = False) -> tuple[Path, ...]:
+        """Write the page and its twins: HTML, text of 80 columns, CSV, JSON and PNG, each complete by itself.
+
+        For places that show no pages. The internal edition can be read by its owner alone (mode 0600). Pictures need
+        the extra `report`.
+
+        Parameters
+        ----------
+        folder : path
+            A new folder, or an empty one.
+        replace : bool, default=False
+            Whether twins that were written there before are replaced.
+
+        Returns
+        -------
+        tuple of Path
+            The files.
+        """
+        return twins(self.document).write(folder, replace=replace)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the page; the internal edition can be read by its owner alone (mode 0600).

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,7 @@ class Alone:
     targets: Targets
     output: Output | None = None
     """What it was made from, if it can be measured anew."""
+    file: str = ""
 
     @cached_property
     def held(self) -> tuple[Held, ...]:
@@ -53,6 +54,9 @@ class Alone:
 
     def verdict(self) -> OutputVerdict:
         """Hold it against the targets."""
+        return replace(self._verdict(), file=self.file)
+
+    def _verdict(self) -> OutputVerdict:
         remark = () if self.output is None or not self.output.remark else (self.output.remark,)
         findings = tuple(self._findings())
         figure = nearest(self.held)

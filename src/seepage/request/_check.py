@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from seepage._tables import Data
@@ -52,8 +53,8 @@ def check(
     Returns
     -------
     Verdict
-        `word` is "pass", "review" or "fail"; `text()`, `html()` and `to_json()` say why. It names people who are not
-        protected, for whoever decides; `for_everybody()` leaves them out.
+        `word` is "pass", "review" or "fail"; `text()`, `html()` and `to_json()` say why, and `write(folder)` writes all
+        of them. It names people who are not protected, for whoever decides; `for_everybody()` leaves them out.
 
     Examples
     --------
@@ -73,6 +74,7 @@ def check(
     targets = Targets(everybody, policy)
     before = {} if earlier is None else _measured(Path(earlier), everybody, targets, "what was let out before")
     now = _now(request, everybody, targets)
+    folder = None if isinstance(request, Mapping) else Path(request).resolve()
     outputs = tuple(each.verdict() if isinstance(each, Alone) else each for each in now.values())
     told = _told([*now.values(), *before.values()])
     stages: list[Stage] = []
@@ -86,8 +88,8 @@ def check(
         if out and overlapping({**asked, **out}):
             stages.append(stage("with what was let out before", {**asked, **out}, tuple(out)))
             tell(1)
-    name = "request" if isinstance(request, Mapping) else Path(request).resolve().name
-    return Verdict(name, targets.words, len(everybody), outputs, tuple(stages), tuple(told))
+    name = "request" if folder is None else folder.name
+    return Verdict(name, targets.words, len(everybody), outputs, tuple(stages), tuple(told), folder=folder)
 
 
 def _now(
@@ -114,8 +116,8 @@ def _measured(folder: Path, people: People, targets: Targets, what: str) -> dict
     with followed(what, len(given)) as tell:
         for each in given:
             name = each.name if each.name not in found else f"{each.name} ({len(found)})"
-            found[name] = looked_at(each, people, targets)
-            one = found[name]
+            # A model and its table may have one stem.
+            one = found[name] = replace(looked_at(each, people, targets), name=name, file=each.file)
             if isinstance(one, Alone):
                 # Asked here, so that progress is where time is spent.
                 one.held  # noqa: B018

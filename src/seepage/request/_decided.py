@@ -1,12 +1,15 @@
 """What is decided about a request: one word for each output and one for all of them, and why."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from seepage.request._held import Figure
 
 Word = Literal["pass", "review", "fail"]
 _WORST: tuple[Word, ...] = ("pass", "review", "fail")
+# Outputs that a sentence names.
+_MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ class Finding:
                 return f"Publishing {first} beside {second} leaves too little to protect {who}."
             few = f"too few others are in {first} alone"
             return f"Publishing {first} beside {second} leaves {who} to the difference: {few}."
-        return f"Publishing {_listed((*self.inside, *self.outside))} together leaves too little to protect {who}."
+        every = (*self.inside, *self.outside)
+        named = _listed(every) if len(every) <= _MOST_NAMED else f"these {len(every)} outputs"
+        return f"Publishing {named} together leaves too little to protect {who}."
 
     @property
     def _what(self) -> str:
@@ -113,6 +118,8 @@ class OutputVerdict:
         Why it does not pass.
     findings : tuple of Finding
     mends : tuple of Mend
+    file : str
+        Its file in the folder of the request; empty if it came from none.
     """
 
     name: str
@@ -126,6 +133,12 @@ class OutputVerdict:
     mends: tuple[Mend, ...] = ()
     unread: bool = False
     """Whether nothing was looked into, so that its reasons say nothing about anybody."""
+    file: str = ""
+
+    @property
+    def said(self) -> str:
+        """Its word, or that there is none."""
+        return self.word if self.checked else "not checked"
 
 
 @dataclass(frozen=True)
@@ -152,6 +165,8 @@ class Decided:
     stages: tuple[Stage, ...] = ()
     told: tuple[str, ...] = ()
     internal: bool = True
+    folder: Path | None = None
+    """Where the outputs lie; None if they came from no folder."""
 
     @property
     def word(self) -> Word:

@@ -28,6 +28,11 @@ class Given:
     says: Mapping[str, Any] = field(default_factory=dict)
     """What the TOML file says, or the one beside it."""
 
+    @property
+    def file(self) -> str:
+        """Its name in the folder."""
+        return self.path.name
+
 
 @dataclass(frozen=True)
 class Unread:
@@ -36,6 +41,11 @@ class Unread:
     name: str
     what: str
     reason: str
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder."""
+        return self.name
 
 
 def handed_in(folder: Path) -> Iterator[Given | Unread]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from seepage import pages
 from seepage.pages import Content, Html, bullets, paragraph, section, table, tag
-from seepage.request._decided import Decided, Finding, OutputVerdict, Stage
+from seepage.request._decided import Decided, Finding, Stage
 from seepage.request._picture import drawing, overlap
-from seepage.request._text import about, headline, people_named, reason, why
+from seepage.request._text import about, headline, people_named, reason, upper, why
 
 _CLASSES = {"pass": "met", "review": "open", "fail": "missed"}
 
@@ -23,8 +23,9 @@ def page(verdict: Decided) -> str:
         ),
         tag("section", _decided(verdict), class_=f"verdict {_CLASSES[verdict.word]}"),
         [_stage(each, verdict) for each in verdict.stages],
-        _alone(verdict),
-        section("Each output", _outputs(verdict.outputs)),
+        # Without figures and mends, all of it stands beside each output.
+        _alone(verdict) if verdict.internal else None,
+        section("Each output", _outputs(verdict)),
         section("How it was checked", bullets(about(verdict))),
     )
     return pages.page(f"Request {verdict.name}", body)
@@ -39,7 +40,7 @@ def _decided(verdict: Decided) -> Iterator[Html]:
     rest = f", {unread} not checked here" if unread else ""
     yield paragraph(f"{len(verdict.outputs)} outputs by themselves: {alone or 'none checked'}{rest}.")
     for each in verdict.stages:
-        yield paragraph(f"{each.name[:1].upper()}{each.name[1:]}: {each.word}.")
+        yield paragraph(f"{upper(each.name)}: {each.word}.")
     if not verdict.stages:
         yield paragraph("No two outputs are about the same people, so that they are not read together.")
 
@@ -53,7 +54,7 @@ def _stage(stage: Stage, verdict: Decided) -> Html:
         )
         picture = tag("figure", drawing(shown), tag("figcaption", legend, class_="small"))
     body = [*(_finding(each, verdict) for each in stage.findings), *map(paragraph, stage.reasons)]
-    return section(f"{stage.name[:1].upper()}{stage.name[1:]}: {stage.word}", body, picture)
+    return section(f"{upper(stage.name)}: {stage.word}", body, picture)
 
 
 def _alone(verdict: Decided) -> Html:
@@ -73,15 +74,14 @@ def _finding(finding: Finding, verdict: Decided) -> Html:
     return tag("div", tag("p", tag("strong", finding.sentence())), *inside, bullets(lines) if lines else None)
 
 
-def _outputs(outputs: Iterable[OutputVerdict]) -> Html:
+def _outputs(verdict: Decided) -> Html:
     rows = [
         (
             each.name,
-            tag("span", each.word if each.checked else "not checked", class_=_CLASSES[each.word]),
+            tag("span", each.said, class_=_CLASSES[each.word]),
             tag("span", f"{each.what}. {why(each)}" if why(each) else each.what, class_="words long"),
         )
-        for each in outputs
+        for each in verdict.outputs
     ]
-    return table(
-        "Nearest: what comes closest to a target, of anybody", ("Output", "Verdict", "What it is, and why"), rows
-    )
+    caption = "Nearest: what comes closest to a target, of anybody" if verdict.internal else "Each by itself"
+    return table(caption, ("Output", "Verdict", "What it is, and why"), rows)

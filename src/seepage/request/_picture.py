@@ -1,8 +1,11 @@
-"""Who is in which outputs, as a drawing for a page."""
+"""Who is in which outputs, as a drawing for a page; and pictures for where no page is shown."""
 
-from seepage.display import OverlapDisplay
+from collections.abc import Iterator
+
+from seepage.display import DecisionDisplay, OverlapDisplay
 from seepage.pages import Html, name, tag
-from seepage.request._decided import Stage
+from seepage.request._decided import Decided, Finding, Stage
+from seepage.request._text import about, headline, people_named, upper, why
 
 # One unit of the picture, in pixels of the drawing.
 _UNIT = 90.0
@@ -15,6 +18,38 @@ def overlap(stage: Stage) -> OverlapDisplay | None:
         return None
     broken = [each.inside for each in stage.findings if each.inside]
     return OverlapDisplay.from_patterns(stage.outputs, dict(stage.patterns), broken=broken)
+
+
+def pictures(verdict: Decided) -> dict[str, bytes]:
+    """Return PNG by name: the verdict, and who is in which outputs where that may be told."""
+    edition = "Internal edition: personal data, for you alone." if verdict.internal else "Publishable edition."
+    remarks = [*_found(verdict), *about(verdict), edition]
+    found = {"": DecisionDisplay.from_rows(headline(verdict), _rows(verdict), remarks=remarks).png()}
+    for place, stage in enumerate(verdict.stages, 1):
+        shown = overlap(stage)
+        if shown is not None and len(stage.outputs) > 1:
+            found[f"overlap-{place}"] = shown.png()
+    return found
+
+
+def _rows(verdict: Decided) -> list[tuple[str, str]]:
+    outputs = [(each.said, f"{each.name}: {each.what}. {why(each)}".rstrip()) for each in verdict.outputs]
+    return [*outputs, *((each.word, f"{upper(each.name)}: {', '.join(each.outputs)}") for each in verdict.stages)]
+
+
+def _found(verdict: Decided) -> Iterator[str]:
+    stages = [finding for each in verdict.stages for finding in each.findings]
+    for finding in verdict.findings if verdict.internal else stages:
+        yield " ".join([finding.sentence(), *_inside(finding), *(mend.sentence() for mend in finding.mends)])
+    yield from (reason for each in verdict.stages for reason in each.reasons)
+    yield from (mend.sentence() for each in verdict.outputs for mend in each.mends)
+
+
+def _inside(finding: Finding) -> Iterator[str]:
+    if finding.figure is not None:
+        yield f"Nearest: {finding.figure.sentence()}."
+    if finding.people:
+        yield f"Whom: {people_named(finding)}."
 
 
 def drawing(shown: OverlapDisplay) -> Html:

@@ -1,11 +1,11 @@
 """A verdict as text: the twin of the page."""
 
-import textwrap
 from collections.abc import Iterator
 
+from seepage.pages import WIDTH, visible, wrapped
 from seepage.request._decided import Decided, Finding, OutputVerdict, Stage
 
-_WIDTH, _NAME, _WORD = 79, 22, 13
+_NAME, _WORD = 22, 13
 _SHOWN = 20
 
 
@@ -62,57 +62,55 @@ def about(verdict: Decided) -> Iterator[str]:
 
 
 def _lines(verdict: Decided) -> Iterator[str]:
-    yield headline(verdict)
+    yield from wrapped(headline(verdict))
     yield ""
     for each in verdict.outputs:
-        word = each.word if each.checked else "not checked"
-        lines = textwrap.wrap(f"{each.what}. {why(each)}" if why(each) else each.what, _WIDTH - _NAME - _WORD)
-        yield f"{_cut(each.name):{_NAME}}{word:{_WORD}}{lines[0]}"
+        name = visible(each.name)
+        if len(name) >= _NAME:
+            # A name is never cut: it may be all that tells two outputs apart.
+            yield from wrapped(name)
+            name = ""
+        lines = wrapped(f"{each.what}. {why(each)}" if why(each) else each.what, width=WIDTH - _NAME - _WORD)
+        yield f"{name:{_NAME}}{each.said:{_WORD}}{lines[0]}"
         yield from (f"{'':{_NAME + _WORD}}{line}" for line in lines[1:])
     for stage in verdict.stages:
         yield ""
         yield from _stage(stage, verdict)
     findings = [one for each in verdict.outputs for one in each.findings]
     mends = [mend for each in verdict.outputs for mend in each.mends]
-    if findings or mends:
+    # Without figures and mends, all of it stands beside each output.
+    if verdict.internal and (findings or mends):
         yield ""
         yield "Outputs by themselves"
         for finding in findings:
             yield from _finding(finding, verdict)
         for mend in mends:
-            yield from _wrapped(mend.sentence(), "  ")
+            yield from wrapped(mend.sentence(), "  ")
     yield ""
     for sentence in about(verdict):
-        yield from textwrap.wrap(sentence, _WIDTH)
+        yield from wrapped(sentence)
     if verdict.internal and verdict.findings:
         yield "It names people: keep it inside, like the rows."
 
 
 def _stage(stage: Stage, verdict: Decided) -> Iterator[str]:
-    yield f"{_upper(stage.name)}: {stage.word}"
+    yield f"{upper(stage.name)}: {stage.word}"
     for finding in stage.findings:
         yield from _finding(finding, verdict)
     for reason in stage.reasons:
-        yield from _wrapped(reason, "  ")
+        yield from wrapped(reason, "  ")
 
 
 def _finding(finding: Finding, verdict: Decided) -> Iterator[str]:
-    yield from _wrapped(finding.sentence(), "- ")
+    yield from wrapped(finding.sentence(), "- ")
     if verdict.internal:
         if finding.figure is not None:
-            yield from _wrapped(f"Nearest: {finding.figure.sentence()}.", "  ")
-        yield from _wrapped(f"Inside only: {people_named(finding)}", "  ")
+            yield from wrapped(f"Nearest: {finding.figure.sentence()}.", "  ")
+        yield from wrapped(f"Inside only: {people_named(finding)}", "  ")
     for mend in finding.mends:
-        yield from _wrapped(mend.sentence(), "  ")
+        yield from wrapped(mend.sentence(), "  ")
 
 
-def _wrapped(sentence: str, mark: str) -> list[str]:
-    return textwrap.wrap(sentence, _WIDTH, initial_indent=mark, subsequent_indent="  ")
-
-
-def _cut(name: str) -> str:
-    return name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
-
-
-def _upper(sentence: str) -> str:
+def upper(sentence: str) -> str:
+    """Return a sentence that begins as one."""
     return sentence[:1].upper() + sentence[1:]

@@ -1,14 +1,19 @@
 """A verdict: what is decided, and how it is told."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from seepage._records import Json
-from seepage.request._decided import Decided, Finding, OutputVerdict
+from seepage.pages import Twins
+from seepage.request._decided import Decided, Finding
 from seepage.request._held import Figure
 from seepage.request._page import page
-from seepage.request._text import text
+from seepage.request._picture import pictures
+from seepage.request._table import reasons, table
+from seepage.request._text import about, text
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,11 @@ class Verdict(Decided):
     """
 
     def for_everybody(self) -> "Verdict":
-        """Return the same without what single people decided beyond the words: no ids, counts, figures, attributes."""
+        """Return the words and what is public: no ids, counts, figures, attributes, nor what else single people chose.
+
+        Which outputs it takes, of those that fail together, and what mends it are found from the rows: they stay with
+        whoever decides.
+        """
         outputs = tuple(
             replace(
                 each,
@@ -41,14 +50,36 @@ class Verdict(Decided):
                 people=0,
                 # Others quote numbers of the people.
                 reasons=each.reasons if each.unread else (),
-                findings=tuple(map(_bare, each.findings)),
+                findings=_bare((each.name,), (each.name,)) if each.findings else (),
+                mends=(),
             )
             for each in self.outputs
         )
         stages = tuple(
-            replace(each, patterns=(), reasons=(), findings=tuple(map(_bare, each.findings))) for each in self.stages
+            replace(each, patterns=(), reasons=(), findings=_bare(each.outputs, ()) if each.findings else ())
+            for each in self.stages
         )
         return replace(self, people=0, outputs=outputs, stages=stages, internal=False)
+
+    def write(self, folder: str | os.PathLike[str], *, replace: bool = False) -> tuple[Path, ...]:
+        """Write the page and its twins: HTML, text of 80 columns, CSV, JSON and PNG, each complete by itself.
+
+        For places that show no pages. The internal edition can be read by its owner alone (mode 0600). Pictures need
+        the extra `report`.
+
+        Parameters
+        ----------
+        folder : path
+            A new folder, or an empty one.
+        replace : bool, default=False
+            Whether twins that were written there before are replaced.
+
+        Returns
+        -------
+        tuple of Path
+            The files.
+        """
+        return self._twins("verdict").write(folder, replace=replace)
 
     def text(self) -> str:
         """Return it as a person reads it on a terminal."""
@@ -65,27 +96,28 @@ class Verdict(Decided):
     def worksheet(self) -> Iterator[tuple[str, ...]]:
         """Yield a line for each output and stage: request, output, what it is, verdict, why."""
         for each in self.outputs:
-            yield self.name, each.name, each.what, _word(each), "; ".join(_why(each))
+            yield self.name, each.name, each.what, each.said, "; ".join(reasons(each))
         for stage in self.stages:
-            why = [finding.sentence() for finding in stage.findings] + list(stage.reasons)
-            yield self.name, stage.name, f"{len(stage.outputs)} outputs", stage.word, " ".join(why)
+            yield self.name, stage.name, f"{len(stage.outputs)} outputs", stage.word, " ".join(reasons(stage))
+
+    def _twins(self, stem: str) -> Twins:
+        return Twins(
+            stem,
+            html=self.html(),
+            text=self.text(),
+            table=table(self),
+            json=self.to_json(),
+            pictures=pictures(self),
+            private=self.internal,
+        )
 
     def __str__(self) -> str:
         return self.text()
 
 
-def _bare(finding: Finding) -> Finding:
-    mends = tuple(each for each in finding.mends if each.kind == "leave out")
-    return replace(finding, count=0, people=(), figure=None, attributes=(), mends=mends, inside=(), outside=())
-
-
-def _word(each: OutputVerdict) -> str:
-    return each.word if each.checked else "not checked"
-
-
-def _why(each: OutputVerdict) -> list[str]:
-    found = [finding.sentence() for finding in each.findings] + list(each.reasons)
-    return found or ([each.figure.sentence()] if each.figure is not None else [])
+def _bare(inside: tuple[str, ...], pair: tuple[str, ...]) -> tuple[Finding, ...]:
+    """Return that some outputs leave something of somebody, however many findings say so."""
+    return (Finding(inside, (), (), 0, (), None, pair),)
 
 
 def _json(verdict: Verdict) -> Json:
@@ -109,7 +141,7 @@ def _json(verdict: Verdict) -> Json:
 
     outputs: list[Json] = []
     for each in verdict.outputs:
-        said: dict[str, Json] = {"name": each.name, "what": each.what, "verdict": _word(each)}
+        said: dict[str, Json] = {"name": each.name, "what": each.what, "verdict": each.said}
         said |= {"reasons": list(each.reasons), "findings": [finding(one) for one in each.findings]}
         said["mends"] = [mend.sentence() for mend in each.mends]
         if verdict.internal:
@@ -132,4 +164,5 @@ def _json(verdict: Verdict) -> Json:
         "asked": verdict.asked,
         "outputs": outputs,
         "together": stages,
+        "how": list(about(verdict)),
     }

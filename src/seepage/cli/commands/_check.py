@@ -37,12 +37,33 @@ class _Check(options.Measured):
         ),
     ] = None
     report: options.Report = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="A new folder of the report as HTML, text, CSV, JSON and PNG, each complete by itself.",
+            rich_help_panel=options.OUT,
+        ),
+    ] = None
     edition: options.EditionOption = options.Edition.internal
     force: options.Force = False
     quiet: options.Quiet = False
 
     # What says something of a folder of outputs.
-    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "format", "output", "report", "edition")
+    _OF_A_REQUEST = (
+        "model",
+        "data",
+        "people",
+        "ids",
+        "policy",
+        "earlier",
+        "format",
+        "output",
+        "report",
+        "out",
+        "edition",
+    )
     _OF_BOTH = ("force", "quiet")
 
     def refuse_beside_requests(self) -> None:
@@ -83,6 +104,9 @@ def check(asked: _Check) -> None:
     A folder of outputs without noise takes `--people everybody.parquet`: each output is checked by itself, then all of
     them together, then with `--earlier`. What it prints names people who are not protected. Several folders make one
     worksheet (CSV).
+
+    With `--out folder` the report is a page and its twins: text of 80 columns, CSV, JSON and PNG, for places that show
+    no pages.
     """
     if asked.model.is_dir() and asked.formula is None:
         _requests(asked)
@@ -115,6 +139,7 @@ def _release(asked: _Check) -> None:
         raise typer.BadParameter("say in which format with --format json, sarif or junit.", param_hint="--output")
     inputs = {"MODEL": asked.model_file, **data_inputs(asked.files), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
+    check_outputs({"--out": asked.out}, inputs=inputs, force=asked.force, folders=True)
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream)
@@ -122,10 +147,13 @@ def _release(asked: _Check) -> None:
         verdict = file.judge(leak, asked.noise, asked.model)
         if asked.edition is options.Edition.publishable:
             verdict = verdict.for_everybody()
-        if asked.report is not None:
+        if asked.report is not None or asked.out is not None:
             with waiting.doing("writing the report"):
                 page = Report.of(leak, asked.edition.value, policy=file.policy, decision=file.decision)
-                page.write_html(asked.report)
+                if asked.report is not None:
+                    page.write_html(asked.report)
+                if asked.out is not None:
+                    page.write(asked.out, replace=asked.force)
     if asked.format is not Format.text:
         document = WRITERS[asked.format](verdict)
         if asked.output is None:
@@ -136,8 +164,9 @@ def _release(asked: _Check) -> None:
         console = screen() if asked.format is Format.text else aside()
         show_verdict(console, verdict)
         show_people(console, asked.ids)
-        if asked.report is not None:
-            show_written(console, asked.report, asked.edition.value)
+        for written in (asked.report, asked.out):
+            if written is not None:
+                show_written(console, written, asked.edition.value)
     raise typer.Exit(Ending.DONE if verdict.passed else Ending.MISSED)
 
 
@@ -164,13 +193,17 @@ def _requests(asked: _Check) -> None:
         )
     if asked.format not in (Format.text, Format.json):
         raise typer.BadParameter("a request is told as text or json.", param_hint="--format")
-    if len(folders) > 1 and (asked.report is not None or asked.format is not Format.text):
-        raise typer.BadParameter(
-            "several requests make one worksheet (CSV): check one folder for a page or JSON.",
-            param_hint="--report" if asked.report is not None else "--format",
-        )
-    inputs = {"--people": Path(asked.people), "--policy": asked.policy}
+    of_one = {"--report": asked.report, "--out": asked.out, "--format": None if asked.format is Format.text else True}
+    for name, value in of_one.items():
+        if len(folders) > 1 and value is not None:
+            raise typer.BadParameter(
+                "several requests make one worksheet (CSV): check one folder for a page or JSON.", param_hint=name
+            )
+    inputs: dict[str, str | Path | None] = {"--people": Path(asked.people), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
+    # What is written is never read as an output, neither now nor next time.
+    inputs |= {"MODEL": asked.model, "--earlier": asked.earlier}
+    check_outputs({"--out": asked.out}, inputs=inputs, force=asked.force, folders=True)
     verdicts: list[Verdict] = []
     with Waiting(quiet=asked.quiet).shown() as waiting:
         policy = None if asked.policy is None else PolicyFile.read(asked.policy).policy
@@ -187,8 +220,11 @@ def _requests(asked: _Check) -> None:
         screen().print(printable(document), markup=False, highlight=False, soft_wrap=True)
     if asked.report is not None:
         write_file(asked.report, verdicts[0].html(), private=asked.edition is options.Edition.internal)
-        if not asked.quiet:
-            show_written(aside() if asked.format is Format.json else screen(), asked.report, asked.edition.value)
+    if asked.out is not None:
+        verdicts[0].write(asked.out, replace=asked.force)
+    for written in (asked.report, asked.out):
+        if written is not None and not asked.quiet:
+            show_written(aside() if asked.format is Format.json else screen(), written, asked.edition.value)
     raise typer.Exit(Ending.DONE if all(each.word == "pass" for each in verdicts) else Ending.MISSED)
 
 

@@ -1,22 +1,13 @@
 """The report as Markdown."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from seepage._facts import Number
-from seepage.pages import NOTHING, most, name, number, percent, sentence
+from seepage.pages import Grid, name, sentence
 from seepage.report._document import Document, Grouping
-from seepage.report.write._amounts import alternatives, error, guesses
 from seepage.report.write._findings import finding_sentences
-from seepage.report.write._meaning import (
-    ALTERNATIVES,
-    assumption_sentences,
-    facts,
-    handling,
-    meanings,
-    told_coefficients,
-    utility_sentence,
-)
+from seepage.report.write._grids import attribute_grids, exposed_grid, group_grid, utility_grids
+from seepage.report.write._meaning import assumption_sentences, facts, handling, meanings, utility_sentence
 from seepage.report.write._verdict import (
     headline,
     silence_sentence,
@@ -68,93 +59,30 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return ""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+def _table(grid: Grid) -> str:
+    lines = [list(map(_plain, row)) for row in (grid.heads, *grid.rows[:_MOST_ROWS])]
+    lines.insert(1, ["---", *["---:"] * (len(grid.heads) - 1)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _told(document: Document) -> list[str]:
     said = _list(map(_plain, finding_sentences(document)))
-    return ["## In short", said, "## Attributes", _attributes(document)]
-
-
-def _attributes(document: Document) -> str:
-    whom = [most(share.value) for share in document.shares]
-    numbers = [
-        [
-            _named(entry.name, entry.unit),
-            *(error(each) for each in entry.floors),
-        ]
-        for entry in document.numbers
-        if entry.floors
-    ]
-    categories = [
-        [_named(entry.name, None), *(percent(each.success_rate.value) for each in entry.rates)]
-        for entry in document.categories
-        if entry.rates
-    ]
-    parts = [
-        "No unbiased guess of an attribute is better than this, in its own unit:" if numbers else "",
-        _table(["attribute", *whom], numbers[:_MOST_ROWS]),
-        "At equal odds, no attacker tells a category from another value more often than this:" if categories else "",
-        _table(["category", *whom], categories[:_MOST_ROWS]),
-    ]
-    return "\n\n".join(part for part in parts if part)
+    tables = "\n\n".join(f"{each.caption}:\n\n{_table(each)}" for each in attribute_grids(document))
+    return ["## In short", said, "## Attributes", tables]
 
 
 def _groups(grouping: Grouping) -> str:
-    rows = [
-        [
-            _plain(name(each.name)),
-            f"{each.eta.count.value:,.0f}",
-            _value(each.eta.median),
-            NOTHING if each.eta.interval is None else " to ".join(map(_value, each.eta.interval)),
-            _value(each.eta.high),
-        ]
-        for each in grouping.groups[:_MOST_ROWS]
-    ]
-    heads = ["group", "people", "median eta", "95% interval", "95% of people, at most"]
-    return f"## Groups by {_plain(name(grouping.name))}\n\n{_table(heads, rows)}"
+    return f"## Groups by {_plain(name(grouping.name))}\n\n{_table(group_grid(grouping))}"
 
 
 def _utility(document: Document) -> str:
     found = document.utility
     if found is None:
         return ""
-    rows = [
-        [_plain(name(each.name)), _value(each.value), _value(each.standard_error), f"{_value(each.noise)} times"]
-        for each in told_coefficients(found)
-    ]
-    table = _table(["coefficient", "value", "standard error", "noise, of it"], rows)
-    parts = ["## What the noise costs", _plain(utility_sentence(found)), table]
-    if found.alternatives is not None:
-        heads, others = alternatives(found.alternatives)
-        parts += [f"{ALTERNATIVES}:", _table(heads, [[_plain(first), *rest] for first, *rest in others])]
-    return "\n\n".join(parts)
+    tables = [f"{each.caption}:\n\n{_table(each)}" for each in utility_grids(found)]
+    return "\n\n".join(["## What the noise costs", _plain(utility_sentence(found)), *tables])
 
 
 def _exposed(document: Document) -> str:
-    if not document.exposed:
-        return ""
-    rows = [
-        [
-            f"`{_plain(person.pseudonym)}`",
-            _value(person.eta),
-            _value(person.times_median),
-            NOTHING if person.through is None else _plain(name(person.through.attribute)),
-            *([NOTHING] * 2 if person.through is None else map(_plain, guesses(person.through))),
-        ]
-        for person in document.exposed
-    ]
-    heads = ["pseudonym", "eta", "times the median", "exposed most through", "best guess", "blind guess"]
-    return f"## The most exposed people\n\n{_table(heads, rows)}"
-
-
-def _named(text: str, unit: str | None) -> str:
-    return _plain(name(text)) + (f" ({_plain(name(unit))})" if unit else "")
-
-
-def _value(value: Number | None) -> str:
-    return NOTHING if value is None else number(value.value)
+    found = exposed_grid(document)
+    return "" if found is None else f"## The most exposed people\n\n{_table(found)}"
