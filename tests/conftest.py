@@ -3,6 +3,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,12 @@ def _lacking() -> Iterator[tuple[Callable[[pytest.Item], bool], str]]:
         )
     if not (shutil.which("chromium") or shutil.which("chromium-browser")):
         yield lambda item: bool(item.get_closest_marker("browser")), "they render pages, and there is no `chromium`."
+    if find_spec("acro") is None:
+        yield (
+            lambda item: "acro" in getattr(item, "fixturenames", ()),
+            "they need ACRO, which holds pandas below 3: run tests/sacro in an environment of its own "
+            '(pip install ".[report]" acro pytest).',
+        )
 
 
 @pytest.hookimpl(tryfirst=True)

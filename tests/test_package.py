@@ -121,6 +121,6 @@ def test_every_test_is_run_before_a_change_lands_or_at_night():
     # Whole files: what is chosen by its name or its marks might be chosen by nobody.
     assert not any({"-m", "-k", "--deselect"} & set(arguments) for arguments in calls)
     parts = [selected(arguments, files) for arguments in calls]
-    assert [bool(part) for part in parts] == [True] * 3
+    assert [bool(part) for part in parts] == [True] * 4
     assert set.union(*parts) == files
     assert sum(map(len, parts)) == len(files)

@@ -114,3 +114,18 @@ def test_what_is_written_is_not_read_as_an_output(requests):
     found = requests.run("seepage check pair --people people.parquet --out pair/out")
     assert found.code == 2
     assert not (requests.folder / "pair" / "out").exists()
+
+
+def test_a_folder_for_sacro_holds_the_publishable_edition_whatever_is_printed(requests):
+    found = requests.run("seepage check pair --people people.parquet --sacro viewer")
+    assert found.code == 1
+    assert "Written: viewer (publishable edition)" in found.out
+    said = json.loads((requests.folder / "viewer" / "results.json").read_text())
+    assert {key: each["status"] for key, each in said["results"].items()} == {
+        "june": "pass",
+        "may": "pass",
+        "pair (verdict)": "fail",
+    }
+    assert "p7" not in (requests.folder / "viewer" / "pair-verdict.txt").read_text()
+    # Decisions may have been written into it.
+    assert requests.run("seepage check pair --people people.parquet --sacro viewer --force").code == 2

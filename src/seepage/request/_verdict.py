@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seepage._records import Json
+from seepage.errors import InputError
 from seepage.pages import Twins
 from seepage.request._decided import Decided, Finding
 from seepage.request._held import Figure
 from seepage.request._page import page
 from seepage.request._picture import pictures
+from seepage.request._sacro import Session, add_to, stem, write_folder
 from seepage.request._table import reasons, table
 from seepage.request._text import about, text
 
@@ -99,6 +101,41 @@ class Verdict(Decided):
             yield self.name, each.name, each.what, each.said, "; ".join(reasons(each))
         for stage in self.stages:
             yield self.name, stage.name, f"{len(stage.outputs)} outputs", stage.word, " ".join(reasons(stage))
+
+    def to_sacro(self, into: "str | os.PathLike[str] | Session") -> None:
+        """Hand it to SACRO: as a folder that SACRO Viewer opens, or into a session of ACRO.
+
+        Each output is a record with its own file, its word as the status (what was not checked is for review), and
+        why. One more holds the publishable edition as text, CSV, JSON and PNG. Nothing of the internal edition is in
+        it, whichever edition this is.
+
+        Parameters
+        ----------
+        into : path or acro.ACRO
+            A new folder, or a session, whose `finalise` then writes these records with its own.
+
+        Examples
+        --------
+        >>> import pandas as pd, seepage, tempfile, pathlib
+        >>> people = pd.DataFrame({"id": range(400), "age": [20 + i % 61 for i in range(400)]})
+        >>> table = seepage.models.Aggregate(of=["age"], statistics=["mean"])
+        >>> may = seepage.measure(table.fit(people), people, ids="id", others_known=0)
+        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "for the viewer"
+        >>> seepage.request.check({"May": may}, people=people).to_sacro(folder)
+        >>> sorted(each.name for each in folder.iterdir())[:3]
+        ['checksums', 'config.json', 'request-verdict.csv']
+        """
+        public = self.for_everybody()
+        twins = public._twins(stem(public))
+        if isinstance(into, str | os.PathLike):
+            write_folder(Path(into), public, twins)
+        elif hasattr(into, "results") and hasattr(into, "config"):
+            add_to(into, public, twins)
+        else:
+            raise InputError(
+                f"to_sacro takes the path of a new folder, or a session of ACRO (acro.ACRO()), not a "
+                f"{type(into).__name__}."
+            )
 
     def _twins(self, stem: str) -> Twins:
         return Twins(

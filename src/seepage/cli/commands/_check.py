@@ -46,30 +46,31 @@ class _Check(options.Measured):
             rich_help_panel=options.OUT,
         ),
     ] = None
+    sacro: Annotated[
+        Path | None,
+        typer.Option(
+            "--sacro",
+            metavar="FOLDER",
+            help="Of a folder of outputs: a new folder that SACRO Viewer opens, with the publishable edition.",
+            rich_help_panel=options.OUT,
+        ),
+    ] = None
     edition: options.EditionOption = options.Edition.internal
     force: options.Force = False
     quiet: options.Quiet = False
 
     # What says something of a folder of outputs.
-    _OF_A_REQUEST = (
-        "model",
-        "data",
-        "people",
-        "ids",
-        "policy",
-        "earlier",
-        "format",
-        "output",
-        "report",
-        "out",
-        "edition",
-    )
+    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "format", "output", "report")
+    _FOLDERS = ("out", "sacro", "edition")
     _OF_BOTH = ("force", "quiet")
 
     def refuse_beside_requests(self) -> None:
         """Refuse what is about one model."""
         for each in fields(self):
-            if each.name in (*self._OF_A_REQUEST, *self._OF_BOTH) or getattr(self, each.name) == each.default:
+            if (
+                each.name in (*self._OF_A_REQUEST, *self._FOLDERS, *self._OF_BOTH)
+                or getattr(self, each.name) == each.default
+            ):
                 continue
             raise typer.BadParameter(
                 f"{self.model} is a folder of outputs, which say themselves what they are of: leave it out.",
@@ -78,7 +79,7 @@ class _Check(options.Measured):
 
     def refuse_beside_a_model(self) -> None:
         """Refuse what is about a folder of outputs, and ask for what a model needs."""
-        for name, value in (("--people", self.people), ("--earlier", self.earlier)):
+        for name, value in (("--people", self.people), ("--earlier", self.earlier), ("--sacro", self.sacro)):
             if value is not None:
                 raise typer.BadParameter(
                     f"{self.model} is no folder of outputs: leave it out, and name the rows behind the model.",
@@ -106,7 +107,7 @@ def check(asked: _Check) -> None:
     worksheet (CSV).
 
     With `--out folder` the report is a page and its twins: text of 80 columns, CSV, JSON and PNG, for places that show
-    no pages.
+    no pages. `--sacro folder` writes one that SACRO Viewer opens: the outputs, the word of each, and why.
     """
     if asked.model.is_dir() and asked.formula is None:
         _requests(asked)
@@ -193,7 +194,8 @@ def _requests(asked: _Check) -> None:
         )
     if asked.format not in (Format.text, Format.json):
         raise typer.BadParameter("a request is told as text or json.", param_hint="--format")
-    of_one = {"--report": asked.report, "--out": asked.out, "--format": None if asked.format is Format.text else True}
+    of_one: dict[str, object] = {"--report": asked.report, "--out": asked.out, "--sacro": asked.sacro}
+    of_one["--format"] = None if asked.format is Format.text else asked.format
     for name, value in of_one.items():
         if len(folders) > 1 and value is not None:
             raise typer.BadParameter(
@@ -203,7 +205,7 @@ def _requests(asked: _Check) -> None:
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
     # What is written is never read as an output, neither now nor next time.
     inputs |= {"MODEL": asked.model, "--earlier": asked.earlier}
-    check_outputs({"--out": asked.out}, inputs=inputs, force=asked.force, folders=True)
+    check_outputs({"--out": asked.out, "--sacro": asked.sacro}, inputs=inputs, force=asked.force, folders=True)
     verdicts: list[Verdict] = []
     with Waiting(quiet=asked.quiet).shown() as waiting:
         policy = None if asked.policy is None else PolicyFile.read(asked.policy).policy
@@ -222,9 +224,12 @@ def _requests(asked: _Check) -> None:
         write_file(asked.report, verdicts[0].html(), private=asked.edition is options.Edition.internal)
     if asked.out is not None:
         verdicts[0].write(asked.out, replace=asked.force)
-    for written in (asked.report, asked.out):
+    if asked.sacro is not None:
+        verdicts[0].to_sacro(asked.sacro)
+    editions = {asked.report: asked.edition.value, asked.out: asked.edition.value, asked.sacro: "publishable"}
+    for written, edition in editions.items():
         if written is not None and not asked.quiet:
-            show_written(aside() if asked.format is Format.json else screen(), written, asked.edition.value)
+            show_written(aside() if asked.format is Format.json else screen(), written, edition)
     raise typer.Exit(Ending.DONE if all(each.word == "pass" for each in verdicts) else Ending.MISSED)
 
 

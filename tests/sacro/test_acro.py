@@ -1,0 +1,106 @@
+"""What is handed to SACRO, read by ACRO itself.
+
+ACRO holds pandas below 3, which everything else is tested with: these tests run in an environment of their own.
+"""
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from requests_made import line, table
+
+from seepage.request import check
+
+RNG = np.random.default_rng(5)
+PEOPLE = pd.DataFrame(
+    {"id": [f"p{i}" for i in range(500)], "age": RNG.integers(18, 90, 500), "sex": RNG.choice(["F", "M"], 500)}
+)
+PEOPLE["score"] = np.round(20 + 0.5 * PEOPLE["age"] + RNG.normal(0, 8, 500))
+
+
+@pytest.fixture(scope="module")
+def acro():
+    import acro
+
+    return acro
+
+
+@pytest.fixture(scope="module")
+def verdict(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sacro") / "request"
+    folder.mkdir()
+    line(folder / "may", PEOPLE, "age", "score", where="id != 'p7'")
+    line(folder / "june", PEOPLE, "age", "score")
+    table(folder / "means", PEOPLE, of=["age"], by=["sex"])
+    (folder / "notes.log").write_text("see results\n")
+    (folder / "drawing.svg").write_text("<svg/>\n")
+    return check(folder, people=PEOPLE)
+
+
+WANTED = {
+    "drawing.svg": "review",
+    "june": "pass",
+    "may": "pass",
+    "means": "pass",
+    "notes.log": "review",
+    "request (verdict)": "fail",
+}
+
+
+def _verified(folder):
+    for each in (folder / "checksums").iterdir():
+        written = (folder / each.name.removesuffix(".txt")).read_bytes()
+        assert hashlib.sha256(written).hexdigest() == each.read_text()
+    return {each.name.removesuffix(".txt") for each in (folder / "checksums").iterdir()}
+
+
+def test_acro_loads_the_folder(acro, verdict, tmp_path):
+    verdict.to_sacro(tmp_path / "out")
+    records = acro.record.load_records(str(tmp_path / "out"))
+    assert {key: records.get(key).status for key in records.get_keys()} == WANTED
+    june = records.get("june")
+    assert june.properties["method"] == "gaussian regression of score"
+    (frame,) = june.output
+    assert list(frame["Estimate"]) == list(pd.read_csv(verdict.folder / "june.csv")["Estimate"])
+    whole = records.get("request (verdict)")
+    assert "FAIL: request must not be let out as it is" in whole.summary
+    assert list(whole.outcome["verdict"]) == ["fail"]
+    assert "p7" not in records.print()
+    assert {"june.csv", "request-verdict.png", "results.json", "config.json"} <= _verified(tmp_path / "out")
+
+
+def test_a_session_of_acro_takes_them_beside_its_own(acro, verdict, tmp_path, monkeypatch):
+    # It keeps pictures of its own in the folder that it runs in.
+    monkeypatch.chdir(tmp_path)
+    session = acro.ACRO()
+    session.crosstab(PEOPLE["sex"], PEOPLE["age"] > 50)
+    verdict.to_sacro(session)
+    session.finalise("out", "json")
+    records = acro.record.load_records("out")
+    found = {key: records.get(key).status for key in records.get_keys()}
+    assert WANTED.items() <= found.items()
+    assert found["output_0"] == "pass"
+    # What a session blocks is not copied into it.
+    assert "this session blocks .svg" in records.get("drawing.svg").comments[0]
+    assert not (tmp_path / "out" / "drawing.svg").exists()
+    assert (tmp_path / "out" / "june.csv").read_bytes() == (verdict.folder / "june.csv").read_bytes()
+    assert "request-verdict.txt" in _verified(tmp_path / "out")
+    assert "p7" not in (tmp_path / "out" / "results.json").read_text()
+
+
+def test_two_requests_in_one_session_keep_their_files(acro, verdict, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    session = acro.ACRO()
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        line(folder / f"{name} line", PEOPLE, "age", "score")
+        check(folder, people=PEOPLE).to_sacro(session)
+    session.finalise("out", "json")
+    text = [(tmp_path / "out" / f"{name}-verdict.txt").read_text() for name in ("first", "second")]
+    assert "PASS: first may be let out" in text[0]
+    assert "PASS: second may be let out" in text[1]
+    entries = json.loads((tmp_path / "out" / "results.json").read_text())["results"]
+    assert {"first line", "first (verdict)", "second line", "second (verdict)"} <= set(entries)
