@@ -129,3 +129,15 @@ def test_a_folder_for_sacro_holds_the_publishable_edition_whatever_is_printed(re
     assert "p7" not in (requests.folder / "viewer" / "pair-verdict.txt").read_text()
     # Decisions may have been written into it.
     assert requests.run("seepage check pair --people people.parquet --sacro viewer --force").code == 2
+
+
+def test_a_policy_may_hold_acros_risk_appetite(requests):
+    (requests.folder / "appetite.toml").write_text("[risk_appetite]\nsafe_threshold = 400\nsafe_dof_threshold = 10\n")
+    found = requests.run("seepage check harmless --people people.parquet --policy appetite.toml")
+    said = " ".join(found.out.split())
+    assert found.code == 1
+    assert "safe_threshold 400 is missed" in said
+    assert "safe_dof_threshold 10 is kept" in said
+    assert "No policy was given: nobody's value" in said
+    found = requests.run("seepage measure harmless/model.toml people.parquet --noise 1 --policy appetite.toml")
+    assert found.code == 2

@@ -13,6 +13,9 @@ from requests_made import line, table
 
 from seepage.request import check
 
+# pandas', about how ACRO calls it.
+pytestmark = pytest.mark.filterwarnings("ignore:The provided callable:FutureWarning")
+
 RNG = np.random.default_rng(5)
 PEOPLE = pd.DataFrame(
     {"id": [f"p{i}" for i in range(500)], "age": RNG.integers(18, 90, 500), "sex": RNG.choice(["F", "M"], 500)}
@@ -104,3 +107,53 @@ def test_two_requests_in_one_session_keep_their_files(acro, verdict, tmp_path, m
     assert "PASS: second may be let out" in text[1]
     entries = json.loads((tmp_path / "out" / "results.json").read_text())["results"]
     assert {"first line", "first (verdict)", "second line", "second (verdict)"} <= set(entries)
+
+
+WARDS = PEOPLE.assign(
+    ward=RNG.choice(["north", "south", "west"], 500, p=[0.5, 0.44, 0.06]), income=np.round(RNG.lognormal(10, 1, 500))
+)
+CASES = {
+    "counts": (WARDS, None),
+    "a rare ward": (WARDS.assign(ward=np.where(np.arange(500) < 3, "isle", WARDS["ward"])), None),
+    "means": (WARDS, "mean"),
+    "means with a giant": (WARDS.assign(income=np.where(np.arange(500) == 9, 1e9, WARDS["income"])), "mean"),
+    "sums with two giants": (WARDS.assign(income=np.where(np.arange(500) < 2, 1e9, WARDS["income"])), "sum"),
+    "below zero": (WARDS.assign(income=WARDS["income"] - 20_000), "mean"),
+    "deviations": (WARDS, "std"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_risk_appetite_is_answered_as_acro_does(acro, name, tmp_path, monkeypatch):
+    """The word by ACRO's rules is that of ACRO's own table of the same people."""
+    people, statistic = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    session = acro.ACRO()
+    more = {} if statistic is None else {"values": people["income"], "aggfunc": statistic}
+    session.crosstab(people["sex"], people["ward"], **more)
+    (tmp_path / "request").mkdir()
+    of = {"of": ["income"], "statistics": [{"std": "sd"}.get(statistic, statistic)]}
+    keys = {"statistics": ["count"]} if statistic is None else of
+    table(tmp_path / "request" / "table", people, by=["sex", "ward"], **keys)
+    (output,) = check(tmp_path / "request", people=people, risk_appetite=session.config).outputs
+    record = session.results.get_index(0)
+    theirs = record.fair["check_status"]
+    names = {"safe_threshold": "MinimumThresholdCheck", "safe_nk_k": "NKCheck", "safe_pratio_p": "PPercentCheck"}
+    names["safe_dof_threshold"] = "MinimumDoFCheck"
+    assert {names[each.name]: each.word for each in output.rules} == {
+        key: word for key, word in theirs.items() if key in names.values()
+    }
+
+
+@pytest.mark.parametrize("count", [9, 12, 13, 500])
+def test_degrees_of_freedom_are_those_of_acro(acro, count, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    session, people = acro.ACRO(), PEOPLE.iloc[:count]
+    session.olsr("score ~ age", people)
+    (tmp_path / "request").mkdir()
+    line(tmp_path / "request" / "line", people, "age", "score")
+    (output,) = check(tmp_path / "request", people=people, risk_appetite=session.config).outputs
+    (rule,) = output.rules
+    record = session.results.get_index(0)
+    assert rule.word == record.status
+    assert f"dof={rule.number:.0f}" in record.summary

@@ -17,6 +17,7 @@ from seepage.request._held import NOBODY, REGISTRY, Figure, Held, held
 from seepage.request._output import Output, output_of
 from seepage.request._people import People
 from seepage.request._quantiles import rests_on, single_values
+from seepage.request._rules import answered
 from seepage.request._targets import Targets
 
 # How much noise is tried, in standard errors of each coefficient.
@@ -54,7 +55,10 @@ class Alone:
 
     def verdict(self) -> OutputVerdict:
         """Hold it against the targets."""
-        return replace(self._verdict(), file=self.file)
+        found = replace(self._verdict(), file=self.file)
+        if self.targets.appetite is None:
+            return found
+        return found.held_to(answered(self.targets.appetite, self.leak, self.output))
 
     def _verdict(self) -> OutputVerdict:
         remark = () if self.output is None or not self.output.remark else (self.output.remark,)

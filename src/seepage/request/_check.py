@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from seepage._tables import Data
 from seepage.errors import InputError
@@ -11,6 +12,7 @@ from seepage.execution.storage import followed
 from seepage.others import OthersLeakage
 from seepage.release import Policy
 from seepage.request._alone import Alone, looked_at
+from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import OutputVerdict, Stage
 from seepage.request._given import handed_in
 from seepage.request._people import People
@@ -28,6 +30,7 @@ def check(
     ids: str = "id",
     policy: Policy | None = None,
     earlier: str | os.PathLike[str] | None = None,
+    risk_appetite: Mapping[str, Any] | str | os.PathLike[str] | None = None,
 ) -> Verdict:
     """Decide whether outputs about some people may be let out: each by itself, all together, and with earlier ones.
 
@@ -49,6 +52,10 @@ def check(
         column's standard deviation, and no category told more than 75% of the time.
     earlier : path, optional
         A folder of outputs that were let out before.
+    risk_appetite : mapping or path, optional
+        That of ACRO: `acro.ACRO().config`, the config.json that it writes, or the YAML file that it reads. Each output
+        is held against its `safe_threshold`, `safe_nk_n` and `safe_nk_k`, `safe_pratio_p` and `safe_dof_threshold` by
+        ACRO's rules too, and gets the worst of both words.
 
     Returns
     -------
@@ -71,7 +78,8 @@ def check(
     ('fail', (399,))
     """
     everybody = People.of(people, ids)
-    targets = Targets(everybody, policy)
+    appetite = None if risk_appetite is None else RiskAppetite.of(risk_appetite)
+    targets = Targets(everybody, policy, appetite)
     before = {} if earlier is None else _measured(Path(earlier), everybody, targets, "what was let out before")
     now = _now(request, everybody, targets)
     folder = None if isinstance(request, Mapping) else Path(request).resolve()
@@ -89,7 +97,10 @@ def check(
             stages.append(stage("with what was let out before", {**asked, **out}, tuple(out)))
             tell(1)
     name = "request" if folder is None else folder.name
-    return Verdict(name, targets.words, len(everybody), outputs, tuple(stages), tuple(told), folder=folder)
+    limits = () if appetite is None else tuple(appetite.limits().items())
+    return Verdict(
+        name, targets.words, len(everybody), outputs, tuple(stages), tuple(told), folder=folder, limits=limits
+    )
 
 
 def _now(

@@ -1,6 +1,7 @@
 """What is decided about a request: one word for each output and one for all of them, and why."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,11 @@ Word = Literal["pass", "review", "fail"]
 _WORST: tuple[Word, ...] = ("pass", "review", "fail")
 # Outputs that a sentence names.
 _MOST_NAMED = 6
+
+
+def worst(words: Iterable[Word]) -> Word:
+    """Return the worst of some words."""
+    return max(words, key=_WORST.index, default="pass")
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,36 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A limit of ACRO's risk appetite, and whether an output keeps it.
+
+    Attributes
+    ----------
+    name : str
+        As ACRO calls it.
+    word : "pass", "review" or "fail"
+    limit : float
+    number : float or None
+        What is held against it; None where it may not be told, or is not defined.
+    about : str
+        What the number is.
+    """
+
+    name: str
+    word: Word
+    limit: float
+    number: float | None
+    about: str
+
+    def sentence(self) -> str:
+        """Say it."""
+        if self.word == "review":
+            return f"{self.name} needs a look: {self.about}" if self.about else f"{self.name} needs a look"
+        kept = f"{self.name} {self.limit:g} is {'kept' if self.word == 'pass' else 'missed'}"
+        return kept if self.number is None else f"{kept} ({self.about}: {self.number:.3g})"
+
+
+@dataclass(frozen=True)
 class OutputVerdict:
     """What is decided about one output.
 
@@ -120,6 +156,10 @@ class OutputVerdict:
     mends : tuple of Mend
     file : str
         Its file in the folder of the request; empty if it came from none.
+    rules : tuple of Rule
+        Whether it keeps ACRO's risk appetite, if one was given; the word is the worst of both.
+    own : "pass", "review", "fail" or None
+        The word without these rules; None if there are none.
     """
 
     name: str
@@ -134,6 +174,23 @@ class OutputVerdict:
     unread: bool = False
     """Whether nothing was looked into, so that its reasons say nothing about anybody."""
     file: str = ""
+    rules: tuple[Rule, ...] = ()
+    own: Word | None = None
+
+    def held_to(self, rules: tuple[Rule, ...]) -> "OutputVerdict":
+        """Return the same beside the rules of a risk appetite."""
+        if not rules:
+            return self
+        return replace(self, word=worst((self.word, *(each.word for each in rules))), rules=rules, own=self.word)
+
+    @property
+    def by_rules(self) -> str:
+        """Whether it keeps them, in a sentence or two; empty if there are none."""
+        if not self.rules:
+            return ""
+        theirs = worst([each.word for each in self.rules])
+        told = ", ".join(each.sentence() for each in self.rules)
+        return f"By ACRO's risk appetite {theirs}: {told}. By what it gives away {self.own}."
 
     @property
     def said(self) -> str:
@@ -167,12 +224,13 @@ class Decided:
     internal: bool = True
     folder: Path | None = None
     """Where the outputs lie; None if they came from no folder."""
+    limits: tuple[tuple[str, float], ...] = ()
+    """ACRO's risk appetite, by name."""
 
     @property
     def word(self) -> Word:
         """The worst of all words."""
-        words = [each.word for each in self.outputs] + [each.word for each in self.stages]
-        return max(words, key=_WORST.index, default="pass")
+        return worst([each.word for each in self.outputs] + [each.word for each in self.stages])
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -228,7 +228,7 @@ def _shown(text: str) -> str:
 
 def _config(verdict: Decided) -> dict[str, Json]:
     """Return what the viewer shows as the risk profile."""
-    return {"seepage_policy": verdict.asked, "seepage_version": __version__}
+    return {**dict(verdict.limits), "seepage_policy": verdict.asked, "seepage_version": __version__}
 
 
 def _version() -> str:

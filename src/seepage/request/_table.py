@@ -17,9 +17,11 @@ def table(verdict: Decided) -> list[tuple[str, ...]]:
 def reasons(each: OutputVerdict | Stage) -> list[str]:
     """Return why something got its word, in sentences."""
     found = [finding.sentence() for finding in each.findings] + list(each.reasons)
-    if found or isinstance(each, Stage) or each.figure is None:
+    if isinstance(each, Stage):
         return found
-    return [each.figure.sentence()]
+    if not found and each.figure is not None:
+        found = [each.figure.sentence()]
+    return [*found, *([each.by_rules] if each.rules else [])]
 
 
 def _rows(verdict: Decided) -> Iterator[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from seepage.errors import InputError
 from seepage.release import Policy
+from seepage.request._appetite import RiskAppetite
 from seepage.request._people import People
 
 Kind = Literal["error_floor", "success_rate"]
@@ -18,6 +19,8 @@ class Targets:
 
     people: People
     policy: Policy | None
+    appetite: RiskAppetite | None = None
+    """What ACRO asks, beside the policy."""
 
     def __post_init__(self) -> None:
         if self.policy is not None and self.policy.eta is not None:
@@ -46,7 +49,14 @@ class Targets:
 
     @property
     def words(self) -> str:
-        """What is asked, in a sentence."""
+        """What is asked, in a sentence or two."""
+        if self.appetite is None:
+            return self._words
+        limits = ", ".join(f"{name} {value:g}" for name, value in self.appetite.limits().items())
+        return f"{self._words} ACRO's risk appetite is held beside it: {limits}."
+
+    @property
+    def _words(self) -> str:
         rule = (
             "nobody's value may be guessed to less than half the column's standard deviation, nor a category told more "
             "than 75% of the time"

@@ -37,7 +37,7 @@ def why(each: OutputVerdict) -> str:
     found = [finding.sentence() for finding in each.findings] + list(each.reasons)
     if not found and each.figure is not None:
         found = [f"Nearest: {each.figure.sentence()}."]
-    return " ".join(found)
+    return " ".join([*found, *([each.by_rules] if each.rules else [])])
 
 
 def people_named(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from seepage._records import Json
 from seepage.errors import InputError
 from seepage.pages import Twins
-from seepage.request._decided import Decided, Finding
+from seepage.request._decided import Decided, Finding, Rule
 from seepage.request._held import Figure
 from seepage.request._page import page
 from seepage.request._picture import pictures
@@ -54,6 +54,7 @@ class Verdict(Decided):
                 reasons=each.reasons if each.unread else (),
                 findings=_bare((each.name,), (each.name,)) if each.findings else (),
                 mends=(),
+                rules=tuple(replace(rule, number=None, about="") for rule in each.rules),
             )
             for each in self.outputs
         )
@@ -176,11 +177,17 @@ def _json(verdict: Verdict) -> Json:
             found |= {"people": [str(each) for each in one.people], "figure": figure(one.figure)}
         return found
 
+    def rule(one: Rule) -> Json:
+        number: dict[str, Json] = {"number": one.number} if verdict.internal else {}
+        return {"name": one.name, "limit": one.limit, "verdict": one.word, **number}
+
     outputs: list[Json] = []
     for each in verdict.outputs:
         said: dict[str, Json] = {"name": each.name, "what": each.what, "verdict": each.said}
         said |= {"reasons": list(each.reasons), "findings": [finding(one) for one in each.findings]}
         said["mends"] = [mend.sentence() for mend in each.mends]
+        if each.rules:
+            said["risk_appetite"] = {"sentence": each.by_rules, "rules": [rule(one) for one in each.rules]}
         if verdict.internal:
             said |= {"people": each.people, "figure": figure(each.figure)}
         outputs.append(said)

@@ -177,6 +177,7 @@ def _requests(asked: _Check) -> None:
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile, whole_frame
     from seepage.cli.terminal import Waiting, aside, check_outputs, printable, screen, show_written
+    from seepage.release import Policy
     from seepage.request import check as checked
 
     asked.refuse_beside_requests()
@@ -208,12 +209,21 @@ def _requests(asked: _Check) -> None:
     check_outputs({"--out": asked.out, "--sacro": asked.sacro}, inputs=inputs, force=asked.force, folders=True)
     verdicts: list[Verdict] = []
     with Waiting(quiet=asked.quiet).shown() as waiting:
-        policy = None if asked.policy is None else PolicyFile.read(asked.policy).policy
+        file = None if asked.policy is None else PolicyFile.read(asked.policy, outputs=True)
+        # A file with nothing but a risk appetite leaves the rule for all columns as it is.
+        policy = None if file is None or file.policy == Policy() else file.policy
         with waiting.doing(f"reading {asked.people}"):
             people = whole_frame(asked.people)
         for folder in folders:
             with waiting.doing(f"checking {folder.name}"):
-                found = checked(folder, people=people, ids=asked.ids or "id", policy=policy, earlier=asked.earlier)
+                found = checked(
+                    folder,
+                    people=people,
+                    ids=asked.ids or "id",
+                    policy=policy,
+                    earlier=asked.earlier,
+                    risk_appetite=None if file is None else file.risk_appetite,
+                )
             verdicts.append(found if asked.edition is options.Edition.internal else found.for_everybody())
     document = _document(verdicts, asked.format)
     if asked.output is not None:

@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seepage._amounts import up_to_grid
 from seepage._toml import from_toml
@@ -19,6 +19,7 @@ _TABLES = ("error_floor", "success_rate")
 _NUMBERS = ("eta", "quantile")
 _UNNAMED = "unnamed"
 _DECISION = "decision"
+_APPETITE = "risk_appetite"
 EXAMPLE = """\
 quantile = 1.0    # the share of people for whom each target must hold
 # unnamed = "public"  declares that what has no target below is public
@@ -46,10 +47,19 @@ class PolicyFile:
     text: str
     decision: "Decision | None"
     """Who decided, if the file says so."""
+    risk_appetite: "dict[str, Any] | None" = None
+    """That of ACRO, for a folder of outputs."""
 
     @classmethod
-    def read(cls, path: Path) -> "PolicyFile":
-        """Read a policy, refusing whatever it could not mean."""
+    def read(cls, path: Path, *, outputs: bool = False) -> "PolicyFile":
+        """Read a policy, refusing whatever it could not mean.
+
+        Parameters
+        ----------
+        path : Path
+        outputs : bool, default=False
+            Whether it is for a folder of outputs, which may be held against ACRO's risk appetite too.
+        """
         from seepage.release import Decision, Policy
 
         try:
@@ -64,6 +74,16 @@ class PolicyFile:
                 f"The policy {path} is not TOML: {reason}. A policy looks like this:\n\n{EXAMPLE}"
             ) from None
         said = found.pop(_DECISION, None)
+        appetite = found.pop(_APPETITE, None)
+        if appetite is not None and not outputs:
+            raise InputError(
+                f"The policy {path} sets {_APPETITE!r}, which a folder of outputs is held against, and nothing else: "
+                "leave it out here."
+            )
+        if appetite is not None and not isinstance(appetite, dict):
+            raise InputError(
+                f"{_APPETITE} in the policy {path} needs ACRO's names:\n\n[{_APPETITE}]\nsafe_threshold = 10"
+            )
         for name, value in found.items():
             _check(path, name, value)
         try:
@@ -71,9 +91,9 @@ class PolicyFile:
             policy = Policy(**found)
         except InputError as reason:
             raise InputError(f"The policy {path} cannot be used: {reason}") from None
-        if policy.is_empty:
+        if policy.is_empty and appetite is None:
             raise InputError(f"The policy {path} sets no target. A policy looks like this:\n\n{EXAMPLE}")
-        return cls(path, policy, text, decision)
+        return cls(path, policy, text, decision, appetite)
 
     def judge(self, leak: "Leakage", noise: Amount, model: Path) -> VerdictPanel:
         """Hold a release against the policy.
@@ -105,11 +125,11 @@ class PolicyFile:
 
 
 def _check(path: Path, name: str, value: object) -> None:
-    known = (*_TABLES, *_NUMBERS, _UNNAMED, _DECISION)
+    known = (*_TABLES, *_NUMBERS, _UNNAMED, _DECISION, _APPETITE)
     if name not in known:
         raise InputError(
             f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
-            "error_floor, success_rate, eta, quantile, unnamed and decision."
+            "error_floor, success_rate, eta, quantile, unnamed and decision, and for a folder of outputs risk_appetite."
         )
     if name == _UNNAMED:
         # The policy itself says what it may be.
