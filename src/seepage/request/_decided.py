@@ -132,7 +132,9 @@ class Rule:
         if self.word == "review":
             return f"{self.name} needs a look: {self.about}" if self.about else f"{self.name} needs a look"
         kept = f"{self.name} {self.limit:g} is {'kept' if self.word == 'pass' else 'missed'}"
-        return kept if self.number is None else f"{kept} ({self.about}: {self.number:.3g})"
+        if self.number is None:
+            return kept
+        return f"{kept} ({self.about}: {self.number:{',.0f' if self.number >= 1000 else '.3g'}})"
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,10 @@ class OutputVerdict:
         if not self.rules:
             return ""
         theirs = worst([each.word for each in self.rules])
-        told = ", ".join(each.sentence() for each in self.rules)
-        return f"By ACRO's risk appetite {theirs}: {told}. By what it gives away {self.own}."
+        told = [each.sentence() for each in self.rules if each.word != "pass"]
+        # Numbers of limits that are kept are in the JSON.
+        told += [f"{each.name} kept" for each in self.rules if each.word == "pass"]
+        return f"By ACRO's risk appetite {theirs}: {', '.join(told)}. By what it gives away {self.own}."
 
     @property
     def said(self) -> str:
