@@ -6,7 +6,6 @@ of their curvatures. What M leaves is a trace of the difference of places, not n
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,42 +15,30 @@ from seepage.others._crowd import Held
 from seepage.others._printed import Looked, Printed
 from seepage.others._slopes import Formed, Slopes
 
-if TYPE_CHECKING:
-    from seepage.others._stacked import Output
-
 # People to a number from which on a map between outputs is known from those who are in both.
 _TIMES = 5
 # Singular values below this share of the largest are what rounding leaves.
 _ROUNDING = 1e-10
 
 
-def same_numbers(one: "Output", other: "Output") -> bool:
+def same_numbers(first: Printed, second: Printed, both: int) -> bool:
     """Return whether two outputs print the same numbers of the same attributes, with enough people in both."""
-    first, second = one.printed, other.printed
-    both = int(((one.rows >= 0) & (other.rows >= 0)).sum())
-    return (
-        first.names == second.names
-        and {name: len(block) for name, block in first.blocks.items()}
-        == {name: len(block) for name, block in second.blocks.items()}
-        and both >= _TIMES * len(first.names)
-    )
+    sizes, others = ({name: len(block) for name, block in each.blocks.items()} for each in (first, second))
+    return first.names == second.names and sizes == others and both >= _TIMES * len(first.names)
 
 
-def mapped(output: "Output", place: "Output") -> Printed:
+def mapped(own: Printed, their: Printed, at: NDArray[np.intp]) -> Printed:
     """Return what an output prints, with whoever is in another one too looked at from there.
 
     Parameters
     ----------
-    output : Output
-        Whose people are looked at.
-    place : Output
-        From where.
+    own, their : Printed
+        The output whose people are looked at, and the one from where.
+    at : ndarray of int
+        Where each person of the first is in the second; -1 for who is not.
     """
-    own, their = output.printed, place.printed
-    both = (output.rows >= 0) & (place.rows >= 0)
-    here, there = output.rows[both], place.rows[both]
-    at = np.full(own.moves.count, -1, dtype=np.intp)
-    at[here] = there
+    here = np.flatnonzero(at >= 0)
+    there = at[here]
     # What everybody moves is held in memory: over files there is no such map.
     assert isinstance(own.moves, Held)
     assert isinstance(their.moves, Held)

@@ -138,7 +138,7 @@ class Stack:
     def _from_one_place(self, some: "tuple[Output, ...]") -> "Stack | None":
         places: dict[int, Output] = {}
         for output in some:
-            same = [other for other in some if _alike(output, other) or same_numbers(output, other)]
+            same = [other for other in some if _alike(output, other) or _same_numbers(output, other)]
             if len(same) > 1:
                 places[id(output)] = max(same, key=lambda one: int((one.rows >= 0).sum()))
         if not places:
@@ -249,6 +249,10 @@ def _alike(one: Output, other: Output) -> bool:
     return bool((first.rows[one.rows[both]] == second.rows[other.rows[both]]).all())
 
 
+def _same_numbers(one: Output, other: Output) -> bool:
+    return same_numbers(one.printed, other.printed, int(((one.rows >= 0) & (other.rows >= 0)).sum()))
+
+
 def _moved(output: Output, place: Output) -> Output:
     """Return an output from the place of another: exactly if both have one form, else by a map between them."""
     if place is output:
@@ -256,7 +260,10 @@ def _moved(output: Output, place: Output) -> Output:
     form, there = output.printed.form, place.printed.form
     if form is not None and there is not None and _alike(output, place):
         return replace(output, printed=replace(output.printed, **form.at(there.position)._asdict()))
-    return replace(output, printed=mapped(output, place))
+    people = np.flatnonzero(output.rows >= 0)
+    at = np.empty(output.printed.moves.count, dtype=np.intp)
+    at[output.rows[people]] = place.rows[people]
+    return replace(output, printed=mapped(output.printed, place.printed, at))
 
 
 def _held(moves: object) -> Array:
