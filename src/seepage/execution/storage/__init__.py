@@ -14,3 +14,4 @@ from seepage.execution.storage._progress import shown_on as shown_on
 from seepage.execution.storage._progress import together as together
 from seepage.execution.storage._read import Store as Store
 from seepage.execution.storage._read import Unit as Unit
+from seepage.execution.storage._read import meets as meets

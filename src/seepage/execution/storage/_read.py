@@ -8,7 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from seepage._tables import Table
+from seepage._where import columns_of, holds
 from seepage.errors import InputError
 from seepage.execution.storage._columns import HeldColumns
 from seepage.execution.storage._identity import Opened, Stamp, check_unchanged
@@ -43,9 +46,31 @@ class Store:
 
     filesystem: pa.fs.FileSystem
     schema: pa.Schema
+    where: str | None = None
+    """The filter that rows meet which are read at all."""
 
     def read(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the rows of a unit, a batch at a time."""
+        rows = 0
+        for batch in self.kept(unit, columns, batch_size):
+            rows += batch.num_rows
+            yield batch
+        if rows != unit.rows:
+            promised = "its footer promised" if self.where is None else f"where={self.where!r} kept before"
+            raise InputError(f"{unit.path} holds {rows} rows where {promised} {unit.rows}.")
+
+    def kept(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the same, however many rows the filter keeps."""
+        if self.where is None:
+            yield from self._read(unit, columns, batch_size)
+            return
+        asked = list(dict.fromkeys([*columns, *columns_of(self.where)]))
+        for batch in self._read(unit, asked, batch_size):
+            found = batch.filter(pa.array(meets(self.where, batch))).select(list(columns))
+            if found.num_rows:
+                yield found
+
+    def _read(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
         opened = Opened.of(self.filesystem, unit.path)
         with opened.source as source:
             check_unchanged(self.filesystem, unit.path, unit.stamp, opened.stamp)
@@ -58,12 +83,8 @@ class Store:
             renamed = dict(unit.held.renamed)
             places = {name: place if (place := renamed.get(name, name)) in stored else None for name in columns}
             inside = list(dict.fromkeys(place for place in places.values() if place is not None))
-            rows = 0
             for batch in self._alive(unit, file, inside, batch_size):
-                rows += batch.num_rows
                 yield self._typed(unit, batch, places)
-            if rows != unit.rows:
-                raise InputError(f"{unit.path} holds {rows} rows where its footer promised {unit.rows}.")
         # What was read is what it was all the while.
         check_unchanged(self.filesystem, unit.path, unit.stamp)
 
@@ -100,6 +121,21 @@ class Store:
                     f"elsewhere ({str(error).partition(chr(10))[0]}). Write it with the same type in each file."
                 ) from error
         return pa.record_batch(arrays, names=list(places))
+
+
+def meets(where: str | None, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Return which rows a filter keeps."""
+    columns = [_plain(batch.column(name)) for name in columns_of(where)]
+    if not columns:
+        return np.ones(batch.num_rows, dtype=bool)
+    return holds(where, Table.of(pa.table(columns, names=list(columns_of(where)))))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column as a data frame has it."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
