@@ -169,15 +169,14 @@ def measure(
         )
         known = 0 if others_known is None else others_known
         return model.measured(X, TableQuestion(known, digits, attributes, known_sizes, ids, groups))
-    in_files = are_paths(X) and not is_results(model)
-    if where is not None and not in_files:
+    if where is not None and (is_results(model) or not are_paths(X)):
         X, y, sample_weight, offset, clusters, ids, groups = filtered(
             where, model, X, y, sample_weight, offset, clusters, ids, groups
         )
     if noise_scale is None or (others_known is not None and others_known != "all"):
         question = Question(UNIT, public_label, None, numbers, public_preprocessing)
         before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
-        if in_files:
+        if are_paths(X) and not is_results(model):
             model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
             return measure_files_without_noise(model, source, question, attributes, before)
         asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
@@ -193,7 +192,7 @@ def measure(
             )
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
-    if in_files:
+    if are_paths(X) and not is_results(model):
         model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
         return measure_files(model, source, question, (*_equalized(model, source.roles.weight), *for_whom(where)))
     asked = given(

@@ -1,6 +1,6 @@
 """What a release without noise, or with little, says to attackers who know less than everything."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 # People whose part of the noise is larger have the others looked at where the fit would be without them.
 _LARGE = 0.2
 # Of a normal prior, in deviations, and their weights.
-_POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
+POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
 # People whose evenness is looked at in one pass over everybody.
 _AT_A_TIME = 4096
 # Numbers of the matrices of people who are looked at together: they stay in a core's cache.
@@ -199,8 +199,7 @@ class OthersInformation(GatheredInformation):
             found.whole[:] = np.where(silent.all(axis=1), 0.0, np.inf)
             found.trace[:] = found.whole
             return found
-        parts = (self._of_crowd(crowd, whom) for crowd, whom in self._crowds)
-        return reduce(_Answers.larger, parts)
+        return reduce(_Answers.larger, self._of_crowds())
 
     @cached_property
     def _crowds(self) -> list[tuple[Crowd, NDArray[np.intp]]]:
@@ -288,11 +287,18 @@ class OthersInformation(GatheredInformation):
         for people in self._chunks(np.arange(self.count) if whom is None else whom):
             yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
 
-    def _of_crowd(self, crowd: Crowd, whom: NDArray[np.intp]) -> _Answers:
-        unknown = crowd.unknown(self.attacker.unknown)
+    def _of_crowds(self) -> Iterator[_Answers]:
+        """Yield what is answered with what the others may be as noise."""
+        for crowd, whom in self._crowds:
+            unknown = crowd.unknown(self.attacker.unknown)
+            yield self._of_crowd(unknown, whom, self._each(self._asking(unknown), crowd, whom))
+
+    def _of_crowd(
+        self, unknown: Unknown, whom: NDArray[np.intp], parts: Iterable[tuple[NDArray[np.intp], "_Part"]]
+    ) -> _Answers:
         found = _Answers.empty(self.count, len(self.attribute_names))
-        asking, waiting = self._asking(unknown), list[tuple[NDArray[np.intp], _Part]]()
-        for people, part in self._each(asking, crowd, whom):
+        waiting = list[tuple[NDArray[np.intp], _Part]]()
+        for people, part in parts:
             self._put(found, people, part)
             if len(part.unsure):
                 waiting.append((people, part))
@@ -300,7 +306,7 @@ class OthersInformation(GatheredInformation):
                 self._settle(found, waiting, unknown)
                 waiting = []
         self._settle(found, waiting, unknown)
-        if not crowd.modeled and self.attacker.unknown:
+        if not unknown.crowd.modeled and self.attacker.unknown:
             for person in whom[self._large(unknown)[whom]]:
                 self._alone(found, int(person), unknown)
         self._judge(found, unknown, whom)
@@ -410,12 +416,12 @@ class OthersInformation(GatheredInformation):
         total, block = np.zeros(self.count), self.printed.blocks[name]
         if self.printed.each is not None and len(whom) == self.count:
             _ = unknown.crowd.scatter, unknown.bent
-            for point, weight in _POINTS:
+            for point, weight in POINTS:
                 for people, found in self.printed.each(_Single(unknown.alone()), (name, point)):
                     total[people] += weight * found
             return total
         for chunk in self._chunks(whom):
-            for point, weight in _POINTS:
+            for point, weight in POINTS:
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
@@ -550,6 +556,9 @@ class OthersInformation(GatheredInformation):
 
     def _column(self, attribute: str) -> tuple[Column, NDArray[np.bool_]]:
         """Return each person's value of an attribute, and whether all of their rows have that one."""
+        if self.printed.each is not None:
+            # Over files each person has one row.
+            return self.people.labels(attribute), np.ones(self.count, dtype=bool)
         base: Any = self.base
         column, person = base._column(attribute), getattr(self.people, "person", None)
         if person is None:

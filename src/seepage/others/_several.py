@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,12 @@ from seepage.others._attacker import Attacker
 from seepage.others._claims import A_NUMBER, CLAIMED, DIGITS, FEW, MORE, SMALL, SPARE, Claims
 from seepage.others._crowd import Crowd, Held, Unknown
 from seepage.others._digits import Digits
-from seepage.others._information import OthersInformation, _Answers, _Asking, about
+from seepage.others._information import POINTS, OthersInformation, _Answers, _Asking, about
 from seepage.others._leakage import OthersLeakage
-from seepage.others._patterns import PatternCrowd, Patterns, Rest
+from seepage.others._patterns import PatternCrowd, Patterns, Rest, SeatedMoves, Seating, find_largest
+from seepage.others._printed import Printed
+from seepage.others._shared import Block, Joined, Shared, Stored
+from seepage.others._slopes import Formed
 from seepage.others._stacked import Output, Stack
 from seepage.others.types import Known
 from seepage.pages import counted
@@ -120,8 +124,8 @@ class SeveralInformation(OthersInformation):
 
     @cached_property
     def _crowds(self) -> list[tuple[Crowd, NDArray[np.intp]]]:
-        plain = self.alike is not None
-        found = [*self.patterns.crowds(self.stack.moves, self.added, self._known, self._fails, plain=plain)]
+        plain, moves = self.alike is not None, _values(self.stack.moves)
+        found = [*self.patterns.crowds(moves, self.added, self._known, self._fails, plain=plain)]
         if self.attacker.covariates:
             _, moves = self._modeled
             found += self.patterns.crowds(moves, self.added, 0.0, self._fails, modeled=True)
@@ -155,6 +159,45 @@ class SeveralInformation(OthersInformation):
         own.reason[:], own.whole_reason[:] = CLAIMED, CLAIMED
         return own.larger(self.alike._answers)
 
+    def _of_crowds(self) -> Iterator[_Answers]:
+        if isinstance(self.stack.moves, Held):
+            yield from super()._of_crowds()
+            return
+        # One pass asks everybody before all noises.
+        crowds = [(crowd, whom) for crowd, whom in self._crowds if isinstance(crowd, PatternCrowd)]
+        find_largest([crowd for crowd, _ in crowds])
+        unknowns = [crowd.unknown(self.attacker.unknown) for crowd, _ in crowds]
+        work = _Every(tuple((_Before.of(unknown), self._asking(unknown)) for unknown in unknowns))
+        found: list[list[tuple[NDArray[np.intp], Any]]] = [[] for _ in crowds]
+        for people, parts in self.stack.moves.each(work):
+            for i, some, part in parts:
+                found[i].append((people[some], part))
+        for unknown, (_, whom), each in zip(unknowns, crowds, found, strict=True):
+            yield self._of_crowd(unknown, whom, each)
+
+    def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
+        if len(whom) == 1 or isinstance(self.stack.moves, Held):
+            return super()._mean(name, unknown, whom)
+        return self._means[id(unknown)][:, self._numbers.index(name)]
+
+    @property
+    def _numbers(self) -> list[str]:
+        return [name for name in self.printed.deviations if name in self.attribute_names]
+
+    @cached_property
+    def _means(self) -> dict[int, Array]:
+        """The mean information about each number of people in files, before each noise: in one pass for all."""
+        moves, several = self.stack.moves, [(unknown, whom) for unknown, whom in self._noises if len(whom) > 1]
+        assert not isinstance(moves, Held)
+        for unknown, _ in several:
+            _ = unknown.bent
+        work = _Means(tuple((_Before.of(unknown), unknown.alone()) for unknown, _ in several), tuple(self._numbers))
+        found = [np.zeros((self.count, len(self._numbers))) for _ in several]
+        for people, parts in moves.each(work, self._numbers):
+            for i, some, part in parts:
+                found[i][people[some]] = part
+        return {id(unknown): each[whom] for (unknown, whom), each in zip(several, found, strict=True)}
+
     @cached_property
     def _moving_between(self) -> "SeveralInformation | None":
         """The same for columns that say who is in which cell: who is asked about them may be in another."""
@@ -176,10 +219,8 @@ class SeveralInformation(OthersInformation):
         return replace(own, distance=_larger(own.distance, other.distance))
 
     def _crowd_without(self, person: int) -> Crowd:
-        assert self.printed.elsewhere is not None
-        moves = self.printed.elsewhere(person)
-        assert isinstance(moves, Held)
-        found = self.patterns.crowds(moves.values, self.added, self._known, self._fails)
+        moves = _values(self.stack.elsewhere(person))
+        found = self.patterns.crowds(moves, self.added, self._known, self._fails)
         return next(crowd for crowd in found if person in crowd.people)
 
     def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
@@ -290,10 +331,25 @@ class SeveralInformation(OthersInformation):
             for i in self._silent:
                 inside[self.patterns.all[i].people] = True
             return near & inside
-        if not near.any():
-            return near
-        far = self.distances(name, None).farthest()
-        return np.asarray(near & np.isinf(far))
+        found = np.zeros(self.count, dtype=bool)
+        found[near] = self._certain(name, np.flatnonzero(near))
+        return found
+
+    def _certain(self, name: str, people: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return of which people some other category would be told for certain."""
+        if self._moving_between is not None and name in self.stack.by:
+            return self._moving_between._certain(name, people)
+        found = np.zeros(self.count, dtype=bool)
+        column, one = self._column(name)
+        for value in np.unique(column).tolist() if len(people) else ():
+            some = people[(column[people] != value) & one[people]]
+            for unknown, whom in self._noises:
+                at = np.intersect1d(some, whom)
+                if len(at):
+                    moved = Formed(self.printed.changed(at, name, value)[:, :, None])
+                    found[at] |= self._seen(unknown, at, moved).endless[:, 0]
+        told = found[people]
+        return told if self.alike is None else told | self.alike._certain(name, people)
 
     def endless(self) -> Iterator[str]:
         found = self.differences()
@@ -377,11 +433,6 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
     for name, part in zip(leaks, parts, strict=True):
         if part.family is not None:
             raise UnansweredError(f"{name} was measured with clusters=, and outputs of clusters are not composed yet.")
-        if part.printed.each is not None:
-            raise UnansweredError(
-                f"{name} was measured over files: outputs are composed in memory. Read the rows: "
-                "seepage.measure(model, frame, y)."
-            )
     known = {part.attacker.words for part in parts}
     if len({(part.attacker.known > 0, part.attacker.covariates) for part in parts}) > 1:
         raise InputError(
@@ -389,13 +440,16 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
             f"{' and one who knows '.join(sorted(known))}. Measure all of them with the same others_known=."
         )
     _refuse_public(leaks)
-    matching = match([leak.people for leak in leaks.values()], [part.count for part in parts], tuple(leaks))
-    outputs = tuple(Output(name, part.printed, at) for name, part, at in zip(leaks, parts, matching.rows, strict=True))
-    stack = Stack(outputs).settled()
-    _refuse_other_values(stack, parts)
+    shared = _shared(leaks)
+    matching = shared or match([leak.people for leak in leaks.values()], [part.count for part in parts], tuple(leaks))
+    each = [part.printed if shared is None else _with_members(part.printed) for part in parts]
+    outputs = tuple(Output(name, one, at) for name, one, at in zip(leaks, each, matching.rows, strict=True))
+    stack = Stack(outputs, shared=shared).settled()
+    if shared is None:
+        _refuse_other_values(stack, parts)
     printed = stack.printed()
     share = max(part.attacker.known / max(part.attacker.others, 1) for part in parts)
-    others = matching.count - 1
+    others = len(matching.rows[0]) - 1
     attacker = Attacker.of("covariates" if parts[0].attacker.covariates else int(np.ceil(share * others)), others)
     digits = Digits(
         np.concatenate([part.digits.steps for part in parts]),
@@ -433,6 +487,88 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
         parts=parts,
     )
     return SeveralLeakage(information)
+
+
+def _shared(leaks: Mapping[str, OthersLeakage]) -> Shared | None:
+    """Return the table in files that all outputs are about; None where all of them are in memory."""
+    moves = {name: leak.information.printed.moves for name, leak in leaks.items()}
+    stored = [name for name, leak in leaks.items() if leak.information.printed.each is not None]
+    if not stored:
+        return None
+    held = [name for name in moves if name not in stored]
+    if held:
+        raise UnansweredError(
+            f"{stored[0]} was measured over files and {held[0]} in memory: outputs are composed over one table, or in "
+            "memory. Read the rows: seepage.measure(model, frame, y)."
+        )
+    return cast(Stored, moves[stored[0]]).shared(moves)
+
+
+def _with_members(printed: Printed) -> Printed:
+    """Return the same with those who have each value: how many of them are in which outputs is asked."""
+    return replace(printed, levels=cast(Stored, printed.moves).levels())
+
+
+@dataclass(frozen=True, eq=False)
+class _Before:
+    """Before whom others are a noise, and what they move in units of it."""
+
+    patterns: NDArray[np.intp]
+    seating: Seating
+
+    @classmethod
+    def of(cls, unknown: Unknown) -> "_Before":
+        crowd = unknown.crowd
+        assert isinstance(crowd, PatternCrowd) and isinstance(crowd.moves, SeatedMoves)
+        return cls(np.array(crowd.before), crowd.moves.seating)
+
+    def part(self, block: Block) -> tuple[NDArray[np.intp], Block, Array] | None:
+        """Return which of some people are asked about, these, and what they move; None if none are."""
+        some = np.flatnonzero(np.isin(block.place, self.patterns))
+        if not len(some):
+            return None
+        part = block if len(some) == len(block.place) else block.only(some)
+        return some, part, self.seating(part.moves, part.place)
+
+
+@dataclass(frozen=True, eq=False)
+class _Every:
+    """Asks people before each noise that others are to them."""
+
+    asked: tuple[tuple[_Before, _Asking], ...]
+
+    def __call__(self, block: Block) -> list[tuple[int, NDArray[np.intp], Any]]:
+        found = []
+        for i, (before, asking) in enumerate(self.asked):
+            if (part := before.part(block)) is not None:
+                found.append((i, part[0], asking(part[2], part[1].slopes())))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """The mean information about numbers over what people's other values let expect, before each noise."""
+
+    asked: tuple[tuple[_Before, Unknown], ...]
+    names: tuple[str, ...]
+
+    def __call__(self, block: Block) -> list[tuple[int, NDArray[np.intp], Array]]:
+        found = []
+        for i, (before, unknown) in enumerate(self.asked):
+            if (part := before.part(block)) is not None:
+                found.append((i, part[0], self._of(unknown, part[1], part[2])))
+        return found
+
+    def _of(self, unknown: Unknown, block: Block, moves: Array) -> Array:
+        found = np.zeros((len(moves), len(self.names)))
+        for i, name in enumerate(self.names):
+            for point, weight in POINTS:
+                found[:, i] += weight * unknown.without(moves, block.shifted(name, point)).matrices()[:, 0, 0]
+        return found
+
+
+def _values(moves: Held | Joined) -> Array | Joined:
+    return moves.values if isinstance(moves, Held) else moves
 
 
 def _single(leaks: Mapping[str, OthersLeakage]) -> Iterator[tuple[str, OthersLeakage]]:
