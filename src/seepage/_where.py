@@ -132,7 +132,7 @@ def _holds(part: str, table: Table) -> NDArray[np.bool_]:
         raise InputError(f"where holds {part!r}, and {name!r} is no number: compare it by == or !=.")
     held = np.asarray(_TESTS[test](column, value), dtype=bool)
     # Whose value is missing is neither equal nor unequal to another.
-    return np.asarray(held & ~np.asarray(column != column, dtype=bool))
+    return np.asarray(held & ~missing_in(column))
 
 
 def _value(written: str, column: Column) -> object:

@@ -269,6 +269,10 @@ class OthersInformation(GatheredInformation):
     def _asking(self, unknown: Unknown) -> "_Asking":
         return _Asking.of(unknown, self._blocks)
 
+    def _asking_of(self, without: Unknown) -> "_Asking":
+        """Ask about somebody without whom the others were looked at."""
+        return _Asking.of(without, self._blocks, np.inf)
+
     def _place(self, people: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return where people stand in the crowd."""
         return people if self.family is None else self.family[people]
@@ -333,7 +337,7 @@ class OthersInformation(GatheredInformation):
             return
         without = self._crowd_without(person).unknown(unknown.count)
         before = found.each[person].copy(), found.whole[person], found.trace[person]
-        asking = replace(_Asking.of(without, self._blocks), large=np.inf)
+        asking = self._asking_of(without)
         part = asking(without.crowd.moves.of(self._place(at)), self.printed.jacobian(at))
         self._put(found, at, part)
         self._settle(found, [(at, part)], without)
@@ -621,13 +625,15 @@ class _Asking:
     unknown: Unknown
     blocks: list[NDArray[np.intp]]
     large: float
-    """Whose part of the noise is larger is not looked at for its evenness."""
+    """Whose part of the noise is larger is not looked at for its evenness; below 0, nobody is."""
 
     @classmethod
-    def of(cls, unknown: Unknown, blocks: list[NDArray[np.intp]]) -> "_Asking":
+    def of(cls, unknown: Unknown, blocks: list[NDArray[np.intp]], large: float = _LARGE) -> "_Asking":
         # All that needs everybody is known before this travels.
-        _ = unknown.crowd.scatter, unknown.largest, unknown.skewed, unknown.bent
-        return cls(unknown.alone(), blocks, _LARGE)
+        _ = unknown.crowd.scatter, unknown.skewed, unknown.bent
+        if large >= 0:
+            _ = unknown.largest
+        return cls(unknown.alone(), blocks, large)
 
     def __call__(self, moves: Array, slopes: Slopes) -> _Part:
         seen = self.unknown.without(moves, slopes)
@@ -642,9 +648,10 @@ class _Asking:
             if len(block) > 1:
                 top = _largest(matrices[:, block][:, :, block])
                 each[:, i] = np.where(endless[:, block].any(axis=1), np.inf, top)
-        unknown, later = seen.unknown.count, seen.part > self.large
+        unsure = np.zeros(0, dtype=np.intp)
+        if self.large >= 0:
+            unsure = np.flatnonzero(~surely_even(seen, seen.unknown.count) & (seen.part <= self.large))
         # Whatever is guessed, no noise that is nearly normal is more skewed than in its most skewed direction.
-        unsure = np.flatnonzero(~surely_even(seen, unknown) & ~later)
         most = 1.0 + np.linalg.eigvalsh(seen.unknown.skewed).max(initial=0.0)
         skewed = np.zeros((len(each), 1 + len(blocks)), dtype=bool)
         if most > MOST_SKEWED:

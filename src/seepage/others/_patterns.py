@@ -278,9 +278,7 @@ class _StoredSpread:
     free: float
 
     @classmethod
-    def of(
-        cls, sums: "_Sums", patterns: NDArray[np.bool_], size: int, inside: NDArray[np.bool_]
-    ) -> "_StoredSpread":
+    def of(cls, sums: "_Sums", patterns: NDArray[np.bool_], size: int, inside: NDArray[np.bool_]) -> "_StoredSpread":
         """Look at the people of some patterns, as far as some numbers go."""
         kept = np.append(True, inside)
         whole = _triangle(
@@ -327,12 +325,13 @@ class _Cubes:
     people: NDArray[np.intp]
 
     @classmethod
-    def of(cls, block: Block, *, spreads: tuple[_StoredSpread, ...], along: tuple[_Directions, ...]) -> "_Cubes":
+    def of(cls, block: Block, *, asked: tuple[tuple[_StoredSpread, _Directions, int], ...]) -> "_Cubes":
         values, people = [], []
-        for spread, directions in zip(spreads, along, strict=True):
+        for spread, directions, every in asked:
             inside = spread.patterns[block.place]
+            # The same people stand for all of them wherever a table is cut into blocks.
             order = int(block.before[spread.patterns].sum()) + np.cumsum(inside) - 1
-            some = np.flatnonzero(inside & (order % directions.every(spread.size) == 0))
+            some = np.flatnonzero(inside & (order % every == 0))
             values.append(directions.cubes(block.moves[some] * spread.inside - spread.mean))
             people.append(len(some))
         return cls(tuple(values), np.array(people))
@@ -399,7 +398,8 @@ class _Spreads:
         spreads = tuple(each for each in self.each if isinstance(each, _StoredSpread))
         along = tuple(_Directions.of(each.triangle) for each in spreads)
         assert self.joined is not None
-        found = self.joined.added(partial(_Cubes.of, spreads=spreads, along=along))
+        asked = tuple((one, two, two.every(one.size)) for one, two in zip(spreads, along, strict=True))
+        found = self.joined.added(partial(_Cubes.of, asked=asked))
         return [
             (each.back, values.reshape((each.rank,) * 3) / max(int(people), 1))
             for each, values, people in zip(along, found.values, found.people, strict=True)

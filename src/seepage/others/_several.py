@@ -165,7 +165,8 @@ class SeveralInformation(OthersInformation):
             return
         # One pass asks everybody before all noises.
         crowds = [(crowd, whom) for crowd, whom in self._crowds if isinstance(crowd, PatternCrowd)]
-        find_largest([crowd for crowd, _ in crowds])
+        if self.alike is None:
+            find_largest([crowd for crowd, _ in crowds])
         unknowns = [crowd.unknown(self.attacker.unknown) for crowd, _ in crowds]
         work = _Every(tuple((_Before.of(unknown), self._asking(unknown)) for unknown in unknowns))
         found: list[list[tuple[NDArray[np.intp], Any]]] = [[] for _ in crowds]
@@ -228,7 +229,11 @@ class SeveralInformation(OthersInformation):
         return np.asarray(self.printed.leverage > _LARGE)
 
     def _asking(self, unknown: Unknown) -> _Asking:
-        return replace(super()._asking(unknown), large=inf)
+        # What an answer from their own fits rests on is left to the look from one place.
+        return _Asking.of(unknown, self._blocks, inf if self.alike is None else -1.0)
+
+    def _asking_of(self, without: Unknown) -> _Asking:
+        return self._asking(without)
 
     @cached_property
     def claims(self) -> Claims:

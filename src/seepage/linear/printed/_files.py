@@ -268,7 +268,9 @@ class _Moves:
         """Return the values that a part of the people have in common, and who has them."""
         work = partial(_holding, values=tuple(at for at, _ in self.found), classes=self.table.classes)
         parts = [part for _, part in self.table.each(work, "people with a value")]
-        return tuple(replace(each, members=who) for (_, each), who in zip(self.found, np.concatenate(parts).T, strict=True))
+        return tuple(
+            replace(each, members=who) for (_, each), who in zip(self.found, np.concatenate(parts).T, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -367,7 +367,9 @@ class JoinedMoves:
         looked = self._looked
         if shifting:
             guesses = (part.guesses() for part in self.table.parts)
-            looked = replace(looked, guesses=tuple({n: g for n, g in each.items() if n in shifting} for each in guesses))
+            looked = replace(
+                looked, guesses=tuple({n: g for n, g in each.items() if n in shifting} for each in guesses)
+            )
         start = 0
         for part in self._rows.each(_Each(looked, of), "people among others"):
             for count, result in part:
