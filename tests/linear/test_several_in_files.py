@@ -110,7 +110,8 @@ def test_who_is_in_a_difference_of_few_is_named(target, folder):
     left = _same(memory, files)
     assert few == frozenset().union(*(people for _, _, people, _, _ in left))
     named = _table(files, files.information.attributes())
-    assert np.isinf(named.loc[sorted(few)]).all(axis=None) and np.isfinite(named.drop(few)).all(axis=None)
+    assert np.isinf(named.loc[sorted(few)]).all(axis=None)
+    assert np.isfinite(named.drop(few)).all(axis=None)
     assert set(files.differences().to_pandas()["inside"]) == {"everybody", "everybody, old"}
     assert "leaves age, dose, arm and 1 more attribute" in str(files).replace("\n", " ")
 
@@ -151,7 +152,8 @@ def test_models_with_steps_and_other_columns_say_what_memory_does(width, folder)
 def test_models_of_one_form_with_other_values_are_not_looked_at_from_one_place(folder):
     memory, files = _both(folder, {"everybody": None, "old": "age >= 45"}, models=[_scaled(3.0), _scaled(4.0)])
     assert files.information.stack.outputs[0].printed.form.key == files.information.stack.outputs[1].printed.form.key
-    assert files.information.alike is None and memory.information.alike is None
+    assert files.information.alike is None
+    assert memory.information.alike is None
     _same(memory, files)
 
 

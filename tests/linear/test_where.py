@@ -94,11 +94,11 @@ def test_what_is_no_filter_is_told_where_the_rows_are_and_before_they_are_read(w
 def test_who_knows_its_rows_takes_no_filter():
     import statsmodels.api as sm
 
+    results, table = sm.OLS(PEOPLE["y"], X.assign(one=1.0)).fit(), seepage.models.Aggregate(of=["dose"]).fit(PEOPLE)
     with pytest.raises(InputError, match="know the rows"):
-        seepage.measure(sm.OLS(PEOPLE["y"], X.assign(one=1.0)).fit(), where="age >= 50")
+        seepage.measure(results, where="age >= 50")
+    model = LinearRegression().fit(X.to_numpy(), PEOPLE["y"])
     with pytest.raises(InputError, match="give X as a data frame"):
-        model = LinearRegression().fit(X.to_numpy(), PEOPLE["y"])
         seepage.measure(model, X.to_numpy(), PEOPLE["y"], where="age >= 50")
     with pytest.raises(InputError, match="says itself for whom"):
-        table = seepage.models.Aggregate(of=["dose"]).fit(PEOPLE)
         seepage.measure(table, PEOPLE, where="age >= 50")

@@ -41,7 +41,7 @@ _LARGE = 0.2
 # Of a normal prior, in deviations, and their weights.
 POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
 # People whose evenness is looked at in one pass over everybody.
-_AT_A_TIME = 4096
+AT_A_TIME = 4096
 # Numbers of the matrices of people who are looked at together: they stay in a core's cache.
 _AT_ONCE = 2**19
 # Numbers in the largest temporary.
@@ -306,7 +306,7 @@ class OthersInformation(GatheredInformation):
             self._put(found, people, part)
             if len(part.unsure):
                 waiting.append((people, part))
-            if sum(len(each.unsure) for _, each in waiting) >= _AT_A_TIME:
+            if sum(len(each.unsure) for _, each in waiting) >= AT_A_TIME:
                 self._settle(found, waiting, unknown)
                 waiting = []
         self._settle(found, waiting, unknown)
@@ -349,6 +349,8 @@ class OthersInformation(GatheredInformation):
         """Put down what is known of some people."""
         found.whole[people], found.trace[people], found.each[people] = part.whole, part.trace, part.each
         reason = np.where(part.skewed, SKEWED, CLAIMED).astype(np.int8)
+        if part.uneven is not None:
+            reason = np.where(part.uneven, UNEVEN, reason).astype(np.int8)
         self._reason(found, people, reason)
 
     def _reason(self, found: _Answers, people: NDArray[np.intp], reason: NDArray[np.int8]) -> None:
@@ -616,6 +618,8 @@ class _Part:
     own: Array
     along: Array
     """What moves are worth in the noise on their guesses."""
+    uneven: NDArray[np.bool_] | None = None
+    """Whether a few people are most of the noise on each guess, once that is settled."""
 
 
 @dataclass(frozen=True, eq=False)

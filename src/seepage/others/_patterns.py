@@ -358,7 +358,7 @@ class _Spreads:
     """How the people of each pattern scatter."""
 
     patterns: Patterns
-    each: tuple[_Spread, ...] | tuple[_StoredSpread, ...]
+    each: tuple[_Spread | _StoredSpread, ...]
     modeled: bool
     plain: bool
     """Whether skewness is left to another look at the same people."""

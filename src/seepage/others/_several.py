@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,25 @@ from seepage._tables import Array, Column, Frame, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, match
 from seepage.leakage.types import Who
+from seepage.others._asked import Before, Every, Means, settle
 from seepage.others._attacker import Attacker
-from seepage.others._claims import A_NUMBER, CLAIMED, DIGITS, FEW, MORE, SMALL, SPARE, Claims
+from seepage.others._claims import (
+    A_NUMBER,
+    CLAIMED,
+    DIGITS,
+    FEW,
+    MORE,
+    SMALL,
+    SPARE,
+    Claims,
+)
 from seepage.others._crowd import Crowd, Held, Unknown
 from seepage.others._digits import Digits
-from seepage.others._information import POINTS, OthersInformation, _Answers, _Asking, about
+from seepage.others._information import OthersInformation, _Answers, _Asking, _Part, about
 from seepage.others._leakage import OthersLeakage
-from seepage.others._patterns import PatternCrowd, Patterns, Rest, SeatedMoves, Seating, find_largest
+from seepage.others._patterns import PatternCrowd, Patterns, Rest, find_largest
 from seepage.others._printed import Printed
-from seepage.others._shared import Block, Joined, Shared, Stored
+from seepage.others._shared import Joined, Shared, Stored
 from seepage.others._slopes import Formed
 from seepage.others._stacked import Output, Stack
 from seepage.others.types import Known
@@ -168,11 +178,12 @@ class SeveralInformation(OthersInformation):
         if self.alike is None:
             find_largest([crowd for crowd, _ in crowds])
         unknowns = [crowd.unknown(self.attacker.unknown) for crowd, _ in crowds]
-        work = _Every(tuple((_Before.of(unknown), self._asking(unknown)) for unknown in unknowns))
-        found: list[list[tuple[NDArray[np.intp], Any]]] = [[] for _ in crowds]
+        work = Every(tuple((Before.of(unknown), self._asking(unknown)) for unknown in unknowns))
+        found: list[list[tuple[NDArray[np.intp], _Part]]] = [[] for _ in crowds]
         for people, parts in self.stack.moves.each(work):
             for i, some, part in parts:
                 found[i].append((people[some], part))
+        settle(self.stack.moves, unknowns, found)
         for unknown, (_, whom), each in zip(unknowns, crowds, found, strict=True):
             yield self._of_crowd(unknown, whom, each)
 
@@ -192,7 +203,7 @@ class SeveralInformation(OthersInformation):
         assert not isinstance(moves, Held)
         for unknown, _ in several:
             _ = unknown.bent
-        work = _Means(tuple((_Before.of(unknown), unknown.alone()) for unknown, _ in several), tuple(self._numbers))
+        work = Means(tuple((Before.of(unknown), unknown.alone()) for unknown, _ in several), tuple(self._numbers))
         found = [np.zeros((self.count, len(self._numbers))) for _ in several]
         for people, parts in moves.each(work, self._numbers):
             for i, some, part in parts:
@@ -512,64 +523,6 @@ def _shared(leaks: Mapping[str, OthersLeakage]) -> Shared | None:
 def _with_members(printed: Printed) -> Printed:
     """Return the same with those who have each value: how many of them are in which outputs is asked."""
     return replace(printed, levels=cast(Stored, printed.moves).levels())
-
-
-@dataclass(frozen=True, eq=False)
-class _Before:
-    """Before whom others are a noise, and what they move in units of it."""
-
-    patterns: NDArray[np.intp]
-    seating: Seating
-
-    @classmethod
-    def of(cls, unknown: Unknown) -> "_Before":
-        crowd = unknown.crowd
-        assert isinstance(crowd, PatternCrowd) and isinstance(crowd.moves, SeatedMoves)
-        return cls(np.array(crowd.before), crowd.moves.seating)
-
-    def part(self, block: Block) -> tuple[NDArray[np.intp], Block, Array] | None:
-        """Return which of some people are asked about, these, and what they move; None if none are."""
-        some = np.flatnonzero(np.isin(block.place, self.patterns))
-        if not len(some):
-            return None
-        part = block if len(some) == len(block.place) else block.only(some)
-        return some, part, self.seating(part.moves, part.place)
-
-
-@dataclass(frozen=True, eq=False)
-class _Every:
-    """Asks people before each noise that others are to them."""
-
-    asked: tuple[tuple[_Before, _Asking], ...]
-
-    def __call__(self, block: Block) -> list[tuple[int, NDArray[np.intp], Any]]:
-        found = []
-        for i, (before, asking) in enumerate(self.asked):
-            if (part := before.part(block)) is not None:
-                found.append((i, part[0], asking(part[2], part[1].slopes())))
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Means:
-    """The mean information about numbers over what people's other values let expect, before each noise."""
-
-    asked: tuple[tuple[_Before, Unknown], ...]
-    names: tuple[str, ...]
-
-    def __call__(self, block: Block) -> list[tuple[int, NDArray[np.intp], Array]]:
-        found = []
-        for i, (before, unknown) in enumerate(self.asked):
-            if (part := before.part(block)) is not None:
-                found.append((i, part[0], self._of(unknown, part[1], part[2])))
-        return found
-
-    def _of(self, unknown: Unknown, block: Block, moves: Array) -> Array:
-        found = np.zeros((len(moves), len(self.names)))
-        for i, name in enumerate(self.names):
-            for point, weight in POINTS:
-                found[:, i] += weight * unknown.without(moves, block.shifted(name, point)).matrices()[:, 0, 0]
-        return found
 
 
 def _values(moves: Held | Joined) -> Array | Joined:

@@ -150,7 +150,8 @@ class Stack:
         self, of: Callable[[Array, Slopes], Result], shifted: tuple[str, float] | None
     ) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Ask a function about everybody where they are."""
-        assert shifted is None and not isinstance(self.moves, Held)
+        assert shifted is None
+        assert not isinstance(self.moves, Held)
         return self.moves.each(partial(_asked, of=of))
 
     def alike(self) -> "Stack | None":
@@ -178,7 +179,11 @@ class Stack:
         if first is None or second is None or first.key != second.key:
             return False
         if self.shared is not None:
+<<<<<<< HEAD
             return self.shared.alike(self.outputs.index(one), self.outputs.index(other))
+=======
+            return self.shared.alike(i, j)
+>>>>>>> b8eca36 (Filters of one table in files: documented)
         assert first.rows is not None
         assert second.rows is not None
         both = (one.rows >= 0) & (other.rows >= 0)

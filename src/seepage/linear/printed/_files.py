@@ -366,7 +366,7 @@ def _outcomes(
     fit: Fit[FileRows], codes: Array | None, labels: Sequence[Holders | None]
 ) -> Iterator[tuple[tuple[None, float], Level]]:
     """Yield the classes of an outcome by their number, or its two values."""
-    if fit.classes is not None:
+    if fit.classes is not None and codes is not None:
         counts = fit.rows.total(partial(_classes, codes=codes))
         for i, (value, count) in enumerate(zip(fit.classes.tolist(), counts.tolist(), strict=True)):
             yield (None, i), Level("the outcome", value, int(count), fit.problem.size)

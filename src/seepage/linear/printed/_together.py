@@ -18,7 +18,7 @@ from seepage.linear.files import FileReader, FileRows, PeopleInFiles
 from seepage.linear.information import WARM
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
-from seepage.others import Block, Layout, Slopes
+from seepage.others import Layout, Slopes
 
 Result = TypeVar("Result")
 Sums = TypeVar("Sums")
@@ -30,7 +30,10 @@ _BATCH = 2**17
 class Guess(Protocol):
     """A linear guess of a number from the person's other values."""
 
-    deviation: float
+    @property
+    def deviation(self) -> float:
+        """How far it is off."""
+        ...
 
     def rest(self, batch: Batch) -> Array:
         """Return how far each number is above the guess."""
@@ -185,7 +188,7 @@ class _Alike:
 
     @staticmethod
     def _same(batches: list[Batch], at: list[NDArray[np.intp]], count: int) -> bool:
-        both = np.intersect1d(*at)
+        both = np.intersect1d(at[0], at[1])
         if not len(both):
             return True
         one, other = (
@@ -289,7 +292,7 @@ class _Added:
     preload: ClassVar[str] = WARM
 
     looked: _Looked
-    of: Callable[[Block], Any]
+    of: Callable[["_Block"], Any]
 
     def __call__(self, run: Sequence[Unit]) -> Any:
         numba.set_num_threads(1)
@@ -303,7 +306,7 @@ class _Each:
     preload: ClassVar[str] = WARM
 
     looked: _Looked
-    of: Callable[[Block], Any]
+    of: Callable[["_Block"], Any]
 
     def __call__(self, run: Sequence[Unit]) -> list[tuple[int, Any]]:
         numba.set_num_threads(1)
@@ -355,14 +358,15 @@ class JoinedMoves:
         return self.layout.moves(parts, at, len(people))
 
     def total(self, of: Callable[[Array], Sums]) -> Sums:
-        return self.added(_OfMoves(of))
+        found: Sums = self.added(_OfMoves(of))
+        return found
 
-    def added(self, of: Callable[[Block], Sums]) -> Sums:
+    def added(self, of: Callable[["_Block"], Sums]) -> Sums:
         found: Sums = self._rows.add(_Added(self._looked, of), "all outputs together")
         return found
 
     def each(
-        self, of: Callable[[Block], Result], shifting: Sequence[str] = ()
+        self, of: Callable[["_Block"], Result], shifting: Sequence[str] = ()
     ) -> Iterator[tuple[NDArray[np.intp], Result]]:
         looked = self._looked
         if shifting:
@@ -383,5 +387,5 @@ class _OfMoves:
 
     of: Callable[[Array], Any]
 
-    def __call__(self, block: Block) -> Any:
+    def __call__(self, block: _Block) -> Any:
         return self.of(block.moves)
