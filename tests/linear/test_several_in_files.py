@@ -1,5 +1,7 @@
 """Outputs that are filters of one table in files say together what they say in memory, in a few passes over it."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +11,26 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import seepage
-from seepage.engines import Job, Local
+from seepage.engines import Engine, Job
 from seepage.errors import InputError, UnansweredError
 
-JOB = Job(Local(workers=1), progress=False)
+
+class Here(Engine):
+    """Runs what would travel in this process: engines of their own are tried with the clusters."""
+
+    workers = 2
+
+    def __init__(self):
+        self.passes = 0
+
+    def map(self, function, units):
+        self.passes += 1
+        for i, unit in enumerate(units):
+            yield i, pickle.loads(pickle.dumps(function))(unit)
+
+
+ENGINE = Here()
+JOB = Job(ENGINE, progress=False)
 NUMBERS = ["age", "dose", "arm"]
 LOGISTIC = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
 
@@ -98,7 +116,8 @@ def test_filters_of_one_table_say_what_memory_does(filters, target, folder):
     memory, files = _both(folder, FILTERS[filters], target)
     _same(memory, files)
     assert np.isfinite(_table(files, files.information.attributes())).any(axis=None)
-    _same(memory.against(500), files.against(500))
+    some = _table(files, files.against(500).information.attributes())
+    np.testing.assert_allclose(some, memory.against(500).attributes.loc[some.index, some.columns], rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("target", ["y", "sick"])
@@ -125,7 +144,7 @@ def test_categories_are_told_by_another_category(folder):
         for _ in range(2)
     )
     filters = {"everybody": None, "without west": "site != 'west'"}
-    memory, files = _both(folder, filters, models=[*steps], columns=["smokes", "age"], published=["coefficients"])
+    memory, files = _both(folder, filters, models=[*steps], columns=["smokes", "age"], numbers=None)
     left = _same(memory, files)
     assert any("smokes" in attributes for _, _, _, attributes, _ in left)
 
@@ -183,19 +202,16 @@ def test_added_noise_protects_people_in_files_as_in_memory(folder):
     assert not _same(memory, files)
 
 
-def test_a_few_passes_are_made_whatever_the_number_of_outputs(folder, monkeypatch):
-    passes = []
-    run = Local.map
-    monkeypatch.setattr(Local, "map", lambda self, work, units: passes.append(work) or run(self, work, units))
+def test_a_few_passes_are_made_whatever_the_number_of_outputs(folder):
     counts = []
     for filters in (
         FILTERS["one of the other"],
         {**FILTERS["one of the other"], "young": "age < 60", "north": "site == 'north'"},
     ):
         _, files = _both(folder, filters, published=["coefficients"])
-        passes.clear()
-        files.attributes  # noqa: B018
-        counts.append(len(passes))
+        before = ENGINE.passes
+        assert len(files.attributes)
+        counts.append(ENGINE.passes - before)
     assert counts[1] <= counts[0] + 2
     assert counts[1] <= 10
 
