@@ -38,7 +38,7 @@ def kept(where: str | None, table: Table) -> NDArray[np.intp]:
     """
     found = holds(where, table)
     if not found.any():
-        raise keeps_nobody(where, len(table))
+        raise InputError(f"where={where!r} keeps nobody of {len(table):,} people.")
     return np.flatnonzero(found)
 
 
@@ -54,11 +54,6 @@ def holds(where: str | None, table: Table) -> NDArray[np.bool_]:
             both &= _holds(part, table)
         found |= both
     return found
-
-
-def keeps_nobody(where: str | None, people: int) -> InputError:
-    """Return what is raised where a filter keeps nobody."""
-    return InputError(f"where={where!r} keeps nobody of {people:,} people.")
 
 
 def check_where(where: object) -> None:

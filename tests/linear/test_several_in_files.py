@@ -191,6 +191,7 @@ def test_a_part_of_large_patterns_stands_for_them_in_files_too(folder, monkeypat
     whole = _both(folder, FILTERS["one of the other"])[0].attributes
     monkeypatch.setattr("seepage.others._patterns._MOST_CUBES", 1e5)
     monkeypatch.setattr("seepage.others._patterns._LEAST_PEOPLE", 50)
+    monkeypatch.setattr("seepage.linear.printed._together._ROWS", 77)
     memory, files = _both(folder, FILTERS["one of the other"])
     assert not np.allclose(memory.attributes, whole, rtol=1e-7)
     _same(memory, files)

@@ -95,7 +95,8 @@ def measure_files_without_noise(
     people = PeopleInFiles(fit.rows.files, roles.ids, roles.groups)
     base = information_in_files(fit, release, people, ())
     printed = printed_in_files(fit, release, attributes, names, label)
-    return _measured(_Told(base, printed, names, people, None), before, for_whom(source.files.where), None)
+    where = None if source.files.where is None else str(source.files.where)
+    return _measured(_Told(base, printed, names, people, None), before, for_whom(where), None)
 
 
 def _measured(told: "_Told", before: Before, remarks: tuple[Assumption, ...], decimals: int | None) -> OthersLeakage:

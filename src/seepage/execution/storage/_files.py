@@ -12,7 +12,6 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._where import check_where, columns_of, keeps_nobody
 from seepage.errors import InputError
 from seepage.execution._snapshot import Snapshot
 from seepage.execution.storage._at_once import at_once
@@ -23,7 +22,7 @@ from seepage.execution.storage._iceberg import iceberg_contents
 from seepage.execution.storage._identity import Opened, Stamp
 from seepage.execution.storage._output import Output
 from seepage.execution.storage._paths import Named, refuse_repeated, resolve
-from seepage.execution.storage._read import Store, Unit, meets
+from seepage.execution.storage._read import Filter, Store, Unit
 
 Path = str | os.PathLike[str]
 Paths = Path | Snapshot | Iterable[Path | Snapshot]
@@ -121,22 +120,21 @@ class Files:
         return sum(unit.rows for unit in self.units)
 
     @property
-    def where(self) -> str | None:
-        """The filter that their rows meet."""
+    def where(self) -> Filter | None:
+        """Which of their rows are read."""
         return self.store.where
 
-    def filtered(self, where: str) -> "Files":
+    def filtered(self, where: Filter) -> "Files":
         """Return the same files with a filter: how many rows of each unit it keeps is to be `counted`."""
-        check_where(where)
-        self.require(columns_of(where), "where")
+        self.require(where.columns, "where")
         # What is wrong with it is told before anything is read.
-        meets(where, pa.RecordBatch.from_pylist([], schema=self.schema))
+        where(pa.RecordBatch.from_pylist([], schema=self.schema))
         return replace(self, store=replace(self.store, where=where), whole=self.whole or self)
 
     def counted(self, rows: Sequence[int]) -> "Files":
         """Return the same once it is known how many rows the filter keeps of each unit."""
         if not any(rows):
-            raise keeps_nobody(self.where, self.count)
+            raise InputError(f"where={str(self.where)!r} keeps nobody of {self.count:,} people.")
         units: list[Unit] = []
         start: dict[str, int] = {}
         for unit, count in zip(self.units, rows, strict=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +11,6 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from seepage._tables import Table
-from seepage._where import columns_of, holds
 from seepage.errors import InputError
 from seepage.execution.storage._columns import HeldColumns
 from seepage.execution.storage._identity import Opened, Stamp, check_unchanged
@@ -40,14 +39,27 @@ class Unit:
         return f"{self.path} (rows {self.start} to {self.start + self.rows - 1})"
 
 
+class Filter(Protocol):
+    """Which rows are read at all; in words, `str` of it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it looks at."""
+        ...
+
+    def __call__(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Return which rows it keeps."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
     """Where files are, and what their columns are read as: what a worker needs to read a unit."""
 
     filesystem: pa.fs.FileSystem
     schema: pa.Schema
-    where: str | None = None
-    """The filter that rows meet which are read at all."""
+    where: Filter | None = None
+    """Which rows are read at all."""
 
     def read(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the rows of a unit, a batch at a time."""
@@ -56,7 +68,7 @@ class Store:
             rows += batch.num_rows
             yield batch
         if rows != unit.rows:
-            promised = "its footer promised" if self.where is None else f"where={self.where!r} kept before"
+            promised = "its footer promised" if self.where is None else f"where={str(self.where)!r} kept before"
             raise InputError(f"{unit.path} holds {rows} rows where {promised} {unit.rows}.")
 
     def kept(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
@@ -64,9 +76,9 @@ class Store:
         if self.where is None:
             yield from self._read(unit, columns, batch_size)
             return
-        asked = list(dict.fromkeys([*columns, *columns_of(self.where)]))
+        asked = list(dict.fromkeys([*columns, *self.where.columns]))
         for batch in self._read(unit, asked, batch_size):
-            found = batch.filter(pa.array(meets(self.where, batch))).select(list(columns))
+            found = batch.filter(pa.array(self.where(batch))).select(list(columns))
             if found.num_rows:
                 yield found
 
@@ -121,21 +133,6 @@ class Store:
                     f"elsewhere ({str(error).partition(chr(10))[0]}). Write it with the same type in each file."
                 ) from error
         return pa.record_batch(arrays, names=list(places))
-
-
-def meets(where: str | None, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Return which rows a filter keeps."""
-    columns = [_plain(batch.column(name)) for name in columns_of(where)]
-    if not columns:
-        return np.ones(batch.num_rows, dtype=bool)
-    return holds(where, Table.of(pa.table(columns, names=list(columns_of(where)))))
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Return a column as a data frame has it."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:

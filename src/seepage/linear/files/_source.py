@@ -11,7 +11,7 @@ from seepage._tables import Column, Table
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Engine, Job, Local
 from seepage.execution.storage import Files, Paths, Progress
-from seepage.linear.files._kept import Keeping
+from seepage.linear.files._kept import Keeping, Where
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader, FileRows
@@ -56,7 +56,7 @@ class SourceInFiles(Source[FileRows]):
                 "Weights that were stored are of all rows of the files: leave where out, or write the rows that it "
                 "keeps to files of their own."
             )
-        files = self.files.filtered(where)
+        files = self.files.filtered(Where(where))
         runs = in_runs(files.units, self.engine.workers)
         found: dict[int, list[int]] = {}
         with Progress(self.job.progress).of("counting people", len(runs)) as watch:

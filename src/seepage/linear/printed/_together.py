@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numba
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage._where import columns_of, either
+from seepage._where import either
 from seepage.errors import InputError, UnansweredError
-from seepage.execution.storage import Files, Store, Unit, meets
-from seepage.linear.files import FileReader, FileRows, PeopleInFiles
+from seepage.execution.storage import Files, Filter, Store, Unit
+from seepage.linear.files import FileReader, FileRows, PeopleInFiles, Where
 from seepage.linear.information import WARM
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
@@ -77,11 +78,11 @@ class SharedTable:
                     "ids=...)."
                 )
         filters = tuple(part.rows.files.where for part in each)
-        union = either(filters)
+        union = either(None if each is None else str(each) for each in filters)
         if all(one == filters[0] for one in filters):
             files = each[0].rows.files
             return cls(each, files, np.ones((files.count, len(each)), dtype=bool))
-        files = whole[0] if union is None else whole[0].filtered(union)
+        files = whole[0] if union is None else whole[0].filtered(Where(union))
         runs = replace(each[0].rows, files=files).each(_Inside(files.store, filters), "who is in which output")
         units = [unit for run in runs for unit in run]
         if union is not None:
@@ -89,8 +90,8 @@ class SharedTable:
         inside = np.concatenate(units)
         if not (inside.sum(axis=1) > 1).any():
             raise InputError(
-                f"Nobody of {names[0]} (where={filters[0]!r}) is in another release (where={filters[1]!r}): each of "
-                "them tells what it tells by itself."
+                f"Nobody of {names[0]} (where={str(filters[0])!r}) is in another release (where={str(filters[1])!r}): "
+                "each of them tells what it tells by itself."
             )
         return cls(each, files, inside)
 
@@ -127,6 +128,14 @@ class SharedTable:
         return JoinedMoves(self, tuple(moves), layout)
 
 
+def _columns(each: Filter | None) -> tuple[str, ...]:
+    return () if each is None else each.columns
+
+
+def _meets(each: Filter | None, rows: pa.RecordBatch) -> NDArray[np.bool_]:
+    return np.ones(rows.num_rows, dtype=bool) if each is None else each(rows)
+
+
 @dataclass(frozen=True, eq=False)
 class _Inside:
     """Finds out which filters rows meet."""
@@ -134,15 +143,15 @@ class _Inside:
     preload: ClassVar[str] = WARM
 
     store: Store
-    filters: tuple[str | None, ...]
+    filters: tuple[Filter | None, ...]
 
     def __call__(self, run: Sequence[Unit]) -> list[NDArray[np.bool_]]:
-        columns = list(dict.fromkeys(name for each in self.filters for name in columns_of(each)))
+        columns = list(dict.fromkeys(name for each in self.filters for name in _columns(each)))
         return [self._of(unit, columns) for unit in run]
 
     def _of(self, unit: Unit, columns: Sequence[str]) -> NDArray[np.bool_]:
         batches = self.store.kept(unit, columns, _BATCH)
-        found = [np.column_stack([meets(each, batch) for each in self.filters]) for batch in batches]
+        found = [np.column_stack([_meets(each, batch) for each in self.filters]) for batch in batches]
         return np.concatenate([np.zeros((0, len(self.filters)), dtype=bool), *found])
 
 
@@ -152,15 +161,15 @@ class _Reader:
 
     store: Store
     readers: tuple[FileReader, ...]
-    filters: tuple[str | None, ...]
+    filters: tuple[Filter | None, ...]
 
     def read(self, unit: Unit) -> Iterator[tuple[list[Batch], list[NDArray[np.intp]], int]]:
         """Yield batches of each output, the places of their rows among some, and how many these are."""
         columns = [name for reader in self.readers for name in reader.columns]
-        columns += [name for each in self.filters for name in columns_of(each)]
+        columns += [name for each in self.filters for name in _columns(each)]
         size = max(reader.read_at_once for reader in self.readers)
         for rows in self.store.read(unit, list(dict.fromkeys(columns)), size):
-            inside = [meets(each, rows) for each in self.filters]
+            inside = [_meets(each, rows) for each in self.filters]
             batches = [
                 reader.batch(rows if one.all() else rows.filter(one), unit.start) if one.any() else None
                 for reader, one in zip(self.readers, inside, strict=True)
