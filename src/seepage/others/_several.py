@@ -463,6 +463,9 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
     stack = Stack(outputs, shared=shared).settled()
     if shared is None:
         _refuse_other_values(stack, parts)
+    else:
+        # What cannot be looked at from one place is refused here.
+        stack.alike()
     printed = stack.printed()
     share = max(part.attacker.known / max(part.attacker.others, 1) for part in parts)
     others = len(matching.rows[0]) - 1

@@ -179,11 +179,7 @@ class Stack:
         if first is None or second is None or first.key != second.key:
             return False
         if self.shared is not None:
-<<<<<<< HEAD
             return self.shared.alike(self.outputs.index(one), self.outputs.index(other))
-=======
-            return self.shared.alike(i, j)
->>>>>>> b8eca36 (Filters of one table in files: documented)
         assert first.rows is not None
         assert second.rows is not None
         both = (one.rows >= 0) & (other.rows >= 0)
