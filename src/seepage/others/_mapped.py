@@ -6,18 +6,15 @@ of their curvatures. What M leaves is a trace of the difference of places, not n
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.others._crowd import Held
+from seepage.others._output import Output
 from seepage.others._printed import Looked, Printed
 from seepage.others._slopes import Formed, Slopes
-
-if TYPE_CHECKING:
-    from seepage.others._stacked import Output
 
 # People to a number from which on a map between outputs is known from those who are in both.
 _TIMES = 5
@@ -25,7 +22,7 @@ _TIMES = 5
 _ROUNDING = 1e-10
 
 
-def same_numbers(one: "Output", other: "Output") -> bool:
+def same_numbers(one: Output, other: Output) -> bool:
     """Return whether two outputs print the same numbers of the same attributes, with enough people in both."""
     first, second = one.printed, other.printed
     both = int(((one.rows >= 0) & (other.rows >= 0)).sum())
@@ -37,7 +34,7 @@ def same_numbers(one: "Output", other: "Output") -> bool:
     )
 
 
-def mapped(output: "Output", place: "Output") -> Printed:
+def mapped(output: Output, place: Output) -> Printed:
     """Return what an output prints, with whoever is in another one too looked at from there.
 
     Parameters

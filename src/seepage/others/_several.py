@@ -30,11 +30,12 @@ from seepage.others._crowd import Crowd, Held, Unknown
 from seepage.others._digits import Digits
 from seepage.others._information import OthersInformation, _Answers, _Asking, _Part, about
 from seepage.others._leakage import OthersLeakage
+from seepage.others._output import Output
 from seepage.others._patterns import PatternCrowd, Patterns, Rest, find_largest
 from seepage.others._printed import Printed
 from seepage.others._shared import Joined, Shared, Stored
 from seepage.others._slopes import Formed
-from seepage.others._stacked import Output, Stack
+from seepage.others._stacked import Stack
 from seepage.others.types import Known
 from seepage.pages import counted
 

@@ -10,35 +10,16 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.errors import UnansweredError
-from seepage.leakage import same_values, spread
+from seepage.leakage import same_values
 from seepage.others._crowd import Held, Moves
 from seepage.others._mapped import mapped, same_numbers
+from seepage.others._output import Output
 from seepage.others._patterns import Patterns
 from seepage.others._printed import Level, Printed
 from seepage.others._shared import Block, Joined, Layout, Shared
 from seepage.others._slopes import Beside, Formed, Slopes
 
 Result = TypeVar("Result")
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-@dataclass(frozen=True, eq=False)
-class Output:
-    """One of several outputs."""
-
-    name: str
-    printed: Printed
-    rows: NDArray[np.intp]
-    """Of each person of all outputs, the place in this one; -1 for who is not in it."""
-
-    def of(self, people: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of some people are in it, and their places."""
-        rows = self.rows[people]
-        return np.flatnonzero(rows >= 0), rows[rows >= 0]
-
-    def spread(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
-        """Return what is known of its people, for all people: zero for who is not in it."""
-        return spread(self.rows, values)
 
 
 @dataclass(frozen=True, eq=False)
