@@ -2,14 +2,15 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
-from seepage._tables import Column, Table
+from seepage._tables import Column, Table, missing_in
 from seepage.errors import InputError
 
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -35,21 +36,51 @@ def kept(where: str | None, table: Table) -> NDArray[np.intp]:
     table : Table
         The people.
     """
+    found = holds(where, table)
+    if not found.any():
+        raise InputError(f"where={where!r} keeps nobody of {len(table):,} people.")
+    return np.flatnonzero(found)
+
+
+def holds(where: str | None, table: Table) -> NDArray[np.bool_]:
+    """Return who a filter keeps, of some rows: perhaps nobody of these."""
     if where is None:
-        return np.arange(len(table))
-    if not isinstance(where, str):
-        raise InputError(f"where is a filter in words, {_EXAMPLE}, not {where!r}.")
-    if "(" in where or ")" in where:
-        raise InputError(f"where={where!r} has brackets, which are not read: write it with and and or alone.")
+        return np.ones(len(table), dtype=bool)
+    check_where(where)
     found = np.zeros(len(table), dtype=bool)
     for either in _split(where, "or"):
         both = np.ones(len(table), dtype=bool)
         for part in _split(either, "and"):
             both &= _holds(part, table)
         found |= both
-    if not found.any():
-        raise InputError(f"where={where!r} keeps nobody of {len(table):,} people.")
-    return np.flatnonzero(found)
+    return found
+
+
+def check_where(where: object) -> None:
+    """Refuse what is no filter in words."""
+    if not isinstance(where, str):
+        raise InputError(f"where is a filter in words, {_EXAMPLE}, not {where!r}.")
+    if "(" in where or ")" in where:
+        raise InputError(f"where={where!r} has brackets, which are not read: write it with and and or alone.")
+
+
+def columns_of(where: str | None) -> tuple[str, ...]:
+    """Return the columns that a filter looks at."""
+    parts = (part for either in _split(where or "", "or") for part in _split(either, "and"))
+    found = (_PART.fullmatch(part) for part in parts)
+    return tuple(dict.fromkeys(_called(each) for each in found if each is not None))
+
+
+def either(filters: Iterable[str | None]) -> str | None:
+    """Return the filter that keeps whoever one of some filters keeps; None keeps everybody."""
+    each = tuple(dict.fromkeys(filters))
+    return None if None in each else " or ".join(map(str, each))
+
+
+def for_whom(where: str | None) -> tuple[Assumption, ...]:
+    """Say that it is known who meets a filter."""
+    about = "It is about people with {where}; that somebody is one of them is known."
+    return () if where is None else (Assumption("people", about, names={"where": where}),)
 
 
 def equalities(where: str | None) -> dict[str, bool]:
@@ -57,14 +88,18 @@ def equalities(where: str | None) -> dict[str, bool]:
 
     True stands for a filter that asks nothing else, so that whoever is not in it has another value.
     """
-    found, either = dict[str, bool](), _split(where or "", "or")
+    found, ways = dict[str, bool](), _split(where or "", "or")
     # Whoever meets one of two filters, or has another value, may have any of several.
-    parts = _split(either[0], "and") if len(either) == 1 else []
+    parts = _split(ways[0], "and") if len(ways) == 1 else []
     for part in parts:
         match = _PART.fullmatch(part)
         if match is not None and match["test"] == "==":
-            found[match["name"].strip("`\"'")] = len(parts) == 1
+            found[_called(match)] = len(parts) == 1
     return found
+
+
+def _called(part: re.Match[str]) -> str:
+    return part["name"].strip("`\"'")
 
 
 def _split(text: str, word: str) -> list[str]:
@@ -78,7 +113,7 @@ def _holds(part: str, table: Table) -> NDArray[np.bool_]:
             f"where holds {part!r}, which is no comparison of a column with a value, {_EXAMPLE}. Several are joined by "
             '" and " or " or ".'
         )
-    name, test, written = found["name"].strip("`\"'"), found["test"], found["value"]
+    name, test, written = _called(found), found["test"], found["value"]
     if test == "=":
         raise InputError(f"where holds {part!r}: two values are compared by ==.")
     if name not in table.names:
@@ -92,13 +127,13 @@ def _holds(part: str, table: Table) -> NDArray[np.bool_]:
         raise InputError(f"where holds {part!r}, and {name!r} is no number: compare it by == or !=.")
     held = np.asarray(_TESTS[test](column, value), dtype=bool)
     # Whose value is missing is neither equal nor unequal to another.
-    return np.asarray(held & ~np.asarray(column != column, dtype=bool))
+    return np.asarray(held & ~missing_in(column))
 
 
 def _value(written: str, column: Column) -> object:
     """Return a value as a column has it."""
     bare = written.strip("\"'")
-    if column.dtype.kind == "b":
+    if column.dtype.kind == "b" or _yes_or_no(column):
         words = {"true": True, "false": False, "1": True, "0": False}
         if bare.lower() in words:
             return words[bare.lower()]
@@ -108,3 +143,9 @@ def _value(written: str, column: Column) -> object:
         except ValueError:
             raise InputError(f"where compares a column of numbers with {written!r}, which is none.") from None
     return bare
+
+
+def _yes_or_no(column: Column) -> bool:
+    """Return whether a column holds true and false, and perhaps gaps."""
+    known = {type(value) for value in column[~missing_in(column)].tolist()} if column.dtype == object else set()
+    return known == {bool}

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from seepage._facts import Assumption
 from seepage._near import several
 from seepage._tables import Data, Frame, default_library, frame
+from seepage._where import for_whom
 from seepage.aggregates._cells import EVERYBODY, Grouping, groupings
 from seepage.aggregates._checks import checks_of
 from seepage.aggregates._counted import Counted
@@ -116,7 +116,7 @@ class Aggregate(TableEstimator):
             counted = Counted(records, by, shares, self.margins, frozenset(), len(records) - 1)
         in_cell = sum(each.grouping is found[0] for each in series)
         averages = len(discrete) < len(series)
-        remarks = () if self.where is None else (_for_whom(self.where),)
+        remarks = for_whom(self.where)
         return Made(numbers, (*of, *by), by, counted, averages, in_cell, checks_of(numbers), remarks)
 
     def _shown(self, made: Made) -> Frame:
@@ -142,12 +142,6 @@ class Aggregate(TableEstimator):
 
 def _counts(numbers: TableNumbers, title: str) -> bool:
     return next(each.counts for each in numbers.series if each.title == title)
-
-
-def _for_whom(where: str) -> Assumption:
-    return Assumption(
-        "people", "It is about people with {where}; that somebody is one of them is known.", names={"where": where}
-    )
 
 
 def _checked_statistics(statistics: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from seepage.errors import InputError
 from seepage.execution import Job
 from seepage.linear.columns import features_of, fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, refuse_in_memory
+from seepage.linear.given import filtered
 from seepage.linear.information import Fit, OnEngine, Source, SourceInMemory
 from seepage.linear.objective import Minimizer, TweedieIdentity, check_known
 from seepage.linear.rows import InMemory, Rows
@@ -26,6 +27,7 @@ def fit(
     X: Data,
     y: Listed = None,
     *,
+    where: str | None = None,
     target: str | Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     sample_weight: Listed = None,
@@ -45,6 +47,8 @@ def fit(
         The rows to fit on.
     y : array-like of shape (n,) or (n, targets), optional
         The labels; for files, give `target` instead.
+    where : str, optional
+        The rows to fit on, of all that are given ("age >= 65 and sex == F").
     target : str or sequence of str, optional
         The column of the files that holds the labels.
     features : sequence of str, optional
@@ -81,9 +85,11 @@ def fit(
         roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=None, groups=None)
         if columns is not None and (both := [name for name in roles.target if name in columns]):
             raise InputError(f"{both[0]!r} is the target and among the features: a model would find it in itself.")
-        source = SourceInFiles.of(X, roles, columns, job)
+        source = SourceInFiles.of(X, roles, columns, job, where)
     else:
         refuse_in_memory(target, job)
+        if where is not None:
+            X, y, sample_weight = filtered(where, model, X, y, sample_weight)
         source = SourceInMemory.of(X, y, columns, sample_weight)
     named = are_paths(X) or source.header.has_names
     blank = _blank(preprocess, estimator, source, named)

@@ -7,6 +7,7 @@ from seepage._equalized import EQUALIZED, is_equalized
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
+from seepage._where import for_whom
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Job
 from seepage.execution.storage import Paths
@@ -16,7 +17,7 @@ from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
 from seepage.linear._without_noise import UNIT, Before, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
-from seepage.linear.given import Given, given, refuse_beside_table
+from seepage.linear.given import Given, filtered, given, refuse_beside_table
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
@@ -31,6 +32,7 @@ def measure(
     X: Data = None,
     y: Listed = None,
     *,
+    where: str | None = None,
     noise_scale: float | GaussianNoise | None = None,
     others_known: Known | None = None,
     digits: int | str | None = None,
@@ -65,6 +67,9 @@ def measure(
     y : array-like of shape (n,) or (n, targets), optional
         The labels that it was fitted on; for files, give `target` instead. Of CoxPHSurvivalAnalysis, outcomes with a
         field for the status and one for the time; a CoxPHFitter finds both in the frame.
+    where : str, optional
+        The rows that it was fitted on, of all that are given: comparisons of a column with a value, joined by "and" and
+        "or" ("age >= 65 and sex == F").
     noise_scale : float or GaussianNoise, optional
         The noise that is added to the published parameters (coefficients and intercept): a standard deviation, or a
         noise with a covariance, in the units of the features that the model sees. Without noise, the answer is about
@@ -159,17 +164,23 @@ def measure(
             public_label=public_label or None,
             numbers=numbers,
             public_preprocessing=public_preprocessing or None,
+            where=where,
             job=job,
         )
         known = 0 if others_known is None else others_known
         return model.measured(X, TableQuestion(known, digits, attributes, known_sizes, ids, groups))
+    if where is not None and (is_results(model) or not are_paths(X)):
+        X, y, sample_weight, offset, clusters, ids, groups = filtered(
+            where, model, X, y, sample_weight, offset, clusters, ids, groups
+        )
     if noise_scale is None or (others_known is not None and others_known != "all"):
         question = Question(UNIT, public_label, None, numbers, public_preprocessing)
         before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
         if are_paths(X) and not is_results(model):
-            model, source = _in_files(model, X, y, target, sample_weight, offset, ids, groups, job)
+            model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
             return measure_files_without_noise(model, source, question, attributes, before)
         asked = given(model, X, y, target=target, sample_weight=sample_weight, offset=offset, ids=ids, groups=groups)
+        asked = replace(asked, remarks=(*asked.remarks, *for_whom(where)))
         refuse_in_memory(target, job)
         with asked.explained():
             return measure_without_noise(asked, question, attributes, before)
@@ -182,8 +193,8 @@ def measure(
     noise = as_noise(noise_scale)
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):
-        model, source = _in_files(model, X, y, target, sample_weight, offset, ids, groups, job)
-        return measure_files(model, source, question, _equalized(model, source.roles.weight))
+        model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
+        return measure_files(model, source, question, (*_equalized(model, source.roles.weight), *for_whom(where)))
     asked = given(
         model,
         X,
@@ -195,6 +206,7 @@ def measure(
         groups=groups,
         published=published,
     )
+    asked = replace(asked, remarks=(*asked.remarks, *for_whom(where)))
     refuse_in_memory(target, job)
     with asked.explained():
         if not asked.is_survival:
@@ -210,6 +222,7 @@ def _in_files(
     model: Model,
     X: Paths,
     y: Listed,
+    where: str | None,
     target: str | Sequence[str] | None,
     sample_weight: Listed,
     offset: Listed,
@@ -235,7 +248,7 @@ def _in_files(
     preprocess, estimator = split(model)
     check_supported(estimator)
     roles = Roles.of(y, target=target, sample_weight=sample_weight, ids=ids, groups=groups)
-    return model, SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job)
+    return model, SourceInFiles.of(X, roles, fitted_columns(preprocess, estimator), job, where)
 
 
 def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:

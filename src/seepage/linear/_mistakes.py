@@ -57,6 +57,8 @@ def refuse_beside_tabular(X: Data, **given: object) -> None:
             "noise_scale= is not answered for tables: they are measured as they are printed, without noise. Leave it "
             "out; or print coefficients, and measure those with noise_scale=."
         )
+    if given["where"] is not None:
+        raise InputError(f"A table says itself for whom it is: write where={given['where']!r} where it is made.")
     for name, value in given.items():
         if value is not None:
             raise InputError(f"{name}= says nothing of a table: leave it out. seepage.measure(table, frame).")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Array, Listed, Model, Table, column_values
+from seepage._where import for_whom
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import Information, People, PeopleInMemory
 from seepage.linear.columns import fitted_columns, split
@@ -94,7 +95,8 @@ def measure_files_without_noise(
     people = PeopleInFiles(fit.rows.files, roles.ids, roles.groups)
     base = information_in_files(fit, release, people, ())
     printed = printed_in_files(fit, release, attributes, names, label)
-    return _measured(_Told(base, printed, names, people, None), before, (), None)
+    where = None if source.files.where is None else str(source.files.where)
+    return _measured(_Told(base, printed, names, people, None), before, for_whom(where), None)
 
 
 def _measured(told: "_Told", before: Before, remarks: tuple[Assumption, ...], decimals: int | None) -> OthersLeakage:

@@ -5,11 +5,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
 from seepage._tables import Data, Listed, Model, Table, column_name
+from seepage._where import kept
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.leakage.types import By
@@ -141,6 +144,39 @@ def given(
         remarks=parts.remarks,
         own_levels=False,
     )
+
+
+def filtered(where: str, model: Model, X: Data, *listed: Any) -> tuple[Any, ...]:
+    """Return the rows that a filter keeps, and the same of whatever has an entry for each row.
+
+    Parameters
+    ----------
+    where : str
+        The filter.
+    model : object
+        What was fitted on these rows.
+    X : data frame
+        All rows.
+    *listed : array-like of shape (n,), str or None
+        Names and what is not there stay as they are.
+    """
+    if is_results(model):
+        raise InputError("Results of statsmodels know the rows that they were fitted on: leave where out.")
+    table = None if X is None else Table.of(X)
+    if table is None or not table.is_frame:
+        raise InputError(f"where={where!r} names columns, and X has no names: give X as a data frame.")
+    rows = kept(where, table)
+    return table.picked(rows), *(_of_kept(each, rows, len(table)) for each in listed)
+
+
+def _of_kept(listed: Any, rows: NDArray[np.intp], count: int) -> Any:
+    if listed is None or isinstance(listed, str) or not hasattr(listed, "__len__") or len(listed) != count:
+        # What has another length is refused where it is used.
+        return listed
+    held = nw.from_native(listed, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(held, nw.Series | nw.DataFrame):
+        return held[rows.tolist()].to_native()
+    return np.asarray(listed)[rows]
 
 
 def _whose(ids: Listed, X: Data) -> Listed:

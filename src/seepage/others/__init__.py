@@ -16,6 +16,7 @@ from seepage.others._printed import Printed as Printed
 from seepage.others._several import Difference as Difference
 from seepage.others._several import SeveralLeakage as SeveralLeakage
 from seepage.others._several import several as several
+from seepage.others._shared import Layout as Layout
 from seepage.others._sizes import with_known_size as with_known_size
 from seepage.others._slopes import Composed as Composed
 from seepage.others._slopes import Formed as Formed

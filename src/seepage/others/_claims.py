@@ -1,6 +1,6 @@
 """When the theory may be claimed, and how many unknown people it takes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -89,14 +89,14 @@ class Claims:
 
 
 @dataclass(frozen=True, eq=False)
-class _Powers:
+class Powers:
     """Second and fourth powers of what people have in the noise on guesses, added up."""
 
     second: Array
     fourth: Array
 
     @classmethod
-    def of(cls, moves: Array, *, unknown: Unknown, along: Array, mean: Array) -> "_Powers":
+    def of(cls, moves: Array, *, unknown: Unknown, along: Array, mean: Array) -> "Powers":
         k, rank, m = along.shape
         moved, flat = unknown.moved(moves), along.transpose(1, 0, 2).reshape(rank, k * m)
         second, fourth = np.empty((2, k * m))
@@ -107,8 +107,8 @@ class _Powers:
             second[at], fourth[at] = squares.sum(axis=0), np.einsum("nt,nt->t", squares, squares)
         return cls(second.reshape(k, m), fourth.reshape(k, m))
 
-    def __add__(self, other: "_Powers") -> "_Powers":
-        return _Powers(self.second + other.second, self.fourth + other.fourth)
+    def __add__(self, other: "Powers") -> "Powers":
+        return Powers(self.second + other.second, self.fourth + other.fourth)
 
 
 def even(seen: Seen, directions: Array, unknown: float) -> Array:
@@ -118,12 +118,20 @@ def even(seen: Seen, directions: Array, unknown: float) -> Array:
 
 def even_along(noise: Unknown, own: Array, along: Array, unknown: float) -> Array:
     """Return the same, given what those who are guessed move, and what moves are worth in the noise on the guesses."""
-    crowd, others = noise.crowd, noise.crowd.count - 1
-    own = np.einsum("kr,krm->km", own, along)
-    work = partial(_Powers.of, unknown=noise.alone(), along=along, mean=own / others)
-    powers = crowd.moves.total(work)
+    return worth(noise, own, along, unknown, noise.crowd.moves.total(powers_of(noise, own, along)))
+
+
+def powers_of(noise: Unknown, own: Array, along: Array) -> Callable[[Array], Powers]:
+    """Return the function of everybody's moves of which the sum tells that."""
+    mean = np.einsum("kr,krm->km", own, along) / (noise.crowd.count - 1)
+    return partial(Powers.of, unknown=noise.alone(), along=along, mean=mean)
+
+
+def worth(noise: Unknown, own: Array, along: Array, unknown: float, powers: Powers) -> Array:
+    """Return how many people the noise on guesses is worth, given that sum."""
+    others = noise.crowd.count - 1
     # The person is left out.
-    square = (own * (others + 1) / others) ** 2
+    square = (np.einsum("kr,krm->km", own, along) * (others + 1) / others) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(unknown / others * (powers.second - square) ** 2 / (powers.fourth - square**2))
 

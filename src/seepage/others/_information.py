@@ -1,6 +1,6 @@
 """What a release without noise, or with little, says to attackers who know less than everything."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -39,9 +39,9 @@ Result = TypeVar("Result")
 # People whose part of the noise is larger have the others looked at where the fit would be without them.
 _LARGE = 0.2
 # Of a normal prior, in deviations, and their weights.
-_POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
+POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
 # People whose evenness is looked at in one pass over everybody.
-_AT_A_TIME = 4096
+AT_A_TIME = 4096
 # Numbers of the matrices of people who are looked at together: they stay in a core's cache.
 _AT_ONCE = 2**19
 # Numbers in the largest temporary.
@@ -199,8 +199,7 @@ class OthersInformation(GatheredInformation):
             found.whole[:] = np.where(silent.all(axis=1), 0.0, np.inf)
             found.trace[:] = found.whole
             return found
-        parts = (self._of_crowd(crowd, whom) for crowd, whom in self._crowds)
-        return reduce(_Answers.larger, parts)
+        return reduce(_Answers.larger, self._of_crowds())
 
     @cached_property
     def _crowds(self) -> list[tuple[Crowd, NDArray[np.intp]]]:
@@ -270,6 +269,10 @@ class OthersInformation(GatheredInformation):
     def _asking(self, unknown: Unknown) -> "_Asking":
         return _Asking.of(unknown, self._blocks)
 
+    def _asking_of(self, without: Unknown) -> "_Asking":
+        """Ask about somebody without whom the others were looked at."""
+        return _Asking.of(without, self._blocks, np.inf)
+
     def _place(self, people: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return where people stand in the crowd."""
         return people if self.family is None else self.family[people]
@@ -288,19 +291,26 @@ class OthersInformation(GatheredInformation):
         for people in self._chunks(np.arange(self.count) if whom is None else whom):
             yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
 
-    def _of_crowd(self, crowd: Crowd, whom: NDArray[np.intp]) -> _Answers:
-        unknown = crowd.unknown(self.attacker.unknown)
+    def _of_crowds(self) -> Iterator[_Answers]:
+        """Yield what is answered with what the others may be as noise."""
+        for crowd, whom in self._crowds:
+            unknown = crowd.unknown(self.attacker.unknown)
+            yield self._of_crowd(unknown, whom, self._each(self._asking(unknown), crowd, whom))
+
+    def _of_crowd(
+        self, unknown: Unknown, whom: NDArray[np.intp], parts: Iterable[tuple[NDArray[np.intp], "_Part"]]
+    ) -> _Answers:
         found = _Answers.empty(self.count, len(self.attribute_names))
-        asking, waiting = self._asking(unknown), list[tuple[NDArray[np.intp], _Part]]()
-        for people, part in self._each(asking, crowd, whom):
+        waiting = list[tuple[NDArray[np.intp], _Part]]()
+        for people, part in parts:
             self._put(found, people, part)
             if len(part.unsure):
                 waiting.append((people, part))
-            if sum(len(each.unsure) for _, each in waiting) >= _AT_A_TIME:
+            if sum(len(each.unsure) for _, each in waiting) >= AT_A_TIME:
                 self._settle(found, waiting, unknown)
                 waiting = []
         self._settle(found, waiting, unknown)
-        if not crowd.modeled and self.attacker.unknown:
+        if not unknown.crowd.modeled and self.attacker.unknown:
             for person in whom[self._large(unknown)[whom]]:
                 self._alone(found, int(person), unknown)
         self._judge(found, unknown, whom)
@@ -327,7 +337,7 @@ class OthersInformation(GatheredInformation):
             return
         without = self._crowd_without(person).unknown(unknown.count)
         before = found.each[person].copy(), found.whole[person], found.trace[person]
-        asking = replace(_Asking.of(without, self._blocks), large=np.inf)
+        asking = self._asking_of(without)
         part = asking(without.crowd.moves.of(self._place(at)), self.printed.jacobian(at))
         self._put(found, at, part)
         self._settle(found, [(at, part)], without)
@@ -339,6 +349,8 @@ class OthersInformation(GatheredInformation):
         """Put down what is known of some people."""
         found.whole[people], found.trace[people], found.each[people] = part.whole, part.trace, part.each
         reason = np.where(part.skewed, SKEWED, CLAIMED).astype(np.int8)
+        if part.uneven is not None:
+            reason = np.where(part.uneven, UNEVEN, reason).astype(np.int8)
         self._reason(found, people, reason)
 
     def _reason(self, found: _Answers, people: NDArray[np.intp], reason: NDArray[np.int8]) -> None:
@@ -410,12 +422,12 @@ class OthersInformation(GatheredInformation):
         total, block = np.zeros(self.count), self.printed.blocks[name]
         if self.printed.each is not None and len(whom) == self.count:
             _ = unknown.crowd.scatter, unknown.bent
-            for point, weight in _POINTS:
+            for point, weight in POINTS:
                 for people, found in self.printed.each(_Single(unknown.alone()), (name, point)):
                     total[people] += weight * found
             return total
         for chunk in self._chunks(whom):
-            for point, weight in _POINTS:
+            for point, weight in POINTS:
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
@@ -550,6 +562,9 @@ class OthersInformation(GatheredInformation):
 
     def _column(self, attribute: str) -> tuple[Column, NDArray[np.bool_]]:
         """Return each person's value of an attribute, and whether all of their rows have that one."""
+        if self.printed.each is not None:
+            # Over files each person has one row.
+            return self.people.labels(attribute), np.ones(self.count, dtype=bool)
         base: Any = self.base
         column, person = base._column(attribute), getattr(self.people, "person", None)
         if person is None:
@@ -603,6 +618,8 @@ class _Part:
     own: Array
     along: Array
     """What moves are worth in the noise on their guesses."""
+    uneven: NDArray[np.bool_] | None = None
+    """Whether a few people are most of the noise on each guess, once that is settled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -612,13 +629,15 @@ class _Asking:
     unknown: Unknown
     blocks: list[NDArray[np.intp]]
     large: float
-    """Whose part of the noise is larger is not looked at for its evenness."""
+    """Whose part of the noise is larger is not looked at for its evenness; below 0, nobody is."""
 
     @classmethod
-    def of(cls, unknown: Unknown, blocks: list[NDArray[np.intp]]) -> "_Asking":
+    def of(cls, unknown: Unknown, blocks: list[NDArray[np.intp]], large: float = _LARGE) -> "_Asking":
         # All that needs everybody is known before this travels.
-        _ = unknown.crowd.scatter, unknown.largest, unknown.skewed, unknown.bent
-        return cls(unknown.alone(), blocks, _LARGE)
+        _ = unknown.crowd.scatter, unknown.skewed, unknown.bent
+        if large >= 0:
+            _ = unknown.largest
+        return cls(unknown.alone(), blocks, large)
 
     def __call__(self, moves: Array, slopes: Slopes) -> _Part:
         seen = self.unknown.without(moves, slopes)
@@ -633,9 +652,10 @@ class _Asking:
             if len(block) > 1:
                 top = _largest(matrices[:, block][:, :, block])
                 each[:, i] = np.where(endless[:, block].any(axis=1), np.inf, top)
-        unknown, later = seen.unknown.count, seen.part > self.large
+        unsure = np.zeros(0, dtype=np.intp)
+        if self.large >= 0:
+            unsure = np.flatnonzero(~surely_even(seen, seen.unknown.count) & (seen.part <= self.large))
         # Whatever is guessed, no noise that is nearly normal is more skewed than in its most skewed direction.
-        unsure = np.flatnonzero(~surely_even(seen, unknown) & ~later)
         most = 1.0 + np.linalg.eigvalsh(seen.unknown.skewed).max(initial=0.0)
         skewed = np.zeros((len(each), 1 + len(blocks)), dtype=bool)
         if most > MOST_SKEWED:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.others._crowd import Held
+from seepage.others._output import Output
 from seepage.others._printed import Looked, Printed
 from seepage.others._slopes import Formed, Slopes
 
@@ -21,24 +22,33 @@ _TIMES = 5
 _ROUNDING = 1e-10
 
 
-def same_numbers(first: Printed, second: Printed, both: int) -> bool:
+def same_numbers(one: Output, other: Output) -> bool:
     """Return whether two outputs print the same numbers of the same attributes, with enough people in both."""
-    sizes, others = ({name: len(block) for name, block in each.blocks.items()} for each in (first, second))
-    return first.names == second.names and sizes == others and both >= _TIMES * len(first.names)
+    first, second = one.printed, other.printed
+    both = int(((one.rows >= 0) & (other.rows >= 0)).sum())
+    return (
+        first.names == second.names
+        and {name: len(block) for name, block in first.blocks.items()}
+        == {name: len(block) for name, block in second.blocks.items()}
+        and both >= _TIMES * len(first.names)
+    )
 
 
-def mapped(own: Printed, their: Printed, at: NDArray[np.intp]) -> Printed:
+def mapped(output: Output, place: Output) -> Printed:
     """Return what an output prints, with whoever is in another one too looked at from there.
 
     Parameters
     ----------
-    own, their : Printed
-        The output whose people are looked at, and the one from where.
-    at : ndarray of int
-        Where each person of the first is in the second; -1 for who is not.
+    output : Output
+        Whose people are looked at.
+    place : Output
+        From where.
     """
-    here = np.flatnonzero(at >= 0)
-    there = at[here]
+    own, their = output.printed, place.printed
+    both = (output.rows >= 0) & (place.rows >= 0)
+    here, there = output.rows[both], place.rows[both]
+    at = np.full(own.moves.count, -1, dtype=np.intp)
+    at[here] = there
     # What everybody moves is held in memory: over files there is no such map.
     assert isinstance(own.moves, Held)
     assert isinstance(their.moves, Held)

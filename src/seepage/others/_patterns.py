@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.others._crowd import Crowd, Largest, Scatter, Unknown
+from seepage.others._shared import Block, Joined
 
 Sums = TypeVar("Sums")
 
@@ -93,7 +94,7 @@ class Patterns:
 
     def crowds(
         self,
-        moves: Array,
+        moves: Array | Joined,
         noise: Array | None,
         known: float,
         fails: "Fails",
@@ -106,8 +107,8 @@ class Patterns:
 
         Parameters
         ----------
-        moves : ndarray of shape (people, numbers)
-            What each person moves; zero for outputs that they are not in.
+        moves : ndarray of shape (people, numbers), or Joined
+            What each person moves; zero for outputs that they are not in. Or where that is, for people in files.
         noise : ndarray of shape (numbers, numbers) or None
             The covariance of what is added.
         known : float
@@ -121,12 +122,19 @@ class Patterns:
         outside : bool, default=False
             Whether it is before somebody of no pattern instead, beside whom all of these people are unknown.
         """
-        spreads = [_Spreads.of(self, moves, pooled=False, modeled=modeled, plain=plain)]
-        if not modeled and any(len(self.pool(each)) > len(each) for each in self.all):
-            spreads.append(_Spreads.of(self, moves, pooled=True, modeled=False, plain=plain))
+        spreads = [*self._spreads(moves, modeled=modeled, plain=plain)]
         for spread in spreads:
             for before in [()] if outside else self._asked:
                 yield spread.crowd(before, noise, known, fails)
+
+    def _spreads(self, moves: Array | Joined, *, modeled: bool, plain: bool) -> Iterator["_Spreads"]:
+        """Yield how people scatter, within each pattern and of everybody who is in all of its outputs."""
+        ways = (False, True) if not modeled and any(len(self.pool(each)) > len(each) for each in self.all) else (False,)
+        if isinstance(moves, np.ndarray):
+            yield from (_Spreads.of(self, moves, pooled=pooled, modeled=modeled, plain=plain) for pooled in ways)
+            return
+        sums = moves.added(partial(_Sums.of, patterns=len(self.all)))
+        yield from (_Spreads.stored(self, moves, sums, pooled=pooled, plain=plain) for pooled in ways)
 
     def of(self, people: NDArray[np.intp]) -> "Patterns":
         """Return those of some people."""
@@ -213,19 +221,136 @@ class _Spread:
     @cached_property
     def cubes(self) -> tuple[Array, Array]:
         """Directions in which they scatter, shape (rank, numbers), and the means of products of three along these."""
-        scale = np.sqrt((self.triangle**2).sum(axis=0))
-        scale[scale == 0.0] = 1.0
-        _, sizes, axes = np.linalg.svd(self.triangle / scale, full_matrices=False)
-        kept = sizes > _ROUNDING * max(sizes.max(initial=0.0), 1e-300)
-        sizes, axes = sizes[kept], axes[kept]
-        rank, count = len(sizes), len(self.who)
-        every = min(int(count * float(rank) ** 3 / _MOST_CUBES) + 1, max(count // _LEAST_PEOPLE, 1))
-        some, total = self.who[::every], np.zeros((rank, rank * rank))
-        step = max(_MOST_PAIRS // max(rank, 1) ** 2, 1)
+        along = _Directions.of(self.triangle)
+        some, total = self.who[:: along.every(len(self.who))], np.zeros((along.rank, along.rank**2))
+        step = max(_MOST_PAIRS // max(along.rank, 1) ** 2, 1)
         for start in range(0, len(some), step):
-            part = (self.of_people(some[start : start + step]) / scale) @ (axes.T / sizes)
-            total += part.T @ (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)
-        return sizes[:, None] * axes * scale, total.reshape(rank, rank, rank) / max(len(some), 1)
+            total += along.cubes(self.of_people(some[start : start + step]))
+        return along.back, total.reshape((along.rank,) * 3) / max(len(some), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """Directions in which people scatter."""
+
+    scale: Array
+    sizes: Array
+    axes: Array
+
+    @classmethod
+    def of(cls, triangle: Array) -> "_Directions":
+        scale = np.sqrt((triangle**2).sum(axis=0))
+        scale[scale == 0.0] = 1.0
+        _, sizes, axes = np.linalg.svd(triangle / scale, full_matrices=False)
+        kept = sizes > _ROUNDING * max(sizes.max(initial=0.0), 1e-300)
+        return cls(scale, sizes[kept], axes[kept])
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def back(self) -> Array:
+        """From these to the numbers, shape (rank, numbers)."""
+        return self.sizes[:, None] * self.axes * self.scale
+
+    def every(self, count: int) -> int:
+        """Return which part of so many people stands for all of them: every how many."""
+        return min(int(count * float(self.rank) ** 3 / _MOST_CUBES) + 1, max(count // _LEAST_PEOPLE, 1))
+
+    def cubes(self, moves: Array) -> Array:
+        """Return products of three of what some people move about their mean, added up."""
+        part = (moves / self.scale) @ (self.axes.T / self.sizes)
+        return np.asarray(part.T @ (part[:, :, None] * part[:, None, :]).reshape(len(part), -1))
+
+
+@dataclass(frozen=True, eq=False)
+class _StoredSpread:
+    """How people in files scatter who stand for those of a pattern."""
+
+    patterns: NDArray[np.bool_]
+    """The patterns that they are of."""
+    size: int
+    inside: NDArray[np.bool_]
+    mean: Array
+    triangle: Array
+    """R with R^T R the covariance of one person."""
+    free: float
+
+    @classmethod
+    def of(cls, sums: "_Sums", patterns: NDArray[np.bool_], size: int, inside: NDArray[np.bool_]) -> "_StoredSpread":
+        """Look at the people of some patterns, as far as some numbers go."""
+        kept = np.append(True, inside)
+        whole = _triangle(
+            [np.vstack([each * kept for i, each in enumerate(sums.triangles) if patterns[i] and each is not None])]
+        )
+        # The first column is of ones: what is left of the others below its row is about their means.
+        free = max(size - 2, 1)
+        return cls(patterns, size, inside, whole[0, 1:] / whole[0, 0], whole[1:, 1:] / np.sqrt(free), free)
+
+    @property
+    def factor(self) -> float:
+        """What a move about the mean is multiplied by whose square is taken off when somebody is left out."""
+        return float(np.sqrt(self.size / max(self.size - 1.0, 1.0) / self.free))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Of each pattern R with R^T R the squares of ones and of moves, and which numbers anybody moves."""
+
+    triangles: tuple[Array | None, ...]
+    moved: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, block: Block, *, patterns: int) -> "_Sums":
+        rows, place = np.column_stack([np.ones(len(block.place)), block.moves]), block.place
+        triangles: list[Array | None] = [None] * patterns
+        moved = np.zeros((patterns, rows.shape[1] - 1), dtype=bool)
+        for i in np.unique(place).tolist():
+            triangles[i] = _triangle([rows[place == i]])
+            moved[i] = (rows[place == i, 1:] != 0).any(axis=0)
+        return cls(tuple(triangles), moved)
+
+    def __add__(self, other: "_Sums") -> "_Sums":
+        pairs = zip(self.triangles, other.triangles, strict=True)
+        both = ([each for each in pair if each is not None] for pair in pairs)
+        return _Sums(tuple(_triangle(each) if each else None for each in both), self.moved | other.moved)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cubes:
+    """Products of three of what people move, along the directions of each spread, and of how many people."""
+
+    values: tuple[Array, ...]
+    people: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, block: Block, *, asked: tuple[tuple[_StoredSpread, _Directions, int], ...]) -> "_Cubes":
+        values, people = [], []
+        for spread, directions, every in asked:
+            inside = spread.patterns[block.place]
+            # The same people stand for all of them wherever a table is cut into blocks.
+            order = int(block.before[spread.patterns].sum()) + np.cumsum(inside) - 1
+            some = np.flatnonzero(inside & (order % every == 0))
+            values.append(directions.cubes(block.moves[some] * spread.inside - spread.mean))
+            people.append(len(some))
+        return cls(tuple(values), np.array(people))
+
+    def __add__(self, other: "_Cubes") -> "_Cubes":
+        added = (one + two for one, two in zip(self.values, other.values, strict=True))
+        return _Cubes(tuple(added), self.people + other.people)
+
+
+@dataclass(frozen=True, eq=False)
+class Seating:
+    """Moves of people of each pattern, in units in which leaving somebody out takes their square off the noise."""
+
+    inside: NDArray[np.bool_]
+    means: Array
+    factor: Array
+
+    def __call__(self, moves: Array, place: NDArray[np.intp]) -> Array:
+        return np.asarray((moves * self.inside[place] - self.means[place]) * self.factor[place][:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,10 +358,12 @@ class _Spreads:
     """How the people of each pattern scatter."""
 
     patterns: Patterns
-    each: tuple[_Spread, ...]
+    each: tuple[_Spread | _StoredSpread, ...]
     modeled: bool
     plain: bool
     """Whether skewness is left to another look at the same people."""
+    joined: Joined | None = None
+    """Where people are, if they are in files."""
 
     @classmethod
     def of(cls, patterns: Patterns, moves: Array, *, pooled: bool, modeled: bool, plain: bool) -> "_Spreads":
@@ -248,6 +375,46 @@ class _Spreads:
             who = pattern.people if own else patterns.pool(pattern)
             found.append(_Spread.of(moves, who, inside, patterns.cells, modeled=modeled))
         return cls(patterns, tuple(found), modeled, plain)
+
+    @classmethod
+    def stored(cls, patterns: Patterns, joined: Joined, sums: _Sums, *, pooled: bool, plain: bool) -> "_Spreads":
+        """Look at people in files, given what they add up to."""
+        found = []
+        for i, pattern in enumerate(patterns.all):
+            own = not pooled and len(pattern) >= max(_OWN, _OWN_TIMES * int(sums.moved[i].sum()))
+            stand = np.array([{*pattern.outputs} <= {*other.outputs} for other in patterns.all])
+            stand = np.arange(len(patterns.all)) == i if own else stand
+            size = sum(len(each) for each, stands in zip(patterns.all, stand, strict=True) if stands)
+            found.append(_StoredSpread.of(sums, stand, size, patterns.numbers(pattern)))
+        return cls(patterns, tuple(found), False, plain, joined)
+
+    def cubes(self, pattern: int) -> tuple[Array, Array]:
+        """Return directions in which those who stand for a pattern scatter, and means of products along these."""
+        spread = self.each[pattern]
+        return spread.cubes if isinstance(spread, _Spread) else self._cubes[pattern]
+
+    @cached_property
+    def _cubes(self) -> list[tuple[Array, Array]]:
+        spreads = tuple(each for each in self.each if isinstance(each, _StoredSpread))
+        along = tuple(_Directions.of(each.triangle) for each in spreads)
+        assert self.joined is not None
+        asked = tuple((one, two, two.every(one.size)) for one, two in zip(spreads, along, strict=True))
+        found = self.joined.added(partial(_Cubes.of, asked=asked))
+        return [
+            (each.back, values.reshape((each.rank,) * 3) / max(int(people), 1))
+            for each, values, people in zip(along, found.values, found.people, strict=True)
+        ]
+
+    def _moves(self, times: Array) -> "_Moves | SeatedMoves":
+        stored = [each for each in self.each if isinstance(each, _StoredSpread)]
+        if self.joined is None:
+            return _Moves(self, times)
+        seating = Seating(
+            np.array([each.inside for each in stored]),
+            np.array([each.mean for each in stored]),
+            times * [each.factor for each in stored],
+        )
+        return SeatedMoves(self.joined, self.patterns.place, seating)
 
     def crowd(self, before: tuple[int, ...], noise: Array | None, known: float, fails: Fails) -> "PatternCrowd":
         """Return the noise before somebody of some patterns, who is not among the unknown.
@@ -273,7 +440,7 @@ class _Spreads:
         ]
         fixed = self._noise(free, noise)
         return PatternCrowd(
-            _Moves(self, np.sqrt(np.array(free))),
+            self._moves(np.sqrt(np.array(free))),
             noise,
             self.modeled,
             before=before,
@@ -350,14 +517,38 @@ class _Moves:
 
     def of(self, people: NDArray[np.intp]) -> Array:
         place = self.spreads.patterns.place[people]
-        found = np.zeros((len(people), self.spreads.each[0].means.shape[1]))
+        found = np.zeros((len(people), len(self.spreads.patterns.number)))
         for i in np.unique(place):
-            at = np.flatnonzero(place == i)
-            found[at] = self.times[i] * self.spreads.each[i].without(people[at])
+            at, spread = np.flatnonzero(place == i), self.spreads.each[i]
+            assert isinstance(spread, _Spread)
+            found[at] = self.times[i] * spread.without(people[at])
         return found
 
     def total(self, of: Callable[[Array], Sums]) -> Sums:
         return reduce(add, (of(self.of(people)) for people in _parts(np.arange(self.count))))
+
+
+@dataclass(frozen=True, eq=False)
+class SeatedMoves:
+    """The same of people in files."""
+
+    joined: Joined
+    place: NDArray[np.intp]
+    seating: Seating
+
+    @property
+    def count(self) -> int:
+        return self.joined.count
+
+    def of(self, people: NDArray[np.intp]) -> Array:
+        return self.seating(self.joined.of(people), self.place[people])
+
+    def total(self, of: Callable[[Array], Sums]) -> Sums:
+        return self.joined.added(partial(_seated, of=of, seating=self.seating))
+
+
+def _seated(block: Block, *, of: Callable[[Array], Sums], seating: Seating) -> Sums:
+    return of(seating(block.moves, block.place))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -390,26 +581,35 @@ class PatternCrowd(Crowd):
     def rank(self) -> int:
         return int(self.fixed.white.shape[1])
 
-    def unknown(self, count: float) -> Unknown:
+    def unknown(self, count: float) -> "PatternUnknown":
         return PatternUnknown(self, count, 1.0, self.fixed.scale, self.fixed.white, self.fixed.silent)
+
+    @cached_property
+    def largest(self) -> Array:
+        """What the two people are of the noise in their own direction of whom that is most."""
+        return self.moves.total(partial(Largest.of, unknown=self.unknown(0).alone())).values
 
 
 @dataclass(frozen=True, eq=False)
 class PatternUnknown(Unknown):
     """The unknown people of all patterns, as the noise on what several outputs print."""
 
-    crowd: PatternCrowd
-
     @property
     def weight(self) -> float:
         return 1.0
 
     def alone(self) -> "PatternUnknown":
-        return self
+        # What it is about travels along.
+        _ = self.crowd.scatter
+        found = super().alone()
+        lone = PatternUnknown(found.crowd, self.count, self.share, self.scale, self.white, self.silent)
+        vars(lone).update(vars(found))
+        return lone
 
     @cached_property
     def largest(self) -> Array:
-        return self.crowd.moves.total(partial(Largest.of, unknown=self)).values
+        assert isinstance(self.crowd, PatternCrowd)
+        return self.crowd.largest
 
     @cached_property
     def stretch(self) -> float | None:
@@ -421,16 +621,41 @@ class PatternUnknown(Unknown):
         rank = self.white.shape[1]
         flat = np.zeros((rank, rank * rank))
         crowd = self.crowd
+        assert isinstance(crowd, PatternCrowd)
         if not rank or crowd.modeled or crowd.spreads.plain:
             return np.zeros((rank, rank))
-        for spread, m, free in zip(crowd.spreads.each, crowd.counts, crowd.free, strict=True):
+        for i, (m, free) in enumerate(zip(crowd.counts, crowd.free, strict=True)):
             if m:
                 # What people have of the noise that they are, in each direction: the third cumulant of their sum.
-                basis, cubes = spread.cubes
+                basis, cubes = crowd.spreads.cubes(i)
                 turn = basis @ self.whitened
                 found = np.einsum("abc,ai,bj,ck->ijk", cubes, turn, turn, turn, optimize=True)
                 flat += free * np.sqrt(free / m) * found.reshape(rank, -1)
         return np.asarray(0.5 * flat @ flat.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Foremost:
+    """The two largest parts of several noises."""
+
+    values: tuple[Largest, ...]
+
+    @classmethod
+    def of(cls, block: Block, *, noises: tuple[tuple[Seating, Unknown], ...]) -> "_Foremost":
+        return cls(tuple(Largest.of(seat(block.moves, block.place), unknown=unknown) for seat, unknown in noises))
+
+    def __add__(self, other: "_Foremost") -> "_Foremost":
+        return _Foremost(tuple(one + two for one, two in zip(self.values, other.values, strict=True)))
+
+
+def find_largest(crowds: Sequence[PatternCrowd]) -> None:
+    """Find who is the largest part of each noise, of people in files: in one pass for all of them."""
+    moves = [each.moves for each in crowds]
+    seated = [each for each in moves if isinstance(each, SeatedMoves)]
+    noises = tuple((each.seating, crowd.unknown(0).alone()) for each, crowd in zip(seated, crowds, strict=True))
+    found = seated[0].joined.added(partial(_Foremost.of, noises=noises))
+    for crowd, largest in zip(crowds, found.values, strict=True):
+        vars(crowd)["largest"] = largest.values
 
 
 def _triangle(parts: Iterable[Array]) -> Array:

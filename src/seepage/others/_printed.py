@@ -64,8 +64,9 @@ class Form(NamedTuple):
     """Equal of outputs that are made alike."""
     position: Array
     """Where the fit is."""
-    rows: Array
-    """What is known of each row: whoever is in two fits has the same in both, or these are not made alike."""
+    rows: Array | None
+    """What is known of each row: whoever is in two fits has the same in both, or these are not made alike. None where
+    rows are in files."""
     at: Callable[[Array], Looked]
     """The same people from another place."""
 

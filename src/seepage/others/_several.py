@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,28 @@ from seepage._tables import Array, Column, Frame, frame
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, match
 from seepage.leakage.types import Who
+from seepage.others._asked import Before, Every, Means, settle
 from seepage.others._attacker import Attacker
-from seepage.others._claims import A_NUMBER, CLAIMED, DIGITS, FEW, MORE, SMALL, SPARE, Claims
+from seepage.others._claims import (
+    A_NUMBER,
+    CLAIMED,
+    DIGITS,
+    FEW,
+    MORE,
+    SMALL,
+    SPARE,
+    Claims,
+)
 from seepage.others._crowd import Crowd, Held, Unknown
 from seepage.others._digits import Digits
-from seepage.others._information import OthersInformation, _Answers, _Asking, about
+from seepage.others._information import OthersInformation, _Answers, _Asking, _Part, about
 from seepage.others._leakage import OthersLeakage
-from seepage.others._patterns import PatternCrowd, Patterns, Rest
-from seepage.others._stacked import Output, Stack
+from seepage.others._output import Output
+from seepage.others._patterns import PatternCrowd, Patterns, Rest, find_largest
+from seepage.others._printed import Printed
+from seepage.others._shared import Joined, Shared, Stored
+from seepage.others._slopes import Formed
+from seepage.others._stacked import Stack
 from seepage.others.types import Known
 from seepage.pages import counted
 
@@ -120,8 +135,8 @@ class SeveralInformation(OthersInformation):
 
     @cached_property
     def _crowds(self) -> list[tuple[Crowd, NDArray[np.intp]]]:
-        plain = self.alike is not None
-        found = [*self.patterns.crowds(self.stack.moves, self.added, self._known, self._fails, plain=plain)]
+        plain, moves = self.alike is not None, _values(self.stack.moves)
+        found = [*self.patterns.crowds(moves, self.added, self._known, self._fails, plain=plain)]
         if self.attacker.covariates:
             _, moves = self._modeled
             found += self.patterns.crowds(moves, self.added, 0.0, self._fails, modeled=True)
@@ -155,6 +170,47 @@ class SeveralInformation(OthersInformation):
         own.reason[:], own.whole_reason[:] = CLAIMED, CLAIMED
         return own.larger(self.alike._answers)
 
+    def _of_crowds(self) -> Iterator[_Answers]:
+        if isinstance(self.stack.moves, Held):
+            yield from super()._of_crowds()
+            return
+        # One pass asks everybody before all noises.
+        crowds = [(crowd, whom) for crowd, whom in self._crowds if isinstance(crowd, PatternCrowd)]
+        if self.alike is None:
+            find_largest([crowd for crowd, _ in crowds])
+        unknowns = [crowd.unknown(self.attacker.unknown) for crowd, _ in crowds]
+        work = Every(tuple((Before.of(unknown), self._asking(unknown)) for unknown in unknowns))
+        found: list[list[tuple[NDArray[np.intp], _Part]]] = [[] for _ in crowds]
+        for people, parts in self.stack.moves.each(work):
+            for i, some, part in parts:
+                found[i].append((people[some], part))
+        settle(self.stack.moves, unknowns, found)
+        for unknown, (_, whom), each in zip(unknowns, crowds, found, strict=True):
+            yield self._of_crowd(unknown, whom, each)
+
+    def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
+        if len(whom) == 1 or isinstance(self.stack.moves, Held):
+            return super()._mean(name, unknown, whom)
+        return self._means[id(unknown)][:, self._numbers.index(name)]
+
+    @property
+    def _numbers(self) -> list[str]:
+        return [name for name in self.printed.deviations if name in self.attribute_names]
+
+    @cached_property
+    def _means(self) -> dict[int, Array]:
+        """The mean information about each number of people in files, before each noise: in one pass for all."""
+        moves, several = self.stack.moves, [(unknown, whom) for unknown, whom in self._noises if len(whom) > 1]
+        assert not isinstance(moves, Held)
+        for unknown, _ in several:
+            _ = unknown.bent
+        work = Means(tuple((Before.of(unknown), unknown.alone()) for unknown, _ in several), tuple(self._numbers))
+        found = [np.zeros((self.count, len(self._numbers))) for _ in several]
+        for people, parts in moves.each(work, self._numbers):
+            for i, some, part in parts:
+                found[i][people[some]] = part
+        return {id(unknown): each[whom] for (unknown, whom), each in zip(several, found, strict=True)}
+
     @cached_property
     def _moving_between(self) -> "SeveralInformation | None":
         """The same for columns that say who is in which cell: who is asked about them may be in another."""
@@ -176,10 +232,8 @@ class SeveralInformation(OthersInformation):
         return replace(own, distance=_larger(own.distance, other.distance))
 
     def _crowd_without(self, person: int) -> Crowd:
-        assert self.printed.elsewhere is not None
-        moves = self.printed.elsewhere(person)
-        assert isinstance(moves, Held)
-        found = self.patterns.crowds(moves.values, self.added, self._known, self._fails)
+        moves = _values(self.stack.elsewhere(person))
+        found = self.patterns.crowds(moves, self.added, self._known, self._fails)
         return next(crowd for crowd in found if person in crowd.people)
 
     def _large(self, unknown: Unknown) -> NDArray[np.bool_]:
@@ -187,7 +241,11 @@ class SeveralInformation(OthersInformation):
         return np.asarray(self.printed.leverage > _LARGE)
 
     def _asking(self, unknown: Unknown) -> _Asking:
-        return replace(super()._asking(unknown), large=inf)
+        # What an answer from their own fits rests on is left to the look from one place.
+        return _Asking.of(unknown, self._blocks, inf if self.alike is None else -1.0)
+
+    def _asking_of(self, without: Unknown) -> _Asking:
+        return self._asking(without)
 
     @cached_property
     def claims(self) -> Claims:
@@ -290,10 +348,25 @@ class SeveralInformation(OthersInformation):
             for i in self._silent:
                 inside[self.patterns.all[i].people] = True
             return near & inside
-        if not near.any():
-            return near
-        far = self.distances(name, None).farthest()
-        return np.asarray(near & np.isinf(far))
+        found = np.zeros(self.count, dtype=bool)
+        found[near] = self._certain(name, np.flatnonzero(near))
+        return found
+
+    def _certain(self, name: str, people: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return of which people some other category would be told for certain."""
+        if self._moving_between is not None and name in self.stack.by:
+            return self._moving_between._certain(name, people)
+        found = np.zeros(self.count, dtype=bool)
+        column, one = self._column(name)
+        for value in np.unique(column).tolist() if len(people) else ():
+            some = people[(column[people] != value) & one[people]]
+            for unknown, whom in self._noises:
+                at = np.intersect1d(some, whom)
+                if len(at):
+                    moved = Formed(self.printed.changed(at, name, value)[:, :, None])
+                    found[at] |= self._seen(unknown, at, moved).endless[:, 0]
+        told = found[people]
+        return told if self.alike is None else told | self.alike._certain(name, people)
 
     def endless(self) -> Iterator[str]:
         found = self.differences()
@@ -377,11 +450,6 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
     for name, part in zip(leaks, parts, strict=True):
         if part.family is not None:
             raise UnansweredError(f"{name} was measured with clusters=, and outputs of clusters are not composed yet.")
-        if part.printed.each is not None:
-            raise UnansweredError(
-                f"{name} was measured over files: outputs are composed in memory. Read the rows: "
-                "seepage.measure(model, frame, y)."
-            )
     known = {part.attacker.words for part in parts}
     if len({(part.attacker.known > 0, part.attacker.covariates) for part in parts}) > 1:
         raise InputError(
@@ -389,13 +457,19 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
             f"{' and one who knows '.join(sorted(known))}. Measure all of them with the same others_known=."
         )
     _refuse_public(leaks)
-    matching = match([leak.people for leak in leaks.values()], [part.count for part in parts], tuple(leaks))
-    outputs = tuple(Output(name, part.printed, at) for name, part, at in zip(leaks, parts, matching.rows, strict=True))
-    stack = Stack(outputs).settled()
-    _refuse_other_values(stack, parts)
+    shared = _shared(leaks)
+    matching = shared or match([leak.people for leak in leaks.values()], [part.count for part in parts], tuple(leaks))
+    each = [part.printed if shared is None else _with_members(part.printed) for part in parts]
+    outputs = tuple(Output(name, one, at) for name, one, at in zip(leaks, each, matching.rows, strict=True))
+    stack = Stack(outputs, shared=shared).settled()
+    if shared is None:
+        _refuse_other_values(stack, parts)
+    else:
+        # What cannot be looked at from one place is refused here.
+        stack.alike()
     printed = stack.printed()
     share = max(part.attacker.known / max(part.attacker.others, 1) for part in parts)
-    others = matching.count - 1
+    others = len(matching.rows[0]) - 1
     attacker = Attacker.of("covariates" if parts[0].attacker.covariates else int(np.ceil(share * others)), others)
     digits = Digits(
         np.concatenate([part.digits.steps for part in parts]),
@@ -433,6 +507,30 @@ def several(leaks: Mapping[str, OthersLeakage]) -> SeveralLeakage:
         parts=parts,
     )
     return SeveralLeakage(information)
+
+
+def _shared(leaks: Mapping[str, OthersLeakage]) -> Shared | None:
+    """Return the table in files that all outputs are about; None where all of them are in memory."""
+    moves = {name: leak.information.printed.moves for name, leak in leaks.items()}
+    stored = [name for name, leak in leaks.items() if leak.information.printed.each is not None]
+    if not stored:
+        return None
+    held = [name for name in moves if name not in stored]
+    if held:
+        raise UnansweredError(
+            f"{stored[0]} was measured over files and {held[0]} in memory: outputs are composed over one table, or in "
+            "memory. Read the rows: seepage.measure(model, frame, y)."
+        )
+    return cast(Stored, moves[stored[0]]).shared(moves)
+
+
+def _with_members(printed: Printed) -> Printed:
+    """Return the same with those who have each value: how many of them are in which outputs is asked."""
+    return replace(printed, levels=cast(Stored, printed.moves).levels())
+
+
+def _values(moves: Held | Joined) -> Array | Joined:
+    return moves.values if isinstance(moves, Held) else moves
 
 
 def _single(leaks: Mapping[str, OthersLeakage]) -> Iterator[tuple[str, OthersLeakage]]:

@@ -1,41 +1,25 @@
 """What several outputs print about the same people, as the numbers of one release."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.leakage import same_values, spread
-from seepage.others._crowd import Held
+from seepage.errors import UnansweredError
+from seepage.leakage import same_values
+from seepage.others._crowd import Held, Moves
 from seepage.others._mapped import mapped, same_numbers
+from seepage.others._output import Output
 from seepage.others._patterns import Patterns
 from seepage.others._printed import Level, Printed
+from seepage.others._shared import Block, Joined, Layout, Shared
 from seepage.others._slopes import Beside, Formed, Slopes
 
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-@dataclass(frozen=True, eq=False)
-class Output:
-    """One of several outputs."""
-
-    name: str
-    printed: Printed
-    rows: NDArray[np.intp]
-    """Of each person of all outputs, the place in this one; -1 for who is not in it."""
-
-    def of(self, people: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of some people are in it, and their places."""
-        rows = self.rows[people]
-        return np.flatnonzero(rows >= 0), rows[rows >= 0]
-
-    def spread(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
-        """Return what is known of its people, for all people: zero for who is not in it."""
-        return spread(self.rows, values)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +29,8 @@ class Stack:
     outputs: tuple[Output, ...]
     held: bool = True
     """Whether people stay in the cells of tables; who may be in another scatters over all of them."""
+    shared: Shared | None = None
+    """The table that all of them are about, where people are in files."""
 
     @property
     def by(self) -> frozenset[str]:
@@ -113,18 +99,41 @@ class Stack:
             parts.append(found)
         return np.concatenate(parts, axis=1)
 
-    def elsewhere(self, person: int) -> Held:
+    def elsewhere(self, person: int) -> Held | Joined:
         parts = []
         for output in self.outputs:
             row, printed = int(output.rows[person]), output.printed
-            moves = printed.moves if row < 0 or printed.elsewhere is None else printed.elsewhere(row)
-            parts.append(output.spread(_held(moves)))
-        return Held(np.concatenate(parts, axis=1))
+            parts.append(printed.moves if row < 0 or printed.elsewhere is None else printed.elsewhere(row))
+        return self._together(parts)
 
     @cached_property
-    def moves(self) -> Array:
+    def moves(self) -> Held | Joined:
         """What everybody moves, at each output's own fit."""
-        return np.concatenate([output.spread(_held(output.printed.moves)) for output in self.outputs], axis=1)
+        return self._together([output.printed.moves for output in self.outputs])
+
+    def _together(self, moves: Sequence[Moves]) -> Held | Joined:
+        """Return what everybody moves, given what those of each output do."""
+        if self.shared is not None:
+            return self.shared.joined(moves, self._layout)
+        parts = (output.spread(_held(each)) for output, each in zip(self.outputs, moves, strict=True))
+        return Held(np.concatenate([*parts], axis=1))
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(
+            tuple(map(len, self._values)),
+            tuple(self._places(output) for output in self.outputs),
+            self._blocks,
+            {frozenset(pattern.outputs): i for i, pattern in enumerate(self.patterns.all)},
+        )
+
+    def asked(
+        self, of: Callable[[Array, Slopes], Result], shifted: tuple[str, float] | None
+    ) -> Iterator[tuple[NDArray[np.intp], Result]]:
+        """Ask a function about everybody where they are."""
+        assert shifted is None
+        assert not isinstance(self.moves, Held)
+        return self.moves.each(partial(_asked, of=of))
 
     def alike(self) -> "Stack | None":
         """Return the same with all fits that print alike looked at from one place; None where no two do."""
@@ -138,27 +147,52 @@ class Stack:
     def _from_one_place(self, some: "tuple[Output, ...]") -> "Stack | None":
         places: dict[int, Output] = {}
         for output in some:
-            same = [other for other in some if _alike(output, other) or _same_numbers(output, other)]
+            same = [other for other in some if self._alike(output, other) or same_numbers(output, other)]
             if len(same) > 1:
                 places[id(output)] = max(same, key=lambda one: int((one.rows >= 0).sum()))
         if not places:
             return None
-        return replace(self, outputs=tuple(_moved(each, places.get(id(each), each)) for each in self.outputs))
+        return replace(self, outputs=tuple(self._moved(each, places.get(id(each), each)) for each in self.outputs))
+
+    def _alike(self, one: Output, other: Output) -> bool:
+        """Return whether two outputs are made alike, of the same values of whoever is in both."""
+        first, second = one.printed.form, other.printed.form
+        if first is None or second is None or first.key != second.key:
+            return False
+        if self.shared is not None:
+            return self.shared.alike(self.outputs.index(one), self.outputs.index(other))
+        assert first.rows is not None
+        assert second.rows is not None
+        both = (one.rows >= 0) & (other.rows >= 0)
+        return bool((first.rows[one.rows[both]] == second.rows[other.rows[both]]).all())
+
+    def _moved(self, output: Output, place: Output) -> Output:
+        """Return an output from the place of another: exactly if both have one form, else by a map between them."""
+        if place is output:
+            return output
+        form, there = output.printed.form, place.printed.form
+        if form is not None and there is not None and self._alike(output, place):
+            return replace(output, printed=replace(output.printed, **form.at(there.position)._asdict()))
+        if self.shared is not None:
+            raise UnansweredError(
+                f"{output.name} and {place.name} print the same numbers and are not made alike: their steps before the "
+                "model are not the same, or were fitted on these rows. How the two differ is looked at in memory. Read "
+                "the rows: seepage.measure(model, frame, y)."
+            )
+        return replace(output, printed=mapped(output, place))
 
     def guesses(self) -> Mapping[str, tuple[Array, float]]:
         """Return what the person's other values let expect of each number, in the output that knows it best."""
         found: dict[str, tuple[Array, float]] = {}
+        known: dict[str, NDArray[np.bool_]] = {}
         for output in self.outputs:
+            inside = output.rows >= 0
             for name, (rest, deviation) in output.printed._guesses.items():
-                if name not in found:
-                    found[name] = output.spread(rest), deviation
-                    continue
-                before, least = found[name]
-                inside = output.rows >= 0
-                if deviation < least:
-                    # Of whoever is only in the other output, what that one let expect.
-                    before = np.where(inside, output.spread(rest), before)
-                found[name] = before, min(deviation, least)
+                before, least = found.get(name, (np.zeros(len(inside)), np.inf))
+                # Of whoever is only in an output that knows it less well, what that one lets expect.
+                better = inside if deviation < least else inside & ~known[name]
+                found[name] = np.where(better, output.spread(rest), before), min(deviation, least)
+                known[name] = inside | known.get(name, False)
         return found
 
     def scatter(self) -> tuple[float, Array] | None:
@@ -223,7 +257,7 @@ class Stack:
             names=tuple(f"{output.name}: {name}" for output in self.outputs for name in output.printed.names),
             values=np.concatenate(self._values),
             whole=np.concatenate([one.whole for one in each]),
-            moves=Held(self.moves),
+            moves=self.moves,
             blocks=self._blocks,
             jacobian=self.jacobian,
             shifted=self.shifted,
@@ -237,33 +271,12 @@ class Stack:
             leverage=np.max([output.spread(output.printed.leverage) for output in self.outputs], axis=0),
             twice=np.any([output.spread(output.printed.twice) for output in self.outputs], axis=0),
             fewest=self._fewest(),
+            each=None if self.shared is None else self.asked,
         )
 
 
-def _alike(one: Output, other: Output) -> bool:
-    """Return whether two outputs are made alike, of the same values of whoever is in both."""
-    first, second = one.printed.form, other.printed.form
-    if first is None or second is None or first.key != second.key:
-        return False
-    both = (one.rows >= 0) & (other.rows >= 0)
-    return bool((first.rows[one.rows[both]] == second.rows[other.rows[both]]).all())
-
-
-def _same_numbers(one: Output, other: Output) -> bool:
-    return same_numbers(one.printed, other.printed, int(((one.rows >= 0) & (other.rows >= 0)).sum()))
-
-
-def _moved(output: Output, place: Output) -> Output:
-    """Return an output from the place of another: exactly if both have one form, else by a map between them."""
-    if place is output:
-        return output
-    form, there = output.printed.form, place.printed.form
-    if form is not None and there is not None and _alike(output, place):
-        return replace(output, printed=replace(output.printed, **form.at(there.position)._asdict()))
-    people = np.flatnonzero(output.rows >= 0)
-    at = np.empty(output.printed.moves.count, dtype=np.intp)
-    at[output.rows[people]] = place.rows[people]
-    return replace(output, printed=mapped(output.printed, place.printed, at))
+def _asked(block: Block, *, of: Callable[[Array, Slopes], Result]) -> Result:
+    return of(block.moves, block.slopes())
 
 
 def _held(moves: object) -> Array:

@@ -12,5 +12,6 @@ from seepage.execution.storage._progress import Progress as Progress
 from seepage.execution.storage._progress import followed as followed
 from seepage.execution.storage._progress import shown_on as shown_on
 from seepage.execution.storage._progress import together as together
+from seepage.execution.storage._read import Filter as Filter
 from seepage.execution.storage._read import Store as Store
 from seepage.execution.storage._read import Unit as Unit

@@ -22,7 +22,7 @@ from seepage.execution.storage._iceberg import iceberg_contents
 from seepage.execution.storage._identity import Opened, Stamp
 from seepage.execution.storage._output import Output
 from seepage.execution.storage._paths import Named, refuse_repeated, resolve
-from seepage.execution.storage._read import Store, Unit
+from seepage.execution.storage._read import Filter, Store, Unit
 
 Path = str | os.PathLike[str]
 Paths = Path | Snapshot | Iterable[Path | Snapshot]
@@ -47,6 +47,8 @@ class Files:
     """What was asked for."""
     snapshot: Contents | None = None
     """The table's state that they are, if they are one."""
+    whole: "Files | None" = None
+    """The same without a filter, if these are what a filter keeps."""
 
     @classmethod
     def of(cls, source: Paths, filesystem: pa.fs.FileSystem | None = None) -> "Files":
@@ -116,6 +118,30 @@ class Files:
     def count(self) -> int:
         """The number of rows."""
         return sum(unit.rows for unit in self.units)
+
+    @property
+    def where(self) -> Filter | None:
+        """Which of their rows are read."""
+        return self.store.where
+
+    def filtered(self, where: Filter) -> "Files":
+        """Return the same files with a filter: how many rows of each unit it keeps is to be `counted`."""
+        self.require(where.columns, "where")
+        # What is wrong with it is told before anything is read.
+        where(pa.RecordBatch.from_pylist([], schema=self.schema))
+        return replace(self, store=replace(self.store, where=where), whole=self.whole or self)
+
+    def counted(self, rows: Sequence[int]) -> "Files":
+        """Return the same once it is known how many rows the filter keeps of each unit."""
+        if not any(rows):
+            raise InputError(f"where={str(self.where)!r} keeps nobody of {self.count:,} people.")
+        units: list[Unit] = []
+        start: dict[str, int] = {}
+        for unit, count in zip(self.units, rows, strict=True):
+            if count:
+                units.append(replace(unit, index=len(units), start=start.get(unit.path, 0), rows=count))
+                start[unit.path] = start.get(unit.path, 0) + count
+        return replace(self, units=tuple(units))
 
     def known(self) -> dict[str, str]:
         """Return what tells each of them from another that has its name: for a job that may be continued."""

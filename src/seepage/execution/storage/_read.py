@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from seepage.errors import InputError
 from seepage.execution.storage._columns import HeldColumns
@@ -37,15 +39,50 @@ class Unit:
         return f"{self.path} (rows {self.start} to {self.start + self.rows - 1})"
 
 
+class Filter(Protocol):
+    """Which rows are read at all; in words, `str` of it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it looks at."""
+        ...
+
+    def __call__(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Return which rows it keeps."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
     """Where files are, and what their columns are read as: what a worker needs to read a unit."""
 
     filesystem: pa.fs.FileSystem
     schema: pa.Schema
+    where: Filter | None = None
+    """Which rows are read at all."""
 
     def read(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the rows of a unit, a batch at a time."""
+        rows = 0
+        for batch in self.kept(unit, columns, batch_size):
+            rows += batch.num_rows
+            yield batch
+        if rows != unit.rows:
+            promised = "its footer promised" if self.where is None else f"where={str(self.where)!r} kept before"
+            raise InputError(f"{unit.path} holds {rows} rows where {promised} {unit.rows}.")
+
+    def kept(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the same, however many rows the filter keeps."""
+        if self.where is None:
+            yield from self._read(unit, columns, batch_size)
+            return
+        asked = list(dict.fromkeys([*columns, *self.where.columns]))
+        for batch in self._read(unit, asked, batch_size):
+            found = batch.filter(pa.array(self.where(batch))).select(list(columns))
+            if found.num_rows:
+                yield found
+
+    def _read(self, unit: Unit, columns: Sequence[str], batch_size: int) -> Iterator[pa.RecordBatch]:
         opened = Opened.of(self.filesystem, unit.path)
         with opened.source as source:
             check_unchanged(self.filesystem, unit.path, unit.stamp, opened.stamp)
@@ -58,12 +95,8 @@ class Store:
             renamed = dict(unit.held.renamed)
             places = {name: place if (place := renamed.get(name, name)) in stored else None for name in columns}
             inside = list(dict.fromkeys(place for place in places.values() if place is not None))
-            rows = 0
             for batch in self._alive(unit, file, inside, batch_size):
-                rows += batch.num_rows
                 yield self._typed(unit, batch, places)
-            if rows != unit.rows:
-                raise InputError(f"{unit.path} holds {rows} rows where its footer promised {unit.rows}.")
         # What was read is what it was all the while.
         check_unchanged(self.filesystem, unit.path, unit.stamp)
 

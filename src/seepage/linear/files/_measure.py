@@ -119,8 +119,10 @@ def job_of(fit: Fit[FileRows], files: Files, roles: Roles) -> dict[str, object]:
     classes = () if problem.labels.classes is None else problem.labels.classes.tolist()
     numbers = problem.parameters, problem.penalty, problem.basis, affine.matrix.toarray(), affine.offset
     table = {} if files.snapshot is None else {"snapshot": repr(files.snapshot.pinned)}
+    filtered = {} if files.where is None else {"where": str(files.where)}
     return {
         **table,
+        **filtered,
         "seepage": __version__,
         "model": fingerprint(settings, classes, *numbers, affine.bends),
         "files": files.known(),

@@ -47,17 +47,17 @@ class FileReader:
     """Values of columns that rows must have to be read at all."""
 
     def batches(self, unit: Unit, check: tuple[str, ...] | None) -> Iterator[Batch]:
-        return (batch for batch, _ in self._read(unit, self._columns(), check))
+        return (batch for batch, _ in self._read(unit, self.columns, check))
 
     def rows(self, unit: Unit) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         """Yield each batch with the columns that say who its rows are."""
-        return self._read(unit, [*self._columns(), *(field.name for field in self.kept)], None)
+        return self._read(unit, [*self.columns, *(field.name for field in self.kept)], None)
 
     def held(self, unit: Unit) -> Iterator[InMemory]:
         """Yield the rows of a unit as they are in the files, some at a time."""
         start = unit.start
-        columns = list(dict.fromkeys(self._columns()))
-        for some in read_weighted(self.store, unit, columns, self._read_at_once, self.roles.weight):
+        columns = list(dict.fromkeys(self.columns))
+        for some in read_weighted(self.store, unit, columns, self.read_at_once, self.roles.weight):
             native = _frame(some, self.features) if self.by_name else _matrix(some, self.features)
             weights = weights_in(some, self.roles.weight_column)
             labels = labels_in(some, self.roles.target)
@@ -69,14 +69,14 @@ class FileReader:
     ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         start = unit.start
         for columns in read_weighted(
-            self.store, unit, list(dict.fromkeys(names)), self._read_at_once, self.roles.weight
+            self.store, unit, list(dict.fromkeys(names)), self.read_at_once, self.roles.weight
         ):
             size, kept = columns.num_rows, self._kept(columns)
             if not kept.num_rows:
                 start += size
                 continue
             try:
-                batch = self._batch(kept, start, check)
+                batch = self.batch(kept, start, check)
             except InputError as error:
                 raise InputError(f"{unit.path}: {error}") from error
             start += size
@@ -84,11 +84,14 @@ class FileReader:
                 yield batch.take(slice(at, at + self.batch_size)), kept.slice(at, self.batch_size)
 
     @property
-    def _read_at_once(self) -> int:
+    def read_at_once(self) -> int:
+        """How many rows are decoded together."""
         # Decoding a few rows of many columns costs several times what decoding many does.
         return max(self.batch_size, min(_READ_ROWS, _READ_NUMBERS // max(len(self.features), 1)))
 
-    def _columns(self) -> list[str]:
+    @property
+    def columns(self) -> list[str]:
+        """The columns that rows are read with."""
         weight = (self.roles.weight,) if isinstance(self.roles.weight, str) else ()
         return [*self.features, *self.roles.target, *weight, *(self.only or ())]
 
@@ -102,7 +105,8 @@ class FileReader:
             columns = columns.filter(pc.is_in(column, value_set=pa.array(among, kind)))
         return columns
 
-    def _batch(self, columns: pa.RecordBatch, start: int, check: tuple[str, ...] | None) -> Batch:
+    def batch(self, columns: pa.RecordBatch, start: int, check: tuple[str, ...] | None = None) -> Batch:
+        """Return rows that were read, as the model sees them."""
         native = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
         weights = weights_in(columns, self.roles.weight_column)
         table = Table(native, self.features)

@@ -1,19 +1,21 @@
 """Rows of files as they were given, before a model says how to read them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Column, Table
-from seepage.errors import InputError
+from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Engine, Job, Local
 from seepage.execution.storage import Files, Paths, Progress
+from seepage.linear.files._kept import Keeping, Where
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader, FileRows
+from seepage.linear.files._weights import StoredWeights
 from seepage.linear.information import Source, Weights, in_runs
 from seepage.linear.rows import Labels, Reading
 
@@ -31,8 +33,10 @@ class SourceInFiles(Source[FileRows]):
     job: Job
 
     @classmethod
-    def of(cls, paths: Paths, roles: Roles, columns: Sequence[str] | None, job: Job | None) -> "SourceInFiles":
-        """Open the files, and check that they have the columns that are needed."""
+    def of(
+        cls, paths: Paths, roles: Roles, columns: Sequence[str] | None, job: Job | None, where: str | None = None
+    ) -> "SourceInFiles":
+        """Open the files, and check that they have the columns that are needed; count whom a filter keeps."""
         job = job or Job()
         files = Files.of(paths, job.filesystem)
         for what, names in roles.named().items():
@@ -43,7 +47,23 @@ class SourceInFiles(Source[FileRows]):
                     raise InputError(f"{what} is {name!r}, which holds {kind}: several values a row, not one.")
         taken = roles.features(files.common.names) if columns is None else list(columns)
         files.require(taken, "A feature of the model")
-        return cls(files, roles, tuple(taken), columns is not None, job)
+        source = cls(files, roles, tuple(taken), columns is not None, job)
+        return source if where is None else source._filtered(where)
+
+    def _filtered(self, where: str) -> "SourceInFiles":
+        if isinstance(self.roles.weight, StoredWeights):
+            raise UnsupportedError(
+                "Weights that were stored are of all rows of the files: leave where out, or write the rows that it "
+                "keeps to files of their own."
+            )
+        files = self.files.filtered(Where(where))
+        runs = in_runs(files.units, self.engine.workers)
+        found: dict[int, list[int]] = {}
+        with Progress(self.job.progress).of("counting people", len(runs)) as watch:
+            for index, counts in self.engine.map(Keeping(files.store), runs):
+                found[index] = counts
+                watch(1)
+        return replace(self, files=files.counted([count for index in range(len(runs)) for count in found[index]]))
 
     @property
     def engine(self) -> Engine:

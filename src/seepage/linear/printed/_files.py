@@ -1,6 +1,6 @@
 """What a model prints about people in files: what the rows add up to, in passes over them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
@@ -17,8 +17,9 @@ from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._rows import Extremes, Holders, Values, levels_in, mixed, twice_of
+from seepage.linear.printed._together import Part, SharedTable
 from seepage.linear.rows import Batch
-from seepage.others import Crowd, Level, Printed, Slopes
+from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
 
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.
@@ -67,6 +68,10 @@ class _Table:
     label: str | None
     """The name of the private label, if it is private."""
     categorical: frozenset[str]
+    classes: Array | None
+    """The codes of the classes of an outcome, if it has some."""
+    key: Hashable
+    """What is equal of models that are made alike."""
 
     def each(self, of: Callable[[Batch], Result], what: str) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Yield a function of batches, with where their rows stand."""
@@ -111,6 +116,37 @@ class _Table:
     def joint(self) -> Crowd:
         """Everybody's features and labels."""
         return Crowd(_Records(self))
+
+    def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
+        """Return how the numbers change if an attribute of some people takes a value."""
+        name, start = None if attribute == self.label else attribute, 0
+        found = np.zeros((len(people), len(self.numbers.names)))
+        for unit in self.rows.files.units:
+            inside = (people >= start) & (people < start + unit.rows)
+            for rows in self.rows.reader.held(unit) if inside.any() else ():
+                here = np.flatnonzero((people >= start) & (people < start + rows.count))
+                if len(here):
+                    at = people[here] - start
+                    other = self.numbers.moves(rows.altered(at, name, value))
+                    found[here] = other - self.numbers.moves(rows.picked(at))
+                start += rows.count
+            start += 0 if inside.any() else unit.rows
+        return found
+
+    @property
+    def form(self) -> Form | None:
+        """Where the fit is, for others that are made alike."""
+        geometry = self.numbers.geometry
+        if geometry.scales is not None:
+            return None
+        return Form(self.key, geometry.frame.parameters(geometry.position), None, self.at)
+
+    def at(self, parameters: Array) -> Looked:
+        """Return how numbers move with people who are looked at from another place."""
+        there = replace(self, numbers=self.numbers.at(self.numbers.position_of(parameters)))
+        # What people's values let expect of each other is the same from everywhere.
+        vars(there).update({name: vars(self)[name] for name in ("joint", "guesses") if name in vars(self)})
+        return Looked(_Moves(there, there.numbers), there.jacobian, there.shifted, there.changed)
 
     @cached_property
     def guesses(self) -> dict[str, "_Guess"]:
@@ -205,6 +241,8 @@ class _Moves:
 
     table: _Table
     numbers: Numbers
+    found: tuple[tuple[tuple[int | None, float], Level], ...] = ()
+    """Values that a part of the people have in common: of which feature, or None for the outcome, and which."""
 
     @property
     def count(self) -> int:
@@ -216,6 +254,23 @@ class _Moves:
     def total(self, of: Callable[[Array], Result]) -> Result:
         found: Result = self.table.rows.total(_Moving(self.numbers, of))
         return found
+
+    def shared(self, outputs: Mapping[str, Any]) -> SharedTable:
+        """Return the table that several outputs are about."""
+        return SharedTable.of({name: each.part for name, each in outputs.items()})
+
+    @property
+    def part(self) -> Part:
+        """What several outputs need to know of this one."""
+        return Part(self.table.rows, self.table.kept, lambda: self.table.guesses)
+
+    def levels(self) -> tuple[Level, ...]:
+        """Return the values that a part of the people have in common, and who has them."""
+        work = partial(_holding, values=tuple(at for at, _ in self.found), classes=self.table.classes)
+        parts = [part for _, part in self.table.each(work, "people with a value")]
+        return tuple(
+            replace(each, members=who) for (_, each), who in zip(self.found, np.concatenate(parts).T, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +324,9 @@ def printed_in_files(
         )
     blocks, kept = numbers.private(fit, attributes, label)
     private = None if geometry.public_label else label
-    table = _Table(fit.rows, numbers, kept, blocks, private, release.categorical)
+    codes = None if fit.classes is None else np.asarray(fit.problem.labels.codes)
+    key = (geometry.minimizer.names, repr(geometry.loss), fit.problem.size)
+    table = _Table(fit.rows, numbers, kept, blocks, private, release.categorical, codes, key)
     records = _Records(table)
     extremes, values = records.total(Extremes.of), records.total(Values.of)
     mixing = partial(_mixed, sizes=extremes.sizes)
@@ -279,47 +336,60 @@ def printed_in_files(
         return np.concatenate([part for _, part in table.each(partial(_column, at=at), "equal records")])
 
     features = extremes.sizes.size - geometry.loss.label_values
-    levels = [
-        *_outcomes(fit, values.found[features:]),
+    levels = (
+        *_outcomes(fit, codes, values.found[features:]),
         *levels_in(values.found[:features], geometry.minimizer.names, extremes, records.total, features),
-    ]
+    )
     return Printed(
         names=numbers.names,
         values=numbers.values,
         whole=numbers.whole,
-        moves=_Moves(table, numbers),
+        moves=_Moves(table, numbers, levels),
         blocks=blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,
-        changed=_refused,
+        changed=table.changed,
         elsewhere=table.elsewhere,
         guesses=table.guessed,
-        levels=tuple(levels),
+        levels=tuple(each for _, each in levels),
         record_bits=bits_of(np.unique(numbered, return_counts=True)[1]),
         scatter=_refused,
         parameters=int(geometry.position.size),
         leverage=np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")]),
         twice=twice_of(numbered, (column(at) for at in range(extremes.sizes.size))),
         each=table.asked,
+        form=table.form,
     )
 
 
-def _outcomes(fit: Fit[FileRows], labels: Sequence[Holders | None]) -> Iterator[Level]:
-    """Yield the classes of an outcome, or its two values."""
-    problem = fit.problem
-    if fit.classes is not None:
-        codes = np.asarray(problem.labels.codes)
+def _outcomes(
+    fit: Fit[FileRows], codes: Array | None, labels: Sequence[Holders | None]
+) -> Iterator[tuple[tuple[None, float], Level]]:
+    """Yield the classes of an outcome by their number, or its two values."""
+    if fit.classes is not None and codes is not None:
         counts = fit.rows.total(partial(_classes, codes=codes))
-        for value, count in zip(fit.classes.tolist(), counts.tolist(), strict=True):
-            yield Level("the outcome", value, int(count), problem.size)
+        for i, (value, count) in enumerate(zip(fit.classes.tolist(), counts.tolist(), strict=True)):
+            yield (None, i), Level("the outcome", value, int(count), fit.problem.size)
     elif len(labels) == 1 and labels[0] is not None and len(labels[0].values) == 2:
         for value, count in zip(labels[0].values.tolist(), labels[0].counts.tolist(), strict=True):
-            yield Level("the outcome", value, int(count), problem.size)
+            yield (None, value), Level("the outcome", value, int(count), fit.problem.size)
+
+
+def _holding(batch: Batch, *, values: Sequence[tuple[int | None, float]], classes: Array | None) -> NDArray[np.bool_]:
+    """Return who has each of some values, shape (rows, values)."""
+    outcomes = batch.labels[:, 0] if classes is None else _class(batch, classes)
+    design, found = batch.dense(), np.zeros((len(batch), len(values)), dtype=bool)
+    for i, (feature, value) in enumerate(values):
+        found[:, i] = (outcomes if feature is None else design[:, feature]) == value
+    return found
 
 
 def _classes(batch: Batch, *, codes: Array) -> Array:
-    at = ((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
-    return np.bincount(at, minlength=len(codes)).astype(np.float64)
+    return np.bincount(_class(batch, codes), minlength=len(codes)).astype(np.float64)
+
+
+def _class(batch: Batch, codes: Array) -> NDArray[np.intp]:
+    return np.asarray(((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1))
 
 
 def _refused(*asked: object) -> Any:

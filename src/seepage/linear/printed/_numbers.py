@@ -215,6 +215,12 @@ class Numbers:
         minimizer = replace(self.geometry.minimizer, position=position)
         return replace(self, geometry=replace(self.geometry, minimizer=minimizer))
 
+    def position_of(self, parameters: Array) -> Array:
+        """Return where parameters are in the frame."""
+        frame = self.geometry.frame
+        centered = replace(frame, axes=None).position(parameters)
+        return centered if frame.axes is None else np.asarray(np.linalg.lstsq(frame.axes, centered)[0], dtype=float)
+
     def moves(self, batch: Batch) -> Array:
         """Return how much each row moves each number, to first order, shape (n, numbers)."""
         theta = -self._stacked.own(batch, self._fill if self.geometry.scales is not None else np.empty(0))

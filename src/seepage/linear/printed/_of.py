@@ -215,10 +215,7 @@ class _Table:
         return Form(key, geometry.frame.parameters(geometry.position), rows, self._at)
 
     def _at(self, parameters: Array) -> Looked:
-        frame = self.numbers.geometry.frame
-        centered = replace(frame, axes=None).position(parameters)
-        position = centered if frame.axes is None else np.asarray(np.linalg.lstsq(frame.axes, centered)[0], dtype=float)
-        there = replace(self, numbers=self.numbers.at(position))
+        there = replace(self, numbers=self.numbers.at(self.numbers.position_of(parameters)))
         return Looked(there.moves(), there.jacobian, there.shifted, there.changed)
 
     def guessed(self) -> dict[str, tuple[Array, float]]:

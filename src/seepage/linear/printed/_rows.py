@@ -118,8 +118,8 @@ def levels_in(
     extremes: Extremes,
     total: Callable[[Callable[[Array], Extremes]], Extremes],
     features: int,
-) -> Iterator[Level]:
-    """Yield what `rare_values` does, of rows that are added up over.
+) -> Iterator[tuple[tuple[int, float], Level]]:
+    """Yield what `rare_values` does, of rows that are added up over; of which feature, and its value, goes before.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def levels_in(
                 others = total(partial(_lacking, at=feature, value=value))
                 same = (others.low == others.high) & (extremes.low != extremes.high)
                 alone = max(int(same[:features].sum()), 1)
-            yield Level(names[feature], value, count, alone)
+            yield (feature, value), Level(names[feature], value, count, alone)
 
 
 def _lacking(rows: Array, *, at: int, value: float) -> Extremes:

@@ -1,0 +1,104 @@
+"""A filter in words: the rows that a model was fitted on, of all that are given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, Ridge
+
+import seepage
+from seepage.engines import Job, Local
+from seepage.errors import InputError
+
+JOB = Job(Local(workers=1), progress=False)
+
+
+def _people():
+    rng = np.random.default_rng(0)
+    found = pd.DataFrame({"age": rng.integers(20, 80, 600), "dose": rng.gamma(4.0, 0.5, 600)})
+    found["site"] = pd.Categorical(rng.choice(["north", "south", "west"], 600))
+    found["smokes"] = pd.Series(rng.random(600) < 0.3, dtype=object).where(rng.random(600) < 0.9, None)
+    found["income"] = np.where(rng.random(600) < 0.1, np.nan, rng.normal(30.0, 5.0, 600))
+    found["y"] = 0.02 * found["age"] - 0.3 * found["dose"] + rng.normal(size=600)
+    found.index = pd.Index([f"p{i}" for i in range(600)], name="id")
+    return found
+
+
+PEOPLE = _people()
+X = PEOPLE[["age", "dose"]]
+FILTERS = {
+    "age >= 50": PEOPLE["age"] >= 50,
+    "site == north": PEOPLE["site"] == "north",
+    "site == 'south' and age < 40 or site == west": (PEOPLE["site"] == "west")
+    | ((PEOPLE["site"] == "south") & (PEOPLE["age"] < 40)),
+    "smokes == true": PEOPLE["smokes"] == True,  # noqa: E712
+    "smokes != true": PEOPLE["smokes"] == False,  # noqa: E712
+    "income > 30": PEOPLE["income"] > 30,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("people")
+    # The first file has nobody in the north, and is left out by that filter altogether.
+    order = PEOPLE.assign(north=PEOPLE["site"] == "north").sort_values("north", kind="stable").drop(columns="north")
+    for i in range(3):
+        order[200 * i : 200 * (i + 1)].reset_index().to_parquet(found / f"{i}.parquet", row_group_size=90, index=False)
+    return found
+
+
+@pytest.mark.parametrize("where", FILTERS)
+@pytest.mark.parametrize("noise", [None, 0.1])
+def test_a_filter_is_the_rows_that_it_keeps(where, noise, folder, tmp_path):
+    inside = FILTERS[where].to_numpy()
+    model = Ridge(alpha=1.0).fit(X[inside], PEOPLE["y"][inside])
+    alone = seepage.measure(model, X[inside], PEOPLE["y"][inside], noise_scale=noise)
+    among = seepage.measure(model, PEOPLE, PEOPLE["y"], where=where, noise_scale=noise)
+    pd.testing.assert_frame_equal(among.examples, alone.examples, rtol=1e-12)
+    job = JOB if noise is None else Job(Local(workers=1), output=tmp_path / "out", progress=False)
+    files = seepage.measure(model, folder, target="y", ids="id", where=where, noise_scale=noise, job=job)
+    found = files.examples if noise is None else files.examples.to_table()
+    found = found.to_pandas().set_index("id")
+    assert set(found.index) == set(PEOPLE.index[inside])
+    np.testing.assert_allclose(found["eta"], alone.examples.loc[found.index, "eta"], rtol=1e-9)
+    told = "It is about people with"
+    assert all(told in " ".join(each.sentence() for each in leak.information.assumptions) for leak in (among, files))
+
+
+def test_rows_that_a_filter_keeps_are_fitted(folder):
+    inside = FILTERS["income > 30"]
+    expected = LinearRegression().fit(X[inside], PEOPLE["y"][inside])
+    for rows in ({"X": folder, "target": "y", "job": JOB}, {"X": PEOPLE, "y": PEOPLE["y"]}):
+        found = seepage.engines.fit(LinearRegression(), where="income > 30", features=["age", "dose"], **rows)
+        np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("age >= 500", "keeps nobody of 600 people"),
+        ("ages >= 50", "ages"),
+        ("age >= old", "which is none"),
+        ("age >= 50 & dose < 2", "column of numbers"),
+        ("(age >= 50)", "brackets"),
+        (3, "filter in words"),
+    ],
+)
+def test_what_is_no_filter_is_told_where_the_rows_are_and_before_they_are_read(where, message, folder):
+    model = LinearRegression().fit(X, PEOPLE["y"])
+    with pytest.raises(InputError, match=message):
+        seepage.measure(model, PEOPLE, PEOPLE["y"], where=where)
+    with pytest.raises(InputError, match=message):
+        seepage.measure(model, folder, target="y", where=where, job=JOB)
+
+
+def test_who_knows_its_rows_takes_no_filter():
+    import statsmodels.api as sm
+
+    results, table = sm.OLS(PEOPLE["y"], X.assign(one=1.0)).fit(), seepage.models.Aggregate(of=["dose"]).fit(PEOPLE)
+    with pytest.raises(InputError, match="know the rows"):
+        seepage.measure(results, where="age >= 50")
+    model = LinearRegression().fit(X.to_numpy(), PEOPLE["y"])
+    with pytest.raises(InputError, match="give X as a data frame"):
+        seepage.measure(model, X.to_numpy(), PEOPLE["y"], where="age >= 50")
+    with pytest.raises(InputError, match="says itself for whom"):
+        seepage.measure(table, PEOPLE, where="age >= 50")
