@@ -91,6 +91,7 @@ def test_both_words_are_told_and_the_worst_counts(tmp_path):
     strict = check(tmp_path / "request", people=PEOPLE, risk_appetite={"safe_threshold": 500})
     (output,) = strict.outputs
     assert (output.word, output.own, strict.word) == ("fail", "pass", "fail")
+    assert (plain.asked[:21], strict.asked[:21]) == ("No policy was given: ", "No targets were given")
     fewest = PEOPLE["sex"].value_counts().min()
     told = f"safe_threshold 500 is missed (people in the smallest cell: {fewest}). By what it gives away pass."
     assert told in " ".join(strict.text().split())

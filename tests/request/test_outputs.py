@@ -112,7 +112,8 @@ def test_a_model_of_skops_has_sixteen_digits(tmp_path):
     said(tmp_path / "model", outcome="pay")
     found = _one(tmp_path)
     assert found.what == "LinearRegression of pay"
-    assert found.people == 400
+    assert (found.people, found.word) == (400, "review")
+    assert [mend.kind for mend in found.mends] == ["digits"]
 
 
 def test_a_key_that_says_nothing_is_quoted(tmp_path):
@@ -149,3 +150,13 @@ def test_a_survival_curve_is_compared_time_by_time(tmp_path):
     assert check(tmp_path, people=people).word == "pass"
     curve.assign(survival=curve["survival"] + 0.001).to_csv(tmp_path / "curve.csv", index=False)
     assert "is not the table of these people: survival of 6" in check(tmp_path, people=people).outputs[0].reasons[0]
+
+
+@pytest.mark.parametrize("order", [["sex", "count", "mean"], ["sex", "mean", "count"], ["mean", "sex", "count"]])
+def test_columns_may_stand_in_any_order(tmp_path, order):
+    made = PEOPLE.groupby("sex")["age"].agg(["mean", "count"]).round(2).reset_index()
+    said(tmp_path / "means", of=["age"], by=["sex"], statistics=["mean", "count"])
+    made[order].to_csv(tmp_path / "means.csv", index=False)
+    assert _one(tmp_path).word == "pass"
+    made.assign(mean=made["mean"] + 0.01)[order].to_csv(tmp_path / "means.csv", index=False)
+    assert "mean of F is" in _one(tmp_path).reasons[0]

@@ -40,9 +40,8 @@ class Digits:
             The decimals of a table that was given, which stand for `digits` where nobody says.
         """
         steps, rule = cls._steps(written if digits is None else digits, printed.values, printed.sampling)
-        if digits is not None or written is None:
-            return cls(np.where(printed.whole, 1.0, steps), rule)
-        rule += " as in the table that was given, unless digits= says otherwise"
+        if digits is None and written is not None:
+            rule += " as in the table that was given, unless digits= says otherwise"
         exact = bool((np.abs(printed.values) > _ALL * steps)[~printed.whole].any())
         return cls(np.where(printed.whole, 1.0, steps), rule, exact)
 

@@ -1,7 +1,7 @@
 """Outputs that can be measured: regressions, models and tables of the people of a request."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from math import isnan
@@ -196,8 +196,8 @@ def _check_keys(given: Given, says: Mapping[str, Any], known: Sequence[str]) -> 
 def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
     """Hold a printed table against the one that the people make, and return how many decimals it has.
 
-    Cells are found by their values of `by`, numbers by their place: whoever prints a table names its columns as they
-    like.
+    Cells are found by their values of `by`, columns by what is in them: whoever prints a table names its columns, and
+    puts them in order, as they like.
     """
     rows = [row for row in csv.reader(given.path.read_text(encoding="utf-8-sig").splitlines()) if any(row)]
     heads, body = [head.strip() for head in rows[0]], rows[1:]
@@ -205,28 +205,49 @@ def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
     missing = [name for name in by if name not in heads]
     if missing:
         raise InputError(f"{given.path.name} has no column {missing[0]!r}, by which its cells are. It has {heads}.")
-    printed = _columns(given, heads, names, by)
+    columns = _columns(given, heads, names, by)
     places = {tuple(_plain(made.column(name)[i]) for name in by): i for i in range(len(made))}
-    decimals, seen = 0, set()
+    keys: list[tuple[str, ...]] = []
     for row in body:
         if len(row) != len(heads):
             raise InputError(f"{given.path.name} has a row of {len(row)} cells below {len(heads)} heads: {row}.")
-        key = tuple(_plain(row[heads.index(name)]) for name in by)
-        if key not in places:
-            raise _another(given, f"it has a cell {', '.join(key)}, in which nobody is")
-        seen.add(key)
-        for name, at in zip(names, printed, strict=True):
-            true, text = float(made.column(name)[places[key]]), row[at].strip()
-            value, places_of = _number(given, text, heads[at])
-            decimals = max(decimals, places_of)
-            near = _ROUNDED * 10.0**-places_of + _OTHER_PROGRAM * abs(true)
-            if not (abs(value - true) <= near or (isnan(value) and isnan(true))):
-                cell = f" of {', '.join(key)}" if key else ""
-                raise _another(given, f"{heads[at]}{cell} is {text} in it, and {true:.6g} of these people")
-    if len(seen) < len(places):
-        left = next(key for key in places if key not in seen)
+        keys.append(tuple(_plain(row[heads.index(name)]) for name in by))
+        if keys[-1] not in places:
+            raise _another(given, f"it has a cell {', '.join(keys[-1])}, in which nobody is")
+    if len(set(keys)) < len(places):
+        left = next(key for key in places if key not in keys)
         raise _another(given, f"it has no cell {', '.join(left)}, in which somebody is")
-    return decimals
+    rows = [places[key] for key in keys]
+    true = {name: np.asarray(made.column(name), dtype=np.float64)[rows] for name in names}
+    written = {at: [_number(given, row[at].strip(), heads[at]) for row in body] for at in columns}
+    order = _order([_missed(written[at], true[name]) for at in columns] for name in names)
+    for name, at in zip(names, (columns[i] for i in order), strict=True):
+        for i in _missed(written[at], true[name]):
+            cell = f" of {', '.join(keys[i])}" if keys[i] else ""
+            raise _another(
+                given, f"{heads[at]}{cell} is {body[i][at].strip()} in it, and {true[name][i]:.6g} of these people"
+            )
+    return max((decimals for column in written.values() for _, decimals in column), default=0)
+
+
+def _missed(written: Sequence[tuple[float, int]], true: Array) -> list[int]:
+    """Return the places at which a column is not what it should be, to the digits that it has."""
+    found = []
+    for i, ((value, decimals), each) in enumerate(zip(written, true.tolist(), strict=True)):
+        near = _ROUNDED * 10.0**-decimals + _OTHER_PROGRAM * abs(each)
+        if not (abs(value - each) <= near or (isnan(value) and isnan(each))):
+            found.append(i)
+    return found
+
+
+def _order(missed: Iterable[Sequence[Sequence[int]]]) -> list[int]:
+    """Return which printed column each number is: the one with which all of them are missed least often."""
+    from scipy.optimize import linear_sum_assignment
+
+    costs = np.array([[len(each) for each in row] for row in missed], dtype=np.float64)
+    # Where two are as near, the order in which they are printed decides.
+    costs += 1e-6 * np.abs(np.subtract.outer(*(np.arange(size) for size in costs.shape)))
+    return [int(i) for i in linear_sum_assignment(costs)[1]]
 
 
 def _columns(given: Given, heads: Sequence[str], names: Sequence[str], by: Sequence[str]) -> list[int]:

@@ -62,7 +62,7 @@ class Targets:
             "than 75% of the time"
         )
         if self.policy is None:
-            return f"No policy was given: {rule}."
+            return f"No {'policy was' if self.appetite is None else 'targets were'} given: {rule}."
         count = len(self.policy.error_floor) + len(self.policy.success_rate)
         named = f"{count} target{'' if count == 1 else 's'} of the policy"
         if self.policy.unnamed == "public":

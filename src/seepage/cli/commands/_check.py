@@ -107,7 +107,7 @@ def check(asked: _Check) -> None:
     worksheet (CSV).
 
     With `--out folder` the report is a page and its twins: text of 80 columns, CSV, JSON and PNG, for places that show
-    no pages. `--sacro folder` writes one that SACRO Viewer opens: the outputs, the word of each, and why.
+    no pages. `--sacro folder` writes one that SACRO Viewer opens: the outputs and the word of each.
     """
     if asked.model.is_dir() and asked.formula is None:
         _requests(asked)
