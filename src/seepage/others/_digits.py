@@ -40,10 +40,12 @@ class Digits:
             The decimals of a table that was given, which stand for `digits` where nobody says.
         """
         steps, rule = cls._steps(written if digits is None else digits, printed.values, printed.sampling)
-        if digits is None and written is not None:
+        shown = np.where(printed.whole, 1.0, steps)
+        if digits is None and written is None:
+            return cls(shown, rule)
+        if digits is None:
             rule += " as in the table that was given, unless digits= says otherwise"
-        exact = bool((np.abs(printed.values) > _ALL * steps)[~printed.whole].any())
-        return cls(np.where(printed.whole, 1.0, steps), rule, exact)
+        return cls(shown, rule, bool((np.abs(printed.values) > _ALL * steps)[~printed.whole].any()))
 
     @staticmethod
     def _steps(digits: int | str | None, values: Array, sampling: Array) -> tuple[Array, str]:
