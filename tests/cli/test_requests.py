@@ -138,6 +138,6 @@ def test_a_policy_may_hold_acros_risk_appetite(requests):
     assert found.code == 1
     assert "safe_threshold 400 is missed" in said
     assert "safe_dof_threshold kept" in said
-    assert "No policy was given: nobody's value" in said
+    assert "No targets were given: nobody's value" in said
     found = requests.run("seepage measure harmless/model.toml people.parquet --noise 1 --policy appetite.toml")
     assert found.code == 2
