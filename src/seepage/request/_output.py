@@ -217,8 +217,8 @@ def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
     if len(set(keys)) < len(places):
         left = next(key for key in places if key not in keys)
         raise _another(given, f"it has no cell {', '.join(left)}, in which somebody is")
-    rows = [places[key] for key in keys]
-    true = {name: np.asarray(made.column(name), dtype=np.float64)[rows] for name in names}
+    cells = [places[key] for key in keys]
+    true = {name: np.asarray(made.column(name), dtype=np.float64)[cells] for name in names}
     written = {at: [_number(given, row[at].strip(), heads[at]) for row in body] for at in columns}
     order = _order([_missed(written[at], true[name]) for at in columns] for name in names)
     for name, at in zip(names, (columns[i] for i in order), strict=True):
