@@ -7,7 +7,7 @@ from requests_made import said, table
 from sklearn.linear_model import LinearRegression
 
 from seepage.errors import InputError
-from seepage.models import KaplanMeier
+from seepage.models import Aggregate, KaplanMeier
 from seepage.request import check
 from seepage.request._people import People
 
@@ -160,3 +160,24 @@ def test_columns_may_stand_in_any_order(tmp_path, order):
     assert _one(tmp_path).word == "pass"
     made.assign(mean=made["mean"] + 0.01)[order].to_csv(tmp_path / "means.csv", index=False)
     assert "mean of F is" in _one(tmp_path).reasons[0]
+
+
+def test_columns_under_each_others_names_are_found(tmp_path):
+    made = Aggregate(of=["age", "pay"], by=["sex"], statistics=["mean"]).fit(PEOPLE).frame_.round(3)
+    said(tmp_path / "means", of=["age", "pay"], by=["sex"], statistics=["mean"])
+    made.rename(columns={"mean of age": "mean of pay", "mean of pay": "mean of age"}).to_csv(
+        tmp_path / "means.csv", index=False
+    )
+    assert "is not the table of these people: mean of age of F is" in _one(tmp_path).reasons[0]
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path):
+    said(tmp_path / "means", of=["age"], by=["sex"], statistics=["mean"])
+    (tmp_path / "means.csv").write_text("")
+    assert _one(tmp_path).reasons == ("means.csv is empty: it should hold the table, below a row of heads.",)
+
+
+def test_a_file_of_another_encoding_says_how_to_save_it(tmp_path):
+    said(tmp_path / "means", of=["age"], by=["sex"], statistics=["mean"])
+    (tmp_path / "means.csv").write_bytes("sex,Größe\nF,50.1\n".encode("latin-1"))
+    assert "means.csv is not text in UTF-8: save it so" in _one(tmp_path).reasons[0]

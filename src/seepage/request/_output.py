@@ -196,10 +196,16 @@ def _check_keys(given: Given, says: Mapping[str, Any], known: Sequence[str]) -> 
 def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
     """Hold a printed table against the one that the people make, and return how many decimals it has.
 
-    Cells are found by their values of `by`, columns by what is in them: whoever prints a table names its columns, and
-    puts them in order, as they like.
+    Cells are found by their values of `by`, columns by their names; where these are others, by what is in them: whoever
+    prints a table names its columns, and puts them in order, as they like.
     """
-    rows = [row for row in csv.reader(given.path.read_text(encoding="utf-8-sig").splitlines()) if any(row)]
+    try:
+        text = given.path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{given.path.name} is not text in UTF-8: save it so, as CSV UTF-8 in Excel.") from None
+    rows = [row for row in csv.reader(text.splitlines()) if any(row)]
+    if not rows:
+        raise InputError(f"{given.path.name} is empty: it should hold the table, below a row of heads.")
     heads, body = [head.strip() for head in rows[0]], rows[1:]
     names = [name for name in made.names if name not in by]
     missing = [name for name in by if name not in heads]
@@ -220,8 +226,10 @@ def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
     cells = [places[key] for key in keys]
     true = {name: np.asarray(made.column(name), dtype=np.float64)[cells] for name in names}
     written = {at: [_number(given, row[at].strip(), heads[at]) for row in body] for at in columns}
-    order = _order([_missed(written[at], true[name]) for at in columns] for name in names)
-    for name, at in zip(names, (columns[i] for i in order), strict=True):
+    if any(name not in heads for name in names):
+        order = _order([_missed(written[at], true[name]) for at in columns] for name in names)
+        columns = [columns[i] for i in order]
+    for name, at in zip(names, columns, strict=True):
         for i in _missed(written[at], true[name]):
             cell = f" of {', '.join(keys[i])}" if keys[i] else ""
             raise _another(
