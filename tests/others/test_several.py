@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
-from seepage.models import Cox, KaplanMeier
+from seepage.models import Aggregate, Cox, KaplanMeier
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 FEW = ["age", "bmi", "bp"]
@@ -350,3 +350,16 @@ def test_a_scaler_in_front_of_both_changes_nothing():
     plain = seepage.compose({"before": _measured(rest), "after": ALL})
     scaled = seepage.compose({"before": _scaled(rest), "after": _scaled(np.arange(442))})
     np.testing.assert_allclose(_etas(scaled), _etas(plain), rtol=0.02)
+
+
+def test_the_table_of_everybody_beside_that_of_a_half_leaves_nobody_to_rounding():
+    random = np.random.default_rng(3)
+    rows = pd.DataFrame({"ward": random.choice(list("ABC"), 500), "y": random.normal(17, 7, 500).round(1)})
+    table = Aggregate(of=["y"], by=["ward"], statistics=["mean", "count"])
+    for seed in range(5):
+        half = rows[np.random.default_rng(seed).random(500) < 0.5]
+        everybody = seepage.measure(table.fit(rows), rows)
+        both = seepage.compose({"all": everybody, "half": seepage.measure(table.fit(half), half)})
+        assert not len(both.differences())
+        # Cells of some eighty people hide a value as well as their number does.
+        assert (both.attributes["y"] < 3 * everybody.attributes["y"].max()).all()

@@ -20,6 +20,8 @@ from seepage.others._slopes import Formed, Slopes
 _TIMES = 5
 # Singular values below this share of the largest are what rounding leaves.
 _ROUNDING = 1e-10
+# Shares of a column below this are nothing else.
+_NOTHING = 1e-9
 
 
 def same_numbers(one: Output, other: Output) -> bool:
@@ -53,6 +55,8 @@ def mapped(output: Output, place: Output) -> Printed:
     assert isinstance(own.moves, Held)
     assert isinstance(their.moves, Held)
     turn = _map(their.moves.values[there], own.moves.values[here])
+    if turn is None:
+        return own
     moves = own.moves.values.copy()
     moves[here] = their.moves.values[there] @ turn
 
@@ -78,9 +82,14 @@ def mapped(output: Output, place: Output) -> Printed:
     return replace(own, **Looked(Held(moves), jacobian, shifted, changed)._asdict())
 
 
-def _map(known: Array, wanted: Array) -> Array:
-    """Return the matrix by which some moves come nearest to others."""
+def _map(known: Array, wanted: Array) -> Array | None:
+    """Return the matrix by which some moves come nearest to others; None if it leaves nothing of them."""
     scale, size = (np.sqrt((each**2).sum(axis=0)) for each in (known, wanted))
     scale, size = (np.where(each > 0, each, 1.0) for each in (scale, size))
-    found = np.linalg.lstsq(known / scale, wanted / size, rcond=_ROUNDING)[0]
+    known, wanted = known / scale, wanted / size
+    found = np.linalg.lstsq(known, wanted, rcond=_ROUNDING)[0]
+    # What is nothing but rounding would move numbers that hold still, where the least move is seen.
+    found[np.abs(found) < _NOTHING] = 0.0
+    if np.abs(known @ found - wanted).max(initial=0.0) < _NOTHING:
+        return None
     return np.asarray(found / scale[:, None] * size)
