@@ -363,3 +363,14 @@ def test_the_table_of_everybody_beside_that_of_a_half_leaves_nobody_to_rounding(
         assert not len(both.differences())
         # Cells of some eighty people hide a value as well as their number does.
         assert (both.attributes["y"] < 3 * everybody.attributes["y"].max()).all()
+
+
+def test_two_survival_curves_tell_no_less_than_one():
+    half = np.flatnonzero(np.random.default_rng(2).random(442) < 0.6)
+    one, other = _curve(np.arange(442)), _curve(half)
+    both = seepage.compose({"all": one, "some": other})
+    for single in (one, other):
+        at = single.attributes.index
+        assert (both.attributes.loc[at, "event"] >= single.attributes["event"] * (1 - 1e-9)).all()
+        told, alone = (each.success_rate("event")["success_rate"] for each in (both, single))
+        assert (told.loc[at] >= alone - 1e-9).all()

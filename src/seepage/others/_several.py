@@ -164,6 +164,9 @@ class SeveralInformation(OthersInformation):
             total = own.each @ np.array([len(block) for block in self._blocks], dtype=np.float64)
             own.whole[:], own.trace[:] = total, total / max(self.private_values, 1)
             own.whole_reason[:] = np.maximum(other.whole_reason, own.reason.max(axis=1))
+        if self._tables:
+            np.maximum(own.each, self._by_itself, out=own.each)
+            np.maximum(own.whole, own.each.max(axis=1, initial=0.0), out=own.whole)
         if self.alike is None:
             return own
         # From its own fit each output tells a little more; what that rests on is looked at from one place.
@@ -226,6 +229,10 @@ class SeveralInformation(OthersInformation):
         if self._moving_between is not None and attribute in self.stack.by:
             return self._moving_between.distances(attribute, values)
         own = super().distances(attribute, values)
+        for output, part in self._tables:
+            if attribute in part.attribute_names:
+                inside, alone = output.rows >= 0, part.against(self._same).distances(attribute, own.values).distance
+                own.distance[inside] = _larger(own.distance[inside], alone[output.rows[inside]])
         if self.alike is None:
             return own
         other = self.alike.distances(attribute, values)
@@ -386,6 +393,12 @@ class SeveralInformation(OthersInformation):
         if self.attacker.covariates:
             return "covariates"
         return "all" if self.attacker.everybody else self._known
+
+    @property
+    def _tables(self) -> list[tuple[Output, OthersInformation]]:
+        """The tables among the outputs: looked at from the place of another, one must not tell less than by itself."""
+        each = zip(self.stack.outputs, self.parts, strict=True)
+        return [(output, part) for output, part in each if output.printed.cells is not None]
 
     @cached_property
     def _by_itself(self) -> Array:
