@@ -21,11 +21,13 @@ def test_the_version_is_one():
         assert re.findall(pattern, text, re.MULTILINE) == [seepage.__version__], file
 
 
-def test_conda_asks_for_what_pip_asks_for():
+def test_conda_asks_for_what_pip_asks_for_with_the_command_line():
     recipe = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
     run = recipe.partition("  run:\n")[2].partition("  run_constraints:")[0]
     listed = {line.strip("- ").replace(" ", "") for line in run.splitlines() if line.strip()}
-    assert listed - {"python>=${{python_min}}"} == set(PROJECT["project"]["dependencies"])
+    # There are no extras in conda, and the package brings the command.
+    asked = {*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["cli"]}
+    assert listed - {"python>=${{python_min}}"} == asked
     assert f'python_min: "{PROJECT["project"]["requires-python"].removeprefix(">=")}"' in recipe
 
 

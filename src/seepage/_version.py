@@ -1,3 +1,3 @@
 """The version, where everything below the face can read it."""
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"

@@ -1,6 +1,7 @@
 """Models that are written as tables, from the command line alone: what goes in, and what comes out for R."""
 
 import json
+import re
 import tomllib
 
 import numpy as np
@@ -43,6 +44,24 @@ def test_a_table_in_is_a_table_out(wards: Terminal) -> None:
     assert (certified.code, "byte for byte" in certified.text) == (0, True)
     (folder / "edited.toml").write_text(text.replace('"age" = ', '"age" = 1'))
     assert wards.run("seepage certify edited.toml ill-noisy.certificate.json").code == 3
+
+
+def test_without_noise_a_table_counts_as_many_digits_as_it_has_or_will_be_printed_with(wards: Terminal) -> None:
+    folder = wards.folder
+    exact = (folder / "ill.toml").read_text()
+    (folder / "ill-4.toml").write_text(re.sub(r"(\.\d{4})\d+", r"\1", exact))
+    rounded = wards.run("seepage measure ill-4.toml wards.parquet")
+    assert rounded.code == 0, rounded.text
+    assert "printed to 4 decimals" in rounded.out
+    assert "keep it" not in rounded.out
+    # A file with all digits is not what leaves.
+    whole = wards.run("seepage measure ill.toml wards.parquet")
+    assert "printed to a tenth of a standard error" in " ".join(whole.out.split())
+    assert "keep it, and print the table" in " ".join(whole.out.split())
+    asked = wards.run('seepage measure ill.toml wards.parquet --digits "2 significant"')
+    assert "printed to 2 significant digits" in asked.out
+    assert wards.run("seepage measure ill.toml wards.parquet --digits two").code == 2
+    assert "--noise" in wards.run("seepage measure ill.toml wards.parquet --digits 2 -n 0.1").err
 
 
 def test_a_model_of_scikit_learn_leaves_as_a_table_with_the_published_numbers(terminal: Terminal) -> None:

@@ -34,8 +34,8 @@ class Attacker:
             return cls(others, others)
         if isinstance(known, str | bool) or not isinstance(known, Real):
             raise InputError(
-                f"others_known says what an attacker holds of the other {others} people: a number, a share below 1, "
-                f'"covariates" or "all"; not {known!r}.'
+                f"others_known says what an attacker holds of the other {others} people: a number (0 for nobody), a "
+                f'share below 1 (0.5 for half), "covariates" (a registry) or "all"; not {known!r}.'
             )
         if isinstance(known, Integral):
             if not 0 <= known <= others:

@@ -39,6 +39,9 @@ class Level:
     @property
     def named(self) -> str:
         """Which value it is."""
+        if " = " in self.name and self.value in (0, 1):
+            # A column of a level, such as "ward = D", holds whether somebody has it.
+            return self.name if self.value else self.name.replace(" = ", " other than ", 1)
         value = f"{self.value:g}" if isinstance(self.value, float) else f"{self.value}"
         return f"{value} as {self.name}"
 

@@ -119,14 +119,17 @@ class AttackerTable:
         )
         yield from textwrap.wrap(about, _WIDTH)
         yield ""
-        heads = [column.name for column in self.columns]
-        yield f"{'':{_NAME + _PERSON}}{'blind':>{_CELL}}" + "".join(f"{head:>{_CELL}}" for head in heads)
+        rows = [("", "", ["blind", *(column.name for column in self.columns)])]
         for name, blind in self.blind.items():
             for i, (person, _) in enumerate(_STATISTICS):
                 cells = [self._cell(name, column, i) for column in self.columns]
                 first = self._shown(name, blind) if i == 0 else ""
-                title = _short(name) if i == 0 else ""
-                yield f"{title:{_NAME}}{person:{_PERSON}}{first:>{_CELL}}" + "".join(f"{c:>{_CELL}}" for c in cells)
+                rows.append((_short(name) if i == 0 else "", person, [first, *cells]))
+        widths = [max(_CELL, *(len(cells[j]) + 1 for *_, cells in rows)) for j in range(len(self.columns) + 1)]
+        for title, person, cells in rows:
+            yield f"{title:{_NAME}}{person:{_PERSON}}" + "".join(
+                f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)
+            )
         yield ""
         for column in self.columns:
             reason = f" Nothing is claimed: {column.reason}." if column.reason else ""

@@ -8,10 +8,14 @@ import typer
 
 from seepage.cli.commands import _options as options
 
+# So many decimals of a coefficient are all that a computer holds.
+_ALL = 12
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Measure(options.Measured):
     noise: options.AnyNoise = None
+    digits: options.Digits = None
     groups: options.Groups = None
     policy: options.PolicyOption = None
     stream: options.Stream = None
@@ -75,6 +79,10 @@ def measure(asked: _Measure) -> None:
     if asked.noise is None:
         _without_noise(asked)
         return
+    if asked.digits is not None:
+        raise typer.BadParameter(
+            "digits protect where there is no noise: leave --noise or this out.", param_hint="--digits"
+        )
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
         question = asked.measured(waiting, stream=asked.stream, groups=asked.groups)
@@ -127,7 +135,12 @@ def _without_noise(asked: _Measure) -> None:
                 param_hint=name,
             )
     with Waiting(quiet=asked.quiet).shown() as waiting:
-        leak = asked.measured(waiting, stream=False, groups=None).measured(None)
+        question = asked.measured(waiting, stream=False, groups=None)
+        written = None if question.table is None else question.table.decimals
+        # A file with all digits is kept, and a table of it printed; one that was rounded is what leaves.
+        is_rounded = written is not None and written < _ALL
+        digits = options.digits_of(asked.digits) if asked.digits is not None else written if is_rounded else None
+        leak = question.measured(None, digits=digits)
         assert isinstance(leak, OthersLeakage)
         statement = leak.statement()
     if asked.json is not None:
@@ -137,5 +150,13 @@ def _without_noise(asked: _Measure) -> None:
         console.print(str(statement.table), markup=False, highlight=False, soft_wrap=True)
         console.print()
         console.print(statement.paper, markup=False, highlight=False)
+        if written is not None and not is_rounded:
+            console.print()
+            console.print(
+                f"All of this is about a rounded table. {asked.model_file} has {written} decimals, of which nothing is "
+                "claimed: keep it, and print the table.",
+                markup=False,
+                highlight=False,
+            )
         if asked.json is not None:
             console.print(f"Written: {asked.json} (a statement, no certificate)", style="bold", markup=False)

@@ -137,6 +137,23 @@ Private = Annotated[
         "-p",
     ),
 ]
+Digits = Annotated[
+    str | None,
+    option(
+        MEASURED,
+        "DIGITS",
+        'Without noise, how exactly the table is printed: decimals (3), or "3 significant". By default as in a table '
+        "that was given rounded, or else to a tenth of a standard error.",
+        "--digits",
+    ),
+]
+
+
+def digits_of(given: str) -> int | str:
+    """Read a number of decimals, or leave words such as "3 significant" to the library."""
+    return int(given) if given.strip().isdigit() else given
+
+
 PublicLabel = Annotated[
     bool, typer.Option("--public-label", help="The attacker knows the target column.", rich_help_panel=MEASURED)
 ]

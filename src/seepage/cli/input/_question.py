@@ -175,9 +175,14 @@ class CommandQuestion:
         return AskedInMemory(X, y, *extra)
 
     def measured(
-        self, noise: Amount | None, *, published: Sequence[str] | None = None, output: Path | None = None
+        self,
+        noise: Amount | None,
+        *,
+        published: Sequence[str] | None = None,
+        output: Path | None = None,
+        digits: int | str | None = None,
     ) -> Leakage:
-        """Measure the release with some noise, or without."""
+        """Measure the release with some noise, or without any but that of digits."""
         from seepage.execution import Job
         from seepage.linear import measure
 
@@ -186,6 +191,7 @@ class CommandQuestion:
             self.model,
             noise_scale=None if noise is None else noise.noise,
             published=published,
+            digits=digits,
             public_label=self.public_label,
             attributes=self.attributes,
             public_preprocessing=self.public_preprocessing,
@@ -288,6 +294,8 @@ def _table(
             raise InputError(f"{model} knows its family itself: leave --family out.")
         return None
     if is_printed(model):
+        if family is not None and not labels:
+            raise InputError(f"Which column of the rows does {model} predict? Name it with --target COLUMN.")
         if family is None or len(labels) not in (1, 2):
             raise InputError(
                 f"{model} is a CSV. If it holds coefficients, as R and Stata print them, say of what: --family "

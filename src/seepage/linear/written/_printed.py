@@ -27,7 +27,7 @@ def read_printed(path: Path, text: str) -> dict[str, float]:
         What it holds.
     """
     rows = [[_cell(cell) for cell in row] for row in csv.reader(text.splitlines())]
-    names, estimates, start = _columns(path, rows)
+    names, estimates, start = _columns(path, text, rows)
     found: dict[str, float] = {}
     for row in rows[start:]:
         if len(row) <= max(names, estimates) or not row[names] or row[names].lower() in (*_BELOW, *_CRITERIA):
@@ -50,7 +50,7 @@ def read_printed(path: Path, text: str) -> dict[str, float]:
             raise InputError(f"{path}: there are two coefficients {row[names]!r}.")
         found[row[names]] = float(number)
     if not found:
-        raise _nothing(path)
+        raise _nothing(path, text)
     return found
 
 
@@ -59,7 +59,7 @@ def _cell(text: str) -> str:
     return re.sub(r'^="?|"$', "", text.strip()).strip()
 
 
-def _columns(path: Path, rows: list[list[str]]) -> tuple[int, int, int]:
+def _columns(path: Path, text: str, rows: list[list[str]]) -> tuple[int, int, int]:
     """Return where names and estimates stand, and in which row they begin."""
     for i, row in enumerate(rows):
         lower = [cell.lower() for cell in row]
@@ -75,10 +75,15 @@ def _columns(path: Path, rows: list[list[str]]) -> tuple[int, int, int]:
         if here:
             named = [j for j, cell in enumerate(lower) if cell in _NAMES]
             return named[0] if named else 0, here[0], i + 1
-    raise _nothing(path)
+    raise _nothing(path, text)
 
 
-def _nothing(path: Path) -> InputError:
+def _nothing(path: Path, text: str) -> InputError:
+    if ";" in text.partition("\n")[0]:
+        return InputError(
+            f"{path} has its columns separated by semicolons. Write it with commas and decimal points: write.csv, not "
+            "write.csv2."
+        )
     return InputError(
         f"{path} has no table of coefficients: a column of names, and one called Estimate, coef or (1). R writes one "
         'with write.csv(coef(summary(fit)), "model.csv"), and Stata with esttab using model.csv.'
