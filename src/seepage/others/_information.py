@@ -286,7 +286,7 @@ class OthersInformation(GatheredInformation):
     ) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Yield a function of what people move, and of how the numbers move with their values, a few at a time."""
         if self.printed.each is not None:
-            yield from self.printed.each(of, None)
+            yield from ((people, found) for people, (found,) in self.printed.each(of, [None]))
             return
         for people in self._chunks(np.arange(self.count) if whom is None else whom):
             yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
@@ -414,23 +414,39 @@ class OthersInformation(GatheredInformation):
     @cached_property
     def errors(self) -> dict[str, Array]:
         """The errors of guesses of all attributes that are numbers."""
-        return {name: self.error_of(name) for name in self.printed.deviations if name in self.attribute_names}
+        return {name: self.error_of(name) for name in self._numbers}
 
     def _mean(self, name: str, unknown: Unknown, whom: NDArray[np.intp]) -> Array:
         """Return the mean information about a number of some people, over what their other values let expect."""
+        if self.printed.each is not None and len(whom) == self.count:
+            return self._means[id(unknown)][:, self._numbers.index(name)]
         rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
         total, block = np.zeros(self.count), self.printed.blocks[name]
-        if self.printed.each is not None and len(whom) == self.count:
-            _ = unknown.crowd.scatter, unknown.bent
-            for point, weight in POINTS:
-                for people, found in self.printed.each(_Single(unknown.alone()), (name, point)):
-                    total[people] += weight * found
-            return total
         for chunk in self._chunks(whom):
             for point, weight in POINTS:
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]
         return np.asarray(total[whom])
+
+    @property
+    def _numbers(self) -> list[str]:
+        return [name for name in self.printed.deviations if name in self.attribute_names]
+
+    @cached_property
+    def _means(self) -> dict[int, Array]:
+        """The mean information about each number of people in files, before each noise: a pass for all numbers."""
+        assert self.printed.each is not None
+        names, weights = self._numbers, np.array([weight for _, weight in POINTS])
+        places = [(name, float(point)) for name in names for point, _ in POINTS]
+        means = {}
+        for unknown, whom in self._noises:
+            if len(whom) != self.count:
+                continue
+            _ = unknown.crowd.scatter, unknown.bent
+            means[id(unknown)] = total = np.zeros((self.count, len(names)))
+            for people, found in self.printed.each(_Single(unknown.alone()), places):
+                total[people] = np.stack(found, axis=1).reshape(len(people), len(names), len(weights)) @ weights
+        return means
 
     def unclaimed(self) -> Mapping[str, Column]:
         """Return why an answer is not claimed, for each person and attribute; empty where it is."""

@@ -13,9 +13,12 @@ from seepage.others._check import Check
 from seepage.others._crowd import Moves, Scatter
 from seepage.others._slopes import Slopes
 
-Each = Callable[[Callable[[Array, Slopes], Any], tuple[str, float] | None], Iterator[tuple[NDArray[np.intp], Any]]]
-"""Yields a function of what people move, and of how numbers move with their values, for a few people at a time; perhaps
-where one attribute is so many deviations from what their other values let expect, and of that alone."""
+Places = Sequence[tuple[str, float] | None]
+"""Where values are looked at: where they are, or one attribute so many deviations from what a person's other values let
+expect, and that attribute alone."""
+Each = Callable[[Callable[[Array, Slopes], Any], Places], Iterator[tuple[NDArray[np.intp], Sequence[Any]]]]
+"""Yields a function of what people move, and of how numbers move with their values, for a few people at a time: one
+result for each place, in one pass over all people."""
 
 
 @dataclass(frozen=True)

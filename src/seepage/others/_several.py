@@ -196,10 +196,6 @@ class SeveralInformation(OthersInformation):
             return super()._mean(name, unknown, whom)
         return self._means[id(unknown)][:, self._numbers.index(name)]
 
-    @property
-    def _numbers(self) -> list[str]:
-        return [name for name in self.printed.deviations if name in self.attribute_names]
-
     @cached_property
     def _means(self) -> dict[int, Array]:
         """The mean information about each number of people in files, before each noise: in one pass for all."""

@@ -15,7 +15,7 @@ from seepage.others._crowd import Held, Moves
 from seepage.others._mapped import mapped, same_numbers
 from seepage.others._output import Output
 from seepage.others._patterns import Patterns
-from seepage.others._printed import Level, Printed
+from seepage.others._printed import Level, Places, Printed
 from seepage.others._shared import Block, Joined, Layout, Shared
 from seepage.others._slopes import Beside, Formed, Slopes
 
@@ -128,10 +128,10 @@ class Stack:
         )
 
     def asked(
-        self, of: Callable[[Array, Slopes], Result], shifted: tuple[str, float] | None
-    ) -> Iterator[tuple[NDArray[np.intp], Result]]:
+        self, of: Callable[[Array, Slopes], Result], places: Places
+    ) -> Iterator[tuple[NDArray[np.intp], Sequence[Result]]]:
         """Ask a function about everybody where they are."""
-        assert shifted is None
+        assert list(places) == [None]
         assert not isinstance(self.moves, Held)
         return self.moves.each(partial(_asked, of=of))
 
@@ -275,8 +275,8 @@ class Stack:
         )
 
 
-def _asked(block: Block, *, of: Callable[[Array, Slopes], Result]) -> Result:
-    return of(block.moves, block.slopes())
+def _asked(block: Block, *, of: Callable[[Array, Slopes], Result]) -> Sequence[Result]:
+    return [of(block.moves, block.slopes())]
 
 
 def _held(moves: object) -> Array:

@@ -19,7 +19,7 @@ from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._rows import Extremes, Holders, Values, levels_in, mixed, twice_of
 from seepage.linear.printed._together import Part, SharedTable
 from seepage.linear.rows import Batch
-from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
+from seepage.others import Crowd, Form, Level, Looked, Places, Printed, Slopes
 
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.
@@ -82,11 +82,10 @@ class _Table:
                 start += count
 
     def asked(
-        self, of: Callable[[Array, Slopes], Any], shifted: tuple[str, float] | None
-    ) -> Iterator[tuple[NDArray[np.intp], Any]]:
-        guess = None if shifted is None else self.guess(shifted[0])
-        point = 0.0 if shifted is None else shifted[1]
-        return self.each(_Asked(self.numbers, self.kept, of, guess, point), "people among others")
+        self, of: Callable[[Array, Slopes], Any], places: Places
+    ) -> Iterator[tuple[NDArray[np.intp], Sequence[Any]]]:
+        at = tuple(None if place is None else (self.guess(place[0]), place[1]) for place in places)
+        return self.each(_Asked(self.numbers, self.kept, of, at), "people among others")
 
     def picked(self, people: NDArray[np.intp]) -> list[Batch]:
         """Return the rows of a few people, one by one."""
@@ -224,15 +223,17 @@ class _Asked:
     numbers: Numbers
     kept: NDArray[np.intp]
     of: Callable[[Array, Slopes], Any]
-    guess: _Guess | None
-    point: float
+    at: tuple[tuple[_Guess, float] | None, ...]
 
-    def __call__(self, batch: Batch) -> Any:
+    def __call__(self, batch: Batch) -> list[Any]:
         moves = self.numbers.moves(batch)
-        if self.guess is None:
-            return self.of(moves, self.numbers.slopes(batch).of(self.kept))
-        shifted = self.numbers.slopes(self.guess.at(batch, self.point))
-        return self.of(moves, shifted.of(self.kept[self.guess.block]))
+        return [self.of(moves, self._slopes(batch, place)) for place in self.at]
+
+    def _slopes(self, batch: Batch, place: tuple[_Guess, float] | None) -> Slopes:
+        if place is None:
+            return self.numbers.slopes(batch).of(self.kept)
+        guess, point = place
+        return self.numbers.slopes(guess.at(batch, point)).of(self.kept[guess.block])
 
 
 @dataclass(frozen=True, eq=False)
