@@ -94,7 +94,7 @@ def test_two_ways_of_holding_a_document_against_its_schema_agree(documents, name
     reference = jsonschema.Draft202012Validator(schema)
     document, draw, refused = _shortened(json.loads(documents[name])), random.Random(3), 0
     assert list(faults(document, schema)) == []
-    for _ in range(1500):
+    for _ in range(500):
         mutated = _mutated(document, draw)
         found = list(faults(mutated, schema))
         # The reference lets a line break pass at the end of a pattern.
@@ -103,7 +103,7 @@ def test_two_ways_of_holding_a_document_against_its_schema_agree(documents, name
             continue
         assert bool(found) != reference.is_valid(mutated), (found, mutated)
         refused += bool(found)
-    assert refused > 300
+    assert refused > 100
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,20 @@ def check(leak: seepage.Leakage, people: People, model: LogisticRegression) -> N
     ours = leak.by_group().frame.to_pandas()
     theirs = expected.by_group(people.frame["region"]).frame
     np.testing.assert_allclose(ours[["count", "mean", "max"]], theirs[["count", "mean", "max"]], rtol=1e-10)
+
+
+def check_filters(people: People, engine: Engine) -> None:
+    """Hold filters of one table, composed over files, against memory."""
+    frame, columns = people.frame.set_index("person"), people.features[:4]
+    memory, files = {}, {}
+    for name, where in {"everybody": None, "not in the east": "region != 'east'", "low": "x0 < 0.5"}.items():
+        rows = frame if where is None else frame.query(where)
+        fitted = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000).fit(rows[columns], rows["class"])
+        memory[name] = seepage.measure(fitted, rows[columns], rows["class"])
+        job = seepage.engines.Job(engine, progress=False)
+        files[name] = seepage.measure(fitted, people.pattern, target="class", ids="person", where=where, job=job)
+    here, there = seepage.compose(memory), seepage.compose(files)
+    for expected, found in ((here.attributes, there.attributes), (here.examples, there.examples)):
+        listed = found.to_pandas().set_index("person")
+        assert np.isfinite(listed).all(axis=None)
+        np.testing.assert_allclose(listed, expected.loc[listed.index, listed.columns], rtol=1e-9, atol=0)

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 import seepage
 from engines.clusters import ENGINES, started
-from engines.jobs import check, measured
-from seepage.engines import Engine
+from engines.jobs import check, check_filters, measured
+from seepage.engines import Engine, Local
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -43,17 +43,6 @@ def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine
     np.testing.assert_allclose(there.examples, here.examples, rtol=1e-10, atol=0)
 
 
-def test_filters_of_one_table_say_together_what_they_do_in_memory(people: People, engine: Engine) -> None:
-    frame, columns = people.frame.set_index("person"), people.features[:4]
-    memory, files = {}, {}
-    for name, where in {"everybody": None, "not in the east": "region != 'east'", "low": "x0 < 0.5"}.items():
-        rows = frame if where is None else frame.query(where)
-        fitted = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000).fit(rows[columns], rows["class"])
-        memory[name] = seepage.measure(fitted, rows[columns], rows["class"])
-        job = seepage.engines.Job(engine, progress=False)
-        files[name] = seepage.measure(fitted, people.pattern, target="class", ids="person", where=where, job=job)
-    here, there = seepage.compose(memory), seepage.compose(files)
-    for expected, found in ((here.attributes, there.attributes), (here.examples, there.examples)):
-        listed = found.to_pandas().set_index("person")
-        assert np.isfinite(listed).all(axis=None)
-        np.testing.assert_allclose(listed, expected.loc[listed.index, listed.columns], rtol=1e-9, atol=0)
+def test_filters_of_one_table_say_together_what_they_do_in_memory(people: People) -> None:
+    """On a pool of processes; the clusters are asked at night."""
+    check_filters(people, Local(workers=2))

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 from engines.clusters import ENGINES, SPARK, started
-from engines.jobs import FILES, check, contents, measured
-from people import People
+from engines.jobs import FILES, check, check_filters, contents, measured
+from people import People, write_people
 from sklearn.linear_model import LogisticRegression
 
 import seepage
@@ -35,6 +35,10 @@ def undisturbed(
     output = tmp_path_factory.mktemp("undisturbed") / "out"
     measured(people, model, engine, output)
     return output
+
+
+def test_filters_of_one_table_say_together_what_they_do_in_memory(engine: Engine, tmp_path: Path) -> None:
+    check_filters(write_people(tmp_path / "few", rows=6_000, features=12, files=6), engine)
 
 
 def test_what_a_finished_job_left_holds_the_numbers_of_memory(
