@@ -204,7 +204,7 @@ class Tables:
         x, w, event = x[:, order], weights[:, order], event[order]
         last = np.searchsorted(-time[order], -time[order], side="right") - 1
         squares = x[:, :, :, None] * x[:, :, None, :]
-        beta = np.repeat(start[None, :, 0], draws, axis=0)
+        beta, errors = np.repeat(start[None, :, 0], draws, axis=0), np.empty((draws, 0))
         for _ in range(_STEPS):
             e = w * np.exp(np.einsum("dnq,dq->dn", x, beta))
             # Before the first who was drawn nobody is at risk, and nobody has an event.
@@ -214,11 +214,14 @@ class Tables:
             had = w * event
             pull = -np.einsum("dn,dnq->dq", had, x - mean) + self.penalty * beta
             hessian = np.einsum("dn,dnij->dij", had, square - mean[..., :, None] * mean[..., None, :])
-            moved = _solved(hessian + np.diag(self.penalty), pull)
+            inverse = _inverse(hessian + np.diag(self.penalty))
+            if not self.penalty.any():
+                errors = 0.5 * np.log(np.einsum("dii->di", inverse))
+            moved = np.einsum("dij,dj->di", inverse, pull)
             beta = beta - moved
             if not (np.abs(moved) > 1e-10 * np.maximum(1.0, np.abs(beta))).any():
                 break
-        return np.column_stack([beta, (w * event).sum(axis=1)])
+        return np.column_stack([beta, errors, (w * event).sum(axis=1)])
 
 
 def slopes(tables: Tables, weights: Array, own: NDArray[np.intp], start: Array, labels: Array | None = None) -> Array:

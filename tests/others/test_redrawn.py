@@ -49,6 +49,7 @@ def test_redrawn_classes_and_hazards_are_those_of_statsmodels():
     found = tables(DRAWN[None].astype(float), NOBODY, tables.fitted())[0]
     other = PHReg(week[ROWS], X[ROWS], status=event[ROWS]).fit(disp=0)
     np.testing.assert_allclose(found[:2], other.params, atol=1e-8)
+    np.testing.assert_allclose(np.exp(found[2:4]), other.bse, rtol=1e-8)
 
 
 def test_the_error_of_guesses_from_redrawn_tables_is_the_answer():

@@ -1,10 +1,4 @@
-"""What a Cox model prints, and how each person moves it.
-
-A person is in the risk sets of everybody before, so that what they do to the score is not their own event term alone:
-the residuals of Lin and Wei add what they do to the means over risk sets,
-
-    r_i = w_i delta_i (x_i - x(t_i)) - sum over events l until t_i of  W_l pi_il (x_i - x_l).
-"""
+"""What a Cox model prints, and how each person moves it."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,61 +10,15 @@ from numpy.typing import NDArray
 from seepage._blind import left_of
 from seepage._tables import Array
 from seepage.errors import InputError, UnsupportedError
-from seepage.linear.information import COEFFICIENTS
+from seepage.linear.information import COEFFICIENTS, ERRORS
 from seepage.linear.printed._numbers import COUNTS
 from seepage.linear.printed._owned import Owned
+from seepage.linear.printed._risk_sums import RiskSums
 from seepage.linear.printed._rows import Records, level, rare_values
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
 from seepage.others import Formed, Held, Printed, Slopes
 
-
-@dataclass(frozen=True, eq=False)
-class _Residuals:
-    """What the sums over risk sets leave for each row."""
-
-    beta: Array
-    event: Array
-    weights: Array
-    mean: Array
-    """Of those at risk at each row's time, shape (n, p)."""
-    hazard: Array
-    """The sum until each row's time of  W_l / S_l, shape (n,)."""
-    pulled: Array
-    """That of  W_l x_l / S_l, shape (n, p)."""
-    origin: Array
-    shift: float
-    """Taken off all margins."""
-
-    @classmethod
-    def of(cls, fit: SurvivalFit) -> "_Residuals":
-        """Add up over risk sets, stratum by stratum; people who have their event together share one term."""
-        x, beta = fit.features - fit.origin, fit.minimum.beta
-        time, event, stratum = fit.outcomes.time, fit.outcomes.event.astype(float), fit.outcomes.stratum
-        weights = np.ones(len(x)) if fit.rows.weights is None else fit.rows.weights
-        shift = float((x @ beta).max())
-        e = weights * np.exp(x @ beta - shift)
-        mean, hazard, pulled = np.zeros_like(x), np.zeros(len(x)), np.zeros_like(x)
-        for each in np.unique(stratum):
-            at = np.flatnonzero(stratum == each)
-            times, place = np.unique(time[at], return_inverse=True)
-            own, owned = np.zeros(len(times)), np.zeros((len(times), x.shape[1]))
-            np.add.at(own, place, e[at])
-            np.add.at(owned, place, e[at, None] * x[at])
-            whole, total = np.cumsum(own[::-1])[::-1], np.cumsum(owned[::-1], axis=0)[::-1]
-            events = np.zeros(len(times))
-            np.add.at(events, place, weights[at] * event[at])
-            middle = total / whole[:, None]
-            rate = events / whole
-            mean[at], hazard[at] = middle[place], np.cumsum(rate)[place]
-            pulled[at] = np.cumsum(rate[:, None] * middle, axis=0)[place]
-        return cls(beta, event, weights, mean, hazard, pulled, fit.origin, shift)
-
-    def at(self, rows: NDArray[np.intp], features: Array) -> Array:
-        """Return the residuals of some rows, perhaps with other features."""
-        x = features - self.origin
-        e = self.weights[rows] * np.exp(x @ self.beta - self.shift)
-        own = (self.weights * self.event)[rows, None] * (x - self.mean[rows])
-        return np.asarray(own - e[:, None] * (self.hazard[rows, None] * x - self.pulled[rows]))
+_EVENTS = "number of events"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +29,22 @@ class _Hazards:
     information: SurvivalInformation
     owned: Owned
 
+    errors: bool
+    """Whether standard errors are printed."""
+
     @cached_property
-    def residuals(self) -> _Residuals:
-        return _Residuals.of(self.fit)
+    def sums(self) -> RiskSums:
+        return RiskSums.of(self.fit)
+
+    @property
+    def values(self) -> Array:
+        events = float(self.fit.outcomes.event.sum())
+        return np.concatenate([self.fit.minimum.beta, self.sums.errors if self.errors else [], [events]])
 
     def moves(self, rows: NDArray[np.intp], features: Array) -> Array:
-        found = self.residuals.at(rows, features) @ self.fit.minimum.inverse
+        coefficients, errors = self.sums.moves(rows, features)
         events = self.fit.outcomes.event[rows, None].astype(float)
-        return np.column_stack([found, events])
+        return np.column_stack([coefficients, *([errors] if self.errors else []), events])
 
     def jacobian(self, people: NDArray[np.intp]) -> Slopes:
         def of(rows: NDArray[np.intp]) -> Slopes:
@@ -96,8 +52,9 @@ class _Hazards:
             # What a scaler does to the shape of noise tells nothing where there is none.
             part = type(part)(part.martingale, part.pull, part.stretch, part.bent, part.direct, None)
             found = self.information.response.jacobians(part).whole().transpose(0, 2, 1)
-            none = np.zeros((len(rows), 1, found.shape[2]))
-            return Formed(np.concatenate([found, none], axis=1))
+            none, reading = np.zeros((len(rows), 1, found.shape[2])), self.information.response.reading
+            errors = [self.sums.slopes(rows, found, reading.toarray())] if self.errors else []
+            return Formed(np.concatenate([found, *errors, none], axis=1))
 
         return self.owned.side_by_side(people, of)
 
@@ -120,7 +77,7 @@ def printed_survival(
     person: NDArray[np.intp] | None,
     unit: NDArray[np.intp] | None,
 ) -> tuple[Printed, tuple[str, ...]]:
-    """Return what a Cox model prints: coefficients and the number of events. Standard errors are not counted."""
+    """Return what a Cox model prints: coefficients, their standard errors, and the number of events."""
     if fit.horizons is not None:
         raise UnsupportedError("Survival at horizons is not answered without noise. Measure with noise_scale=.")
     if fit.stretch is not None or (information.scales is not None and np.any(fit.estimator.penalty)):
@@ -128,20 +85,22 @@ def printed_survival(
             "The penalty is on columns that were standardized with these rows, which is not answered without noise. "
             "Fit without a penalty, or on columns that are scaled by public constants."
         )
-    # How many have an event is known whoever prints it.
-    has = (COEFFICIENTS, COUNTS)
+    # Standard errors of penalized coefficients nobody prints; behind a scaler or a curve of the same rows they are not
+    # counted. How many have an event is known whoever prints it.
+    plain = information.scales is None and information.response.curves is None and not np.any(fit.estimator.penalty)
+    has = (COEFFICIENTS, *([ERRORS] if plain else []), COUNTS)
     strange = [name for name in published or () if name not in has]
     if strange:
         raise InputError(
-            f"published names {strange[0]!r}; of a Cox model {list(has)} are counted without noise, and standard "
-            "errors are not: nothing is claimed of tables that print them."
+            f"published names {strange[0]!r}; of this Cox model {list(has)} are counted without noise: nothing is "
+            "claimed of tables that print anything else."
         )
+    errors = plain and (published is None or ERRORS in published)
     covariates = information._covariates
     blocks = dict(zip(covariates, information.response.blocks, strict=True))
     owned = Owned.of(person, fit.rows.count, blocks, {name: fit.table.column(name) for name in covariates})
     every = np.arange(fit.rows.count)
-    hazards = _Hazards(fit, information, owned)
-    events = int(fit.outcomes.event.sum())
+    hazards = _Hazards(fit, information, owned, errors)
     outcome = np.column_stack([fit.outcomes.time, fit.outcomes.event])
     guessed = {}
     for name, block in blocks.items():
@@ -157,9 +116,9 @@ def printed_survival(
     )
     records = Records.of(np.column_stack([fit.features, outcome]))
     printed = Printed(
-        names=(*fit.names, "number of events"),
-        values=np.append(fit.minimum.beta, float(events)),
-        whole=np.arange(len(fit.names) + 1) == len(fit.names),
+        names=(*fit.names, *(f"standard error of {name}" for name in fit.names if errors), _EVENTS),
+        values=hazards.values,
+        whole=np.arange(len(hazards.values)) == len(hazards.values) - 1,
         moves=Held(owned.summed(hazards.moves(every, fit.features))),
         blocks=owned.blocks,
         jacobian=hazards.jacobian,
@@ -174,7 +133,7 @@ def printed_survival(
         leverage=owned.summed(_leverage(fit)[:, None])[:, 0],
         twice=records.entered_twice(person),
     )
-    return printed, has
+    return printed, has if published is None else tuple(name for name in has if name in published or name == COUNTS)
 
 
 def _leverage(fit: SurvivalFit) -> Array:
