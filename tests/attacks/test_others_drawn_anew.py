@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from statsmodels.duration.hazard_regression import PHReg
 
 import seepage
 from seepage.attacks import AttributeInversion, MembershipScore
 from seepage.errors import InputError, UnansweredError
+from seepage.models import Cox
 from seepage.others import Held, OthersLeakage
 
 RANDOM = np.random.default_rng(3)
@@ -38,6 +40,22 @@ def test_numbers_of_people_drawn_anew_are_those_that_statsmodels_prints(kind):
     other = sm.GLM(y.to_numpy(float)[rows], design, family=family).fit(tol=1e-14)
     last = other.scale if kind == "least squares" else y.iloc[rows].sum()
     np.testing.assert_allclose(found, [*other.params, *other.bse, last], rtol=1e-7)
+
+
+@pytest.mark.parametrize(("attribute", "value"), [(None, None), ("dose", 7.5), ("arm", 1)])
+def test_hazards_of_people_drawn_anew_are_those_that_statsmodels_prints(attribute, value):
+    weeks = np.random.default_rng(4).exponential(np.exp(-Y / 4))
+    y = np.rec.fromarrays([YES == 1, weeks], names="event,time")
+    model, person, drawn = Cox(ties="breslow"), int(np.flatnonzero(X["arm"] == 0)[0]), DRAWN.copy()
+    drawn[person] = 1
+    printed = seepage.measure(model.fit(X, y), X, y).information.printed
+    found = printed.redrawn(drawn[None].astype(float), person, attribute, None if value is None else [value])[0]
+    people = X.astype(float)
+    if attribute is not None:
+        people.loc[person, attribute] = value
+    rows = np.repeat(np.arange(N), drawn)
+    other = PHReg(weeks[rows], people.iloc[rows], status=YES.iloc[rows], ties="breslow").fit(disp=0)
+    np.testing.assert_allclose(found, [*other.params, *other.bse, YES.iloc[rows].sum()], rtol=1e-6)
 
 
 @pytest.mark.parametrize(("attribute", "value"), [("dose", 7.5), ("arm", 0), ("yes", 1)])

@@ -57,8 +57,8 @@ class Redraw:
         attacker = information.attacker
         if information.printed.redrawn is None or information.family is not None or information.added is not None:
             raise UnansweredError(
-                "Others are drawn anew for linear and generalized linear models of people with one row each, without "
-                "clusters= and without added noise; this release is another."
+                "Others are drawn anew for regressions and Cox models of people with one row each, without clusters= "
+                "and without added noise; this release is another."
             )
         if attacker.covariates or attacker.everybody:
             raise UnansweredError(

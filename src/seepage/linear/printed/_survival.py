@@ -1,6 +1,7 @@
 """What a Cox model prints, and how each person moves it."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._blind import left_of
 from seepage._tables import Array
-from seepage.errors import InputError, UnsupportedError
+from seepage.errors import InputError, MinimizerError, UnsupportedError
 from seepage.linear.information import COEFFICIENTS, ERRORS
 from seepage.linear.printed._numbers import COUNTS
 from seepage.linear.printed._owned import Owned
@@ -53,7 +54,7 @@ class _Hazards:
             part = type(part)(part.martingale, part.pull, part.stretch, part.bent, part.direct, None)
             found = self.information.response.jacobians(part).whole().transpose(0, 2, 1)
             none, reading = np.zeros((len(rows), 1, found.shape[2])), self.information.response.reading
-            errors = [self.sums.slopes(rows, found, reading.toarray())] if self.errors else []
+            errors: list[Array] = [self.sums.slopes(rows, found, reading.toarray())] if self.errors else []
             return Formed(np.concatenate([found, *errors, none], axis=1))
 
         return self.owned.side_by_side(people, of)
@@ -68,6 +69,25 @@ class _Hazards:
             return np.asarray(self.moves(rows, other) - self.moves(rows, self.fit.features[rows]))
 
         return self.owned.added(people, of)
+
+    def redrawn(self, weights: Array, person: int, attribute: str | None, values: Sequence[object] | None) -> Array:
+        """Fit once for each draw; whoever is there twice counts twice, in one event."""
+        found = np.full((len(weights), len(self.values)), np.nan)
+        features, kept = self.fit.features.copy(), {}
+        for i, drawn in enumerate(weights):
+            if attribute is not None and values is not None:
+                if values[i] not in kept:
+                    kept[values[i]] = self.fit.rows.altered(np.array([person]), attribute, values[i]).dense()[0]
+                features[person] = kept[values[i]]
+            with suppress(MinimizerError):
+                found[i] = self._fitted(features, drawn)
+        return found
+
+    def _fitted(self, features: Array, drawn: Array) -> Array:
+        """Return what a fit of some rows prints."""
+        minimum = self.fit.weighed(features, drawn)
+        errors = np.sqrt(minimum.inverse.diagonal()) if self.errors else np.empty(0)
+        return np.concatenate([minimum.beta, errors, [drawn @ self.fit.outcomes.event]])
 
 
 def printed_survival(
@@ -124,6 +144,7 @@ def printed_survival(
         jacobian=hazards.jacobian,
         shifted=hazards.shifted,
         changed=hazards.changed,
+        redrawn=hazards.redrawn if person is None and information.scales is None else None,
         elsewhere=None,
         guesses=lambda: guessed,
         levels=tuple(each for each in levels if each.people),

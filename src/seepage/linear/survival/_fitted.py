@@ -181,6 +181,15 @@ class SurvivalFit(Fitted):
         penalty = self.estimator.factors(self.features)
         return minimum_of(self.cohort, given, penalty, self.names, estimator="Cox", start_is_fit=True)
 
+    def weighed(self, features: Array, times: Array) -> Minimum:
+        """Return the fit of rows, perhaps with other features, that are there so many times; most are not, or once."""
+        there, outcomes = np.flatnonzero(times), self.outcomes
+        efron = self.estimator.counts_by_efron
+        risk = RiskSets.of(outcomes.time[there], outcomes.event[there], outcomes.stratum[there], efron=efron)
+        cohort = Cohort.of(risk, features[there], times[there], self.origin)
+        beta, penalty = self.minimum.beta, self.minimum.penalty
+        return minimum_of(cohort, beta, penalty, self.names, estimator="Cox", start_is_fit=False)
+
     @cached_property
     def stretch(self) -> Array | None:
         """By how much the penalty's pull on each coefficient grows with each row's value, shape (n, p)."""
