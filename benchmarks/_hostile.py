@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
 import seepage
-from benchmarks._redrawn import informations, slopes
-from benchmarks.others import Case
+from benchmarks._redrawn import Tables, informations, slopes
+from benchmarks.others import HELD, Case
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -156,31 +156,41 @@ def attacked(one: Hostile, redraws: int, seed: int = 0) -> list[dict[str, object
         etas = said.attributes
         for i in one.people:
             rest = np.delete(np.arange(len(members)), place[i])
-            held = rng.permutation(rest)[: known * len(rest) // max(units - 1, 1)]
-            left = np.setdiff1d(rest, held)
             own = members[place[i]]
             # Whoever is entered twice has their value in every one of their rows.
             moved = own if one.same else np.array([i])
-            weights = np.zeros((redraws, len(X)))
-            weights[:, np.setdiff1d(own, moved)] = 1.0
-            for draw in range(redraws):
-                chosen = [
-                    rng.choice(rest[strata[rest] == s], (strata[left] == s).sum()) for s in np.unique(strata[left])
-                ]
-                for k in np.concatenate([held, *chosen]).astype(int):
-                    weights[draw, members[k]] += 1.0
-            found = tables(weights, moved, start)
-            # Nobody with some value was drawn, or outcomes are told apart: there is no such table.
-            far = np.abs(found[:, : tables.size]) < 50 * (1 + np.abs(start.T.ravel()))
-            good = np.isfinite(found).all(axis=1) & far.all(axis=1)
-            slope = slopes(tables, weights[good][:_SLOPES], moved, start)
-            reached = 1 / np.sqrt(np.diag(informations(found[good], slope)))
-            # What the design fixes says nothing; that it is fixed would tell the label itself, which is not asked then.
-            if (found[good].std(axis=0) <= 1e-12 * np.abs(found[good]).max(axis=0)).any():
-                reached[-1] = np.nan
+            square = np.zeros(len(etas.columns))
+            # Whose records are held is drawn as well.
+            for _ in range(HELD):
+                held = rng.permutation(rest)[: known * len(rest) // max(units - 1, 1)]
+                left = np.setdiff1d(rest, held)
+                weights = np.zeros((redraws // HELD, len(X)))
+                weights[:, np.setdiff1d(own, moved)] = 1.0
+                for draw in range(redraws // HELD):
+                    chosen = [
+                        rng.choice(rest[strata[rest] == s], (strata[left] == s).sum()) for s in np.unique(strata[left])
+                    ]
+                    for k in np.concatenate([held, *chosen]).astype(int):
+                        weights[draw, members[k]] += 1.0
+                square += _informations(tables, weights, moved, start) / HELD
+            reached = 1 / np.sqrt(square)
             for name, error in zip([*X.columns, y.name], reached, strict=True):
                 ratio = float(error * etas.iloc[i][name])
                 cells.append(
                     {"case": case.name, "person": int(i), "value": str(name), "known": int(known), "ratio": ratio}
                 )
     return cells
+
+
+def _informations(tables: Tables, weights: Array, moved: Places, start: Array) -> Array:
+    """Return the information of the best linear guess of each value from such tables."""
+    found = tables(weights, moved, start)
+    # Nobody with some value was drawn, or outcomes are told apart: there is no such table.
+    far = np.abs(found[:, : tables.size]) < 50 * (1 + np.abs(start.T.ravel()))
+    good = np.isfinite(found).all(axis=1) & far.all(axis=1)
+    slope = slopes(tables, weights[good][: _SLOPES // HELD], moved, start)
+    square = np.diag(informations(found[good], slope)).copy()
+    # What the design fixes says nothing; that it is fixed would tell the label itself, which is not asked then.
+    if (found[good].std(axis=0) <= 1e-12 * np.abs(found[good]).max(axis=0)).any():
+        square[-1] = np.nan
+    return square

@@ -52,7 +52,7 @@ _LOWEST, _LOW, _HIGH = 0.85, 0.9, 1.2
 # Of so many redraws it is known well enough how tables move in the mean over all.
 _SLOPES = 40
 # Who is known is drawn so many times: what guesses are worth in the mean over that is held against the answer.
-_HELD = 4
+HELD = 4
 
 
 @dataclass(frozen=True)
@@ -181,14 +181,14 @@ def attacked(
         there[:, i] = 0.0
         at_release = slopes(tables, there, own, start)
         squares = np.zeros((2, len(case.names)))
-        for _ in range(_HELD):
-            weights, labels = _drawn(case, tables, start, known, int(i), redraws // _HELD, rng)
-            some = slice(0, _SLOPES // _HELD)
+        for _ in range(HELD):
+            weights, labels = _drawn(case, tables, start, known, int(i), redraws // HELD, rng)
+            some = slice(0, _SLOPES // HELD)
             mean = slopes(tables, weights[some], own, start, None if labels is None else labels[some])
             found = tables(weights, own, start, labels=labels)
             for k, slope in enumerate((at_release, mean)):
                 reached = informations(found, slope)
-                squares[k] += [np.linalg.eigvalsh(reached[np.ix_(block, block)])[-1] / _HELD for block in case.values]
+                squares[k] += [np.linalg.eigvalsh(reached[np.ix_(block, block)])[-1] / HELD for block in case.values]
         for name, square in zip(case.names, squares.T, strict=True):
             answer = float(said.iloc[i][name])
             # Where nothing protects, no attack is needed.
