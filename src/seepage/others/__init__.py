@@ -12,7 +12,6 @@ from seepage.others._leakage import OthersLeakage as OthersLeakage
 from seepage.others._printed import Form as Form
 from seepage.others._printed import Level as Level
 from seepage.others._printed import Looked as Looked
-from seepage.others._printed import Places as Places
 from seepage.others._printed import Printed as Printed
 from seepage.others._several import Difference as Difference
 from seepage.others._several import SeveralLeakage as SeveralLeakage

@@ -19,7 +19,7 @@ from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._rows import Extremes, Holders, Values, levels_in, mixed, twice_of
 from seepage.linear.printed._together import Part, SharedTable
 from seepage.linear.rows import Batch
-from seepage.others import Crowd, Form, Level, Looked, Places, Printed, Slopes
+from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
 
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.
@@ -82,7 +82,7 @@ class _Table:
                 start += count
 
     def asked(
-        self, of: Callable[[Array, Slopes], Any], places: Places
+        self, of: Callable[[Array, Slopes], Any], places: Sequence[tuple[str, float] | None]
     ) -> Iterator[tuple[NDArray[np.intp], Sequence[Any]]]:
         at = tuple(None if place is None else (self.guess(place[0]), place[1]) for place in places)
         return self.each(_Asked(self.numbers, self.kept, of, at), "people among others")
