@@ -145,11 +145,12 @@ def test_constants_need_no_word_and_the_certificate_says_that_they_were_given(
     answer = terminal.run(f"seepage publish {asked} --without-policy --classes high,low --out given.skops")
     assert answer.code == 0, answer.text
     certificate = json.loads((terminal.folder / "given.certificate.json").read_text())
-    assert (
-        "What fills in the missing cells of age, work was given, not taken from these rows."
-        in (certificate["assumptions"])
-    )
-    assert not any("says whoever published this, and not part" in one for one in certificate["assumptions"])
+    filled = [one for one in certificate["choices"] if one["kind"] == "filled cells"]
+    assert [one["what"] for one in filled] == [
+        "the values that fill in age, hours",
+        "the values that fill in work, sex",
+    ]
+    assert not any("says whoever published this, and not part" in one["how"] for one in certificate["choices"])
 
 
 @pytest.mark.parametrize("with_none", [False, True], ids=["NaN", "None"])

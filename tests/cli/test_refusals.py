@@ -45,7 +45,7 @@ def folder(terminal: Terminal) -> Path:
     skops.io.dump(LogisticRegression().fit(X[["age", "bmi"]], (y > 140).astype(int)), folder / "ill.skops")
     (folder / "coefficients.csv").write_text("term,estimate\nage,0.1\n")
     (folder / "logistic.toml").write_text('family = "logistic"\noutcome = "ill"\n[coefficients]\nage = 1.0\n')
-    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:3"}')
+    (folder / "published.certificate.json").write_text('{"schema": "urn:seepage:certificate:4"}')
     (folder / "published.skops").write_bytes(b"PK")
     (folder / "model.pkl").write_bytes(pickle.dumps(exact))
     joblib.dump(exact, folder / "model.joblib")
@@ -72,7 +72,7 @@ def folder(terminal: Terminal) -> Path:
         with zipfile.ZipFile(folder / f"{name}.skops", "w") as archive:
             archive.writestr("schema.json", '{"__class__": "Ridge", "content": ' + "[" * depth + "]" * depth + "}")
     (folder / "report.json").write_text('{"schema": "urn:seepage:report:5"}')
-    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:3", "people": "many"}')
+    (folder / "certificate.json").write_text('{"schema": "urn:seepage:certificate:4", "people": "many"}')
     (folder / "latin.json").write_bytes(b'{"schema": "\xe9"}')
     (folder / "deep.json").write_text("[" * 100_000)
     (folder / "deep.toml").write_text("a = " + "[" * 20_000)

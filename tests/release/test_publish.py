@@ -521,7 +521,7 @@ def test_the_certificate_says_when_and_with_what():
     own = {"public_label": True, "attributes": ["age"], "noise_chosen_without_data": True}
     certificate = publish(RIDGE, X, Y, noise_scale=2.5, accept=None, **own).certificate
     assert certificate.noise["scale"] == 2.5
-    assert any("without looking at the data, says" in sentence for sentence in certificate.assumptions)
+    assert any("without looking at the data, says" in one.how for one in certificate.chosen())
     assert certificate.versions["seepage"] == seepage.__version__
     assert set(certificate.versions) == {"seepage", "scikit-learn", "numpy", "opendp", "python"}
     assert certificate.private == {"attributes": ["age"], "label": "public"}

@@ -470,7 +470,7 @@ def test_a_penalty_that_a_search_chose_does_not_leave():
     for model in (RidgeCV(alphas), GridSearchCV(Ridge(), {"alpha": alphas})):
         searched = make_pipeline(StandardScaler(), model).fit(rows, Y)
         chosen = searched[-1].alpha_ if isinstance(model, RidgeCV) else searched[-1].best_params_["alpha"]
-        found = _ready(searched, rows, Y).draw()
+        found = _ready(searched, rows, Y, public_penalty=True).draw()
         assert found.estimator.alpha == 1.0
         assert repr(float(chosen)) not in found.certificate.json()
         assert np.float64(chosen).tobytes() not in pickle.dumps(found.estimator)

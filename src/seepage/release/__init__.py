@@ -1,5 +1,6 @@
 """Decide what to publish: how much noise is enough, equal leakage, policies, certificates."""
 
+from seepage._choices import Choice as Choice
 from seepage._decision import Decision as Decision
 from seepage._noise import GaussianNoise as GaussianNoise
 from seepage._shapes import Balanced as Balanced

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from seepage._choices import Choice
 from seepage._decision import Decision
 from seepage._records import Json, from_json
 from seepage._schema import read_document
@@ -32,7 +33,7 @@ from seepage.pages import Html, counted, name, page
 from seepage.release._notebook import certificate_article
 from seepage.release._seal import hash_of_file
 
-SCHEMA = "urn:seepage:certificate:3"
+SCHEMA = "urn:seepage:certificate:4"
 SCHEMA_FILE = Path(__file__).with_name("certificate.schema.json")
 
 
@@ -99,6 +100,9 @@ class Certificate:
         public; None when no target was set.
     decision : mapping or None
         Who decided, by which rule and when, as they said it; None when nobody said.
+    choices : tuple of mapping
+        Everything between the rows and what left that the rows decided, or could have decided: for each its kind, what
+        was chosen, whether that is counted or declared public, and how or by whom.
     assumptions : tuple of str
         What all of this takes for granted, in sentences.
     versions : mapping
@@ -122,6 +126,7 @@ class Certificate:
     policy: Mapping[str, Json] | None
     untargeted: Mapping[str, Json] | None
     decision: Mapping[str, str] | None
+    choices: tuple[Mapping[str, str], ...]
     assumptions: tuple[str, ...]
     versions: Mapping[str, str]
     fingerprints: Mapping[str, str]
@@ -217,6 +222,10 @@ class Certificate:
         found = fingerprints(key, fit_of(model, X, y, sample_weight, offset))
         return all(hmac.compare_digest(found[name], str(self.fingerprints.get(name))) for name in found)
 
+    def chosen(self) -> tuple[Choice, ...]:
+        """Return what the rows decided, or could have decided, each counted or declared."""
+        return tuple(from_json(Choice, dict(each)) for each in self.choices)
+
     def left_open(self) -> str:
         """Return what no target limits, in words; nothing if that is nothing, or if no target was set at all."""
         return "" if self.untargeted is None else from_json(Untargeted, dict(self.untargeted)).sentence(name)
@@ -297,6 +306,7 @@ class Certificate:
             self.facts(),
             self.targets,
             self.qualifications,
+            [each.sentence() for each in self.chosen()],
             self.assumptions,
             decided="" if self.decision is None else Decision(**self.decision).whole(),
             left_open=self.left_open(),

@@ -28,6 +28,7 @@ def certificate_article(
     facts: Mapping[str, str],
     targets: Sequence[str],
     qualifications: Sequence[str],
+    choices: Sequence[str],
     assumptions: Sequence[str],
     *,
     decided: str,
@@ -43,7 +44,7 @@ def certificate_article(
         What was published.
     facts : mapping from str to str
         What is known of it, by name.
-    targets, qualifications, assumptions : sequence of str
+    targets, qualifications, choices, assumptions : sequence of str
         As they stand in the certificate.
     decided : str
         Who decided.
@@ -83,6 +84,7 @@ def certificate_article(
             pages.terms((term.capitalize(), pages.sentence(text)) for term, text in facts.items()),
             level=level + 1,
         ),
+        section("What the rows decided", bullets(choices), level=level + 1),
         section("What this assumes", bullets(assumptions), level=level + 1),
     )
 

@@ -18,12 +18,16 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import (
     FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
     OneHotEncoder,
     PolynomialFeatures,
+    RobustScaler,
     SplineTransformer,
     StandardScaler,
 )
 
+from seepage._choices import Choice
 from seepage._tables import Model, Table, is_missing, missing_in
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import Affine, Recoded, Step, is_called, walk, what_was_learned
@@ -72,22 +76,49 @@ class Levels:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """What a step has stored: which kind of choice that is (None if the rows have none in it), and from where."""
+
+    kind: str | None
+    what: str
+    origin: Constants
+
+    def choice(self) -> Choice | None:
+        """Return it as a choice that the rows made or could have made."""
+        if self.kind is None:
+            return None
+        if self.origin is Constants.FITTED:
+            how = "It is not published, and that it moves with the rows is part of everybody's numbers."
+            return Choice(self.kind, self.what, "counted", how)
+        how = {
+            Constants.GIVEN: "Given by whoever published this, not found in the rows.",
+            Constants.PUBLIC: "Public, says whoever published this, and not part of what is measured.",
+        }[self.origin]
+        return Choice(self.kind, self.what, "declared", how)
+
+
+@dataclass(frozen=True)
 class PublishedSteps:
     """What the steps before a model have stored, and what of it the published model needs.
 
     Attributes
     ----------
-    constants : mapping from str to Constants
-        For each step that stores something, where that comes from.
+    constants : mapping from str to Stored
+        For each step that stores something, what it is and where it comes from.
     levels : mapping from int to Levels
         For each raw column that is a category.
     fills : mapping from int to Fill
         For each raw column whose missing cells are filled with a value that may leave.
     """
 
-    constants: Mapping[str, Constants] = field(default_factory=dict)
+    constants: Mapping[str, Stored] = field(default_factory=dict)
     levels: Mapping[int, Levels] = field(default_factory=dict)
     fills: Mapping[int, Fill] = field(default_factory=dict)
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """The steps whose constants were fitted on these rows."""
+        return tuple(name for name, stored in self.constants.items() if stored.origin is Constants.FITTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +210,11 @@ class Rules:
             )
         return found, unstated
 
+    def stored(self, at: Step, kind: str | None, origin: Constants) -> dict[str, Stored]:
+        """Return what one step has stored, by its name."""
+        what = what_was_learned(at, [self.table.names[column] for column in at.columns()])
+        return {at.called: Stored(kind, what, origin)}
+
     def _is_public(self, step: Step) -> bool:
         touched = {coordinate.column for coordinate in step.incoming.coordinates}
         return any(is_called(step.step, step.name, name) for name in self.public) or not touched & self.private
@@ -199,9 +235,17 @@ class Rules:
 def _stored(step: object, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     """Return what a step has stored, or refuse it."""
     if public:
-        return PublishedSteps({at.called: Constants.PUBLIC})
+        return PublishedSteps(rules.stored(at, "constants", Constants.PUBLIC))
     why = "holds values of single people, such as a smallest and a largest one or which columns matter."
     raise _refused(at, rules, why)
+
+
+@_stored.register
+def _(step: MinMaxScaler | MaxAbsScaler | RobustScaler, at: Step, rules: Rules, public: bool) -> PublishedSteps:
+    if public:
+        kind = "medians" if isinstance(step, RobustScaler) else "extremes"
+        return PublishedSteps(rules.stored(at, kind, Constants.PUBLIC))
+    raise _refused(at, rules, "holds values of single people, such as a smallest and a largest one, or a median.")
 
 
 def _refused(at: Step, rules: Rules, why: str, instead: str = "") -> _UnstatedError:
@@ -229,12 +273,12 @@ def _declared(at: Step) -> str:
 @_stored.register
 def _(step: StandardScaler, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if public:
-        return PublishedSteps({at.called: Constants.PUBLIC})
+        return PublishedSteps(rules.stored(at, "means", Constants.PUBLIC))
     if not (step.with_mean or step.with_std):
-        return PublishedSteps({at.called: Constants.GIVEN})
+        return PublishedSteps(rules.stored(at, None, Constants.GIVEN))
     if not rules.is_measured(at):
         raise _other_constants(at, rules)
-    return PublishedSteps({at.called: Constants.FITTED})
+    return PublishedSteps(rules.stored(at, "means", Constants.FITTED))
 
 
 def _other_constants(at: Step, rules: Rules) -> _UnstatedError:
@@ -267,7 +311,8 @@ def _(step: SimpleImputer, at: Step, rules: Rules, public: bool) -> PublishedSte
         elif column is not None and not is_missing(step.missing_values):
             # Its marker is a number like any other to whoever does not know better.
             fills[column] = Fill(step.missing_values, np.nan)
-    return PublishedSteps({at.called: origin}, fills=fills)
+    kind = "medians" if step.strategy == "median" else "filled cells"
+    return PublishedSteps(rules.stored(at, kind, origin), fills=fills)
 
 
 def _fills_in(at: Step, rules: Rules) -> _UnstatedError:
@@ -289,15 +334,15 @@ def _fills_in(at: Step, rules: Rules) -> _UnstatedError:
 @_stored.register
 def _(step: PolynomialFeatures | FunctionTransformer | Recoded, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     # They hold nothing but what they were given.
-    return PublishedSteps({at.called: Constants.GIVEN})
+    return PublishedSteps(rules.stored(at, None, Constants.GIVEN))
 
 
 @_stored.register
 def _(step: SplineTransformer, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if not isinstance(step.knots, str):
-        return PublishedSteps({at.called: Constants.GIVEN})
+        return PublishedSteps(rules.stored(at, "knots", Constants.GIVEN))
     if public:
-        return PublishedSteps({at.called: Constants.PUBLIC})
+        return PublishedSteps(rules.stored(at, "knots", Constants.PUBLIC))
     what = "the smallest and largest values" if step.knots == "uniform" else "quantiles"
     raise _refused(
         at,
@@ -344,7 +389,8 @@ def _(step: OneHotEncoder, at: Step, rules: Rules, public: bool) -> PublishedSte
     listed = not isinstance(step.categories, str) and not step._infrequent_enabled
     if not (listed or public):
         _check_given(at, rules, {rules.table.names[column]: list(each.named) for column, each in levels.items()})
-    return PublishedSteps({at.called: Constants.PUBLIC if public and not listed else Constants.GIVEN}, levels=levels)
+    origin = Constants.PUBLIC if public and not listed else Constants.GIVEN
+    return PublishedSteps(rules.stored(at, "levels", origin), levels=levels)
 
 
 def _check_given(at: Step, rules: Rules, found: Mapping[str, list[object]]) -> None:
@@ -396,7 +442,7 @@ def _with_lists(step: OneHotEncoder, lists: list[list[object]]) -> str:
 @_stored.register
 def _(step: SelectorMixin, at: Step, rules: Rules, public: bool) -> PublishedSteps:
     if public:
-        return PublishedSteps({at.called: Constants.PUBLIC})
+        return PublishedSteps(rules.stored(at, "kept columns", Constants.PUBLIC))
     raise _refused(
         at,
         rules,

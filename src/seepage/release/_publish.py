@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._amounts import on_grid, up_to_grid
+from seepage._choices import check_choices, choices_in, is_choice
 from seepage._decision import Decision
-from seepage._equalized import is_equalized
+from seepage._equalized import EQUALIZED, is_equalized
+from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json, to_json
 from seepage._shapes import RobustCovariance
@@ -31,9 +33,10 @@ from seepage.ledger import Entry, Ledger
 from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.given import given
-from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised, Preprocessing
+from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised
 from seepage.linear.survival import SurvivalFit
 from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, Published, fingerprints, fit_of
+from seepage.release._choices import choices_before, choices_of
 from seepage.release._copy import SEARCHED, last_step
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
@@ -43,9 +46,11 @@ from seepage.release._raw import DIGITS, RawModel
 from seepage.release._results import PublishedErrors, ResultTable
 from seepage.release._seal import seal_of
 from seepage.release._table import is_table, text_of_published
+from seepage.release._terms import Terms
 
 Array = NDArray[np.float64]
 
+_NOTHING = "Nothing was published: something that the rows decided would leave uncounted"
 # The hyperparameters that decide what is minimized.
 _OBJECTIVE = (
     "C",
@@ -215,25 +220,6 @@ def _as_skops(estimator: Model) -> bytes:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    """On what terms a model is published; `publish` says what the fields are."""
-
-    noise_scale: float | GaussianNoise
-    accept: Policy | Mapping[str, object] | None
-    sample_weight: Listed = None
-    offset: Listed = None
-    public_label: bool = False
-    attributes: Sequence[str] | None = None
-    public_preprocessing: Sequence[str] = ()
-    classes: Sequence[object] | None = None
-    categories: Mapping[str, Sequence[object]] | None = None
-    noise_chosen_without_data: bool = False
-    decision: Decision | Mapping[str, object] | None = None
-    ids: Listed = None
-    published: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Ready:
     """A release that was measured and meets its policy, before any noise is drawn."""
 
@@ -290,6 +276,7 @@ def publish(
     public_label: bool = False,
     attributes: Sequence[str] | None = None,
     public_preprocessing: Sequence[str] = (),
+    public_penalty: bool = False,
     classes: Sequence[object] | None = None,
     categories: Mapping[str, Sequence[object]] | None = None,
     noise_chosen_without_data: bool = False,
@@ -343,6 +330,10 @@ def publish(
     public_preprocessing : sequence of str, optional
         Steps whose constants are public, by name: "minmaxscaler", or "columntransformer.minmaxscaler" where two have
         one name. Needed for those that were fitted elsewhere, and for those that hold values of single people.
+    public_penalty : bool, default=False
+        Says that everybody may know how strong the penalty is. Needed where a search chose it with these rows
+        (`RidgeCV`, `LogisticRegressionCV`, `GridSearchCV`): what the choice tells is not counted, and the certificate
+        says so.
     classes : sequence, optional
         The classes that a classifier tells apart. They leave with it by name, so they are given, and not found in the
         rows: list those that everybody may know, and that somebody has each of them. Needed unless the label is public,
@@ -406,12 +397,14 @@ def publish(
         public_label,
         attributes,
         public_preprocessing,
+        public_penalty,
         classes,
         categories,
         noise_chosen_without_data,
         decision,
         asked.ids,
         published,
+        asked.remarks,
     )
     with asked.explained():
         release = ready(asked.model, asked.X, asked.y, terms)
@@ -436,13 +429,7 @@ def levels_given(
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     """Measure a release and hold it against its policy, without drawing any noise."""
     if is_equalized(model, terms.sample_weight):
-        raise UnsupportedError(
-            "This model was fitted with weights that EqualizedLeakage made of the rows. It is measured, and not "
-            "published yet: with another value of one person everybody's weights would be others, which is not "
-            "counted, and an attacker who knows how they are made comes nearer than a certificate would promise. "
-            "Publish the same model without these weights: model = sklearn.base.clone(equal.estimator).fit(X, y), "
-            "where equal is the EqualizedLeakage."
-        )
+        check_choices(choices_in([EQUALIZED]), _NOTHING)
     noise = as_noise(terms.noise_scale)
     policy = None if terms.accept is None else Policy.of(terms.accept)
     decision = None if terms.decision is None else Decision.of(terms.decision)
@@ -455,6 +442,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
     if fit.unpublished is not None:
         raise UnsupportedError(fit.unpublished)
+    check_choices(choices_before(fit, terms), _NOTHING)
     # What has to be said or changed should be known before anything is measured.
     _preprocessing(fit, None, terms)
     leak = measure(
@@ -476,6 +464,9 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     noise = published.noise
     preprocessing = _preprocessing(fit, published.preprocessing.measured, terms)
     raw = RawModel.of(fit.model, fit.table, preprocessing)
+    assumptions = (*leak.information.assumptions, *terms.remarks)
+    choices = choices_of(fit, assumptions, noise, preprocessing, policy, terms)
+    check_choices(choices, _NOTHING)
     if policy is not None:
         _check_policy(policy, leak, noise)
     exact, key = published.exact, secrets.token_bytes(32)
@@ -493,7 +484,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         "hyperparameters": _hyperparameters(fit.model, searched=fit.search is not None),
         "parameters": names,
         "count": len(names),
-        "preprocessing": {step: origin.value for step, origin in preprocessing.constants.items()},
+        "preprocessing": {step: stored.origin.value for step, stored in preprocessing.constants.items()},
     }
     if errors is not None:
         leaving["standard_errors"] = errors.relative
@@ -512,7 +503,8 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         policy=None if policy is None else policy.entries(),
         untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
         decision=None if decision is None else decision.entries(),
-        assumptions=_assumptions(leak, published.preprocessing, preprocessing, terms),
+        choices=tuple(cast(dict[str, str], to_json(one)) for one in choices),
+        assumptions=_assumptions(assumptions, preprocessing),
         versions=_versions(),
         fingerprints=fingerprints(key, fit),
         seal={},
@@ -700,18 +692,14 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
     return tuple(_MEANING[target.kind] for target in policy.targets())
 
 
-def _assumptions(leak: Leakage, steps: Preprocessing, preprocessing: PublishedSteps, terms: Terms) -> tuple[str, ...]:
-    given = {"classes": terms.classes is not None, "categories": bool(terms.categories)}
-    named = [what for what, is_given in given.items() if is_given]
-    # How near the solver came is a number about the rows, and of no concern: the minimizer itself is published. What
-    # was taken as public was stated here, by one option or another.
-    left_out = ("minimizer", "preprocessing")
-    sentences = [one.sentence() for one in leak.information.assumptions if one.kind not in left_out]
-    if steps.public:
-        sentences.append(
-            "Public, says whoever published this, and not part of what is measured: "
-            f"{'; '.join(one.what for one in steps.public)}."
-        )
+def _assumptions(assumptions: tuple[Assumption, ...], preprocessing: PublishedSteps) -> tuple[str, ...]:
+    """Return what is taken for granted beside the choices, which have a list of their own."""
+    # What has a number about the rows, such as how near the solver came, may not leave; and that it is there tells too.
+    sentences = [
+        one.sentence()
+        for one in assumptions
+        if not is_choice(one) and all(number.may_leave for number in one.numbers.values())
+    ]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
     if preprocessing.constants:
         sentences.append(
@@ -719,17 +707,7 @@ def _assumptions(leak: Leakage, steps: Preprocessing, preprocessing: PublishedSt
             "then turned into the units of the raw columns, and the noise with them; how they were turned is not "
             "published."
         )
-    if named:
-        sentences.append(
-            f"Which {' and '.join(named)} there are was given by whoever published this; that somebody has each of "
-            "them is taken as known."
-        )
     sentences.append(f"Published parameters are rounded to {DIGITS} digits.")
-    sentences.append(
-        "The noise was chosen without looking at the data, says whoever published this."
-        if terms.noise_chosen_without_data
-        else "The noise scale is on a grid that was fixed beforehand: 1, 2 and 5 times powers of ten."
-    )
     sentences.append("Any other release about the same people adds to what is known about them.")
     return tuple(sentences)
 

@@ -31,7 +31,7 @@ from seepage.linear.survival import Horizons
 from seepage.release._bent import BentBlock, joined_examples
 from seepage.release._block import Block, in_a_row
 from seepage.release._copy import bare_copy, set_parameters, without_penalty
-from seepage.release._preprocessing import Constants, Levels, PublishedSteps
+from seepage.release._preprocessing import Levels, PublishedSteps
 
 Array = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class RawModel:
         blocks: tuple[Block | BentBlock, ...] = _blocks(affine, preprocessing)
         blocks += tuple(BentBlock.of(bend, preprocessing) for bend in affine.bends)
         matrix = _matrix(affine, preprocessing.levels, blocks)
-        if Constants.FITTED in preprocessing.constants.values():
+        if preprocessing.fitted:
             other = affine_of(_with_other_constants(preprocess, table, preprocessing), estimator, table.names)
             _check_noise(preprocessing, estimator, matrix, _matrix(other, preprocessing.levels, blocks))
         is_named = fitted_columns(preprocess, estimator) is not None
@@ -242,7 +242,7 @@ def _with_other_constants(preprocess: Model, table: Table, preprocessing: Publis
     """Return a copy of the steps in which those that were fitted on the rows have drawn other constants."""
     copy, generator = deepcopy(preprocess), np.random.default_rng(0)
     for at in walk(copy, Affine.raw(len(table.names)), lambda: table.native):
-        if isinstance(at.step, StandardScaler) and preprocessing.constants[at.called] is Constants.FITTED:
+        if isinstance(at.step, StandardScaler) and at.called in preprocessing.fitted:
             for name in ("mean_", "scale_"):
                 own = getattr(at.step, name)
                 if own is not None:
@@ -270,7 +270,7 @@ def _check_noise(
         pair = pair / np.where(size > 0, size, 1.0)
     if np.linalg.matrix_rank(pair[:, : pair.shape[1] // 2], _RANK) == np.linalg.matrix_rank(pair, _RANK):
         return
-    steps = ", ".join(name for name, origin in preprocessing.constants.items() if origin is Constants.FITTED)
+    steps = ", ".join(preprocessing.fitted)
     raise UnsupportedError(
         f"In raw units this model would have more parameters than carry noise, and they would tell the constants of "
         f"{steps} exactly. Way out: fit_intercept=True or StandardScaler(with_mean=False), and no step behind the "

@@ -62,6 +62,14 @@ class _Publish(options.Measured):
             "The levels of a category of a table, separated by commas, likewise; may be repeated.",
         ),
     ] = None
+    public_penalty: Annotated[
+        bool,
+        typer.Option(
+            "--public-penalty",
+            help="Take a penalty that a search chose with these rows as known to everybody; the certificate says so.",
+            rich_help_panel=options.MEASURED,
+        ),
+    ] = False
     noise_chosen_without_data: Annotated[
         bool,
         typer.Option(
@@ -205,6 +213,7 @@ def publish(asked: _Publish) -> None:
             asked.public_label,
             asked.sample_weight,
             asked.public_preprocessing,
+            asked.public_penalty,
             asked.classes,
             asked.categories,
         ],
@@ -287,12 +296,14 @@ def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | Non
         public_label=asked.public_label,
         attributes=question.attributes,
         public_preprocessing=question.public_preprocessing,
+        public_penalty=asked.public_penalty,
         classes=None if asked.classes is None else read_names(asked.classes),
         categories=levels_given(levels, own_encoder=question.table is None),
         noise_chosen_without_data=asked.noise_chosen_without_data,
         decision=None if file is None else file.decision,
         ids=rows.ids,
         published=published,
+        remarks=() if question.table is None else question.assembled.remarks,
     )
 
 

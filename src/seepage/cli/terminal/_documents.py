@@ -87,6 +87,10 @@ def _show_certificate(console: Console, certificate: "Certificate") -> None:
     console.print(Text("Targets" if certificate.policy is None else "Targets that are met", style="bold"))
     show_promises(console, certificate)
     console.print()
+    console.print(Text("What the rows decided", style="bold"))
+    for choice in certificate.chosen():
+        console.print(item("-", choice.sentence()))
+    console.print()
     console.print(Text("Assumptions", style="bold"))
     for sentence in certificate.assumptions:
         console.print(item("-", sentence))

@@ -49,7 +49,7 @@ _INSTEAD = {
 
 
 _PENALTY = Assumption(
-    "penalty",
+    "given penalty",
     "The penalty is that of fit_regularized, read from the results; it is taken as known and fixed, and what its "
     "choice tells about the rows is not counted.",
 )

@@ -205,7 +205,7 @@ def _left_out(count: int, missing: int) -> Assumption:
 
 
 _MOVING = Assumption(
-    "penalty units",
+    "penalty of the outcome",
     "glmnet divides lambda by the standard deviation of a Gaussian outcome. The penalty that comes of it is taken as "
     "known and fixed, and what it tells about the outcomes is not counted.",
 )

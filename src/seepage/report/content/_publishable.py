@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from seepage._amounts import on_grid
-from seepage._equalized import EQUALIZED
+from seepage._choices import check_choices, choices_in, publication_choice, scale_choice
 from seepage._facts import Assumption, Origin, public
 from seepage._version import __version__
-from seepage.errors import InputError, UnsupportedError
+from seepage.errors import InputError
 from seepage.leakage import Information, Leakage, check_names
 from seepage.report._document import (
     CREATED,
@@ -36,18 +36,11 @@ def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
     asked : Question
         What the report was asked for.
     """
-    if any(each.kind == "active set" for each in leak.information.assumptions):
-        raise UnsupportedError(
-            "There is no publishable edition about a model with an L1 penalty: what is known of whom tells which "
-            'coefficients are zero, which the rows chose, without noise. Ask for the "internal" edition; or fit with '
-            "an L2 penalty on columns that were chosen beforehand."
-        )
-    if any(each.kind == EQUALIZED.kind for each in leak.information.assumptions):
-        raise UnsupportedError(
-            "There is no publishable edition about a model with weights that EqualizedLeakage made of the rows: what "
-            'they tell is not counted, so no target would hold. Ask for the "internal" edition; or fit without them: '
-            "model = sklearn.base.clone(equal.estimator).fit(X, y), where equal is the EqualizedLeakage."
-        )
+    check_choices(
+        choices_in(leak.information.assumptions),
+        'There is no publishable edition (the "internal" one there is): something that the rows decided would leave '
+        "uncounted",
+    )
     for name, value in {"groups": asked.groups, "prior": asked.prior, "categories": asked.categories}.items():
         if value is not None:
             raise InputError(
@@ -86,7 +79,7 @@ def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
         trials=None if trials is None else Trials(public(trials.people), public(trials.values)),
         exposed=None,
         silence=None,
-        assumptions=_assumptions(information),
+        assumptions=_assumptions(information, judged=asked.policy is not None),
         noise=_noise(information),
         versions={"seepage": __version__},
         decision=asked.decision,
@@ -96,9 +89,15 @@ def publishable_document(leak: Leakage, asked: ReportQuestion) -> Document:
     )
 
 
-def _assumptions(information: Information) -> tuple[Assumption, ...]:
+def _assumptions(information: Information, *, judged: bool) -> tuple[Assumption, ...]:
     """Return what is taken for granted, but for sentences about the rows: that they are there tells about the rows."""
-    return tuple(_told(each) for each in information.assumptions if all(one.may_leave for one in each.numbers.values()))
+    told = [_told(each) for each in information.assumptions if all(one.may_leave for one in each.numbers.values())]
+    # The other choices of the rows stand in sentences of their own.
+    choices = [publication_choice(judged=judged)]
+    if information.noise is not None:
+        choices.insert(0, scale_choice(without_data=False))
+    decided = [Assumption("choice", "{choice}", names={"choice": each.sentence()}) for each in choices]
+    return (*told, *decided)
 
 
 def _told(assumption: Assumption) -> Assumption:
