@@ -84,6 +84,44 @@ def test_files_say_what_memory_does(kind, published, tmp_path):
     same(memory.information.intervals(), files.information.intervals(), CANCELED)
 
 
+@pytest.mark.parametrize("kind", ["squares", "ridge", "logistic", "poisson", "scaled"])
+def test_whoever_knows_all_covariates_is_answered_as_in_memory(kind, tmp_path):
+    memory, files = both(kind, tmp_path, others_known="covariates", numbers=["arm"], published=["coefficients"])
+    one, other = memory.information, files.information
+    same(one.attributes(), other.attributes())
+    same(one.examples(), other.examples())
+    same(one.errors, other.errors)
+    assert np.isfinite(one.attributes()["y"]).any()
+    assert other.claims.fewest == pytest.approx(one.claims.fewest, rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["gamma", "three classes"])
+def test_outcomes_whose_scatter_is_not_known_are_refused_as_in_memory(kind, tmp_path):
+    memory, files = both(kind, tmp_path, others_known="covariates", numbers=["arm"])
+    for leak in (memory, files):
+        with pytest.raises(UnansweredError, match="how its outcome scatters"):
+            _ = leak.examples
+
+
+@pytest.mark.parametrize("known", [0, 600, "covariates"])
+@pytest.mark.parametrize(("kind", "attribute"), [("logistic", "y"), ("logistic", "arm"), ("squares", "arm")])
+def test_success_rates_in_files_are_those_in_memory(kind, attribute, known, tmp_path):
+    memory, files = both(kind, tmp_path, others_known=known, leverage=30.0)
+    one, other = (leak.success_rate(attribute, values=[0, 1]) for leak in (memory, files))
+    rates = np.asarray(one["success_rate"], float)
+    np.testing.assert_allclose(np.asarray(other["success_rate"], float), rates, rtol=1e-9)
+    assert np.isfinite(rates).any()
+
+
+def test_a_table_of_three_classes_has_their_rates_in_files(tmp_path):
+    memory, files = both("three classes", tmp_path, numbers=["arm"])
+    np.testing.assert_allclose(
+        np.asarray(files.success_rate("y")["success_rate"], float),
+        np.asarray(memory.success_rate("y")["success_rate"], float),
+        rtol=1e-9,
+    )
+
+
 def test_somebody_of_large_leverage_is_looked_at_where_the_fit_is_without_them(tmp_path):
     memory, files = both("squares", tmp_path, leverage=60.0, numbers=["arm"])
     own = memory.information.crowd.unknown(899).own(memory.information.held)
@@ -103,10 +141,8 @@ def test_people_who_are_entered_twice_are_found_in_files(tmp_path):
 def test_the_table_by_attacker_is_the_same(tmp_path):
     memory, files = both("squares", tmp_path, numbers=["arm"])
     one, other = memory.by_attacker(), files.by_attacker()
-    # How outcomes scatter around a flexible fit is not known over files.
-    columns = [column for column in one.columns if column.name != "registry"]
-    assert [column.name for column in columns] == [column.name for column in other.columns]
-    for a, b in zip(columns, other.columns, strict=True):
+    assert [column.name for column in one.columns] == [column.name for column in other.columns]
+    for a, b in zip(one.columns, other.columns, strict=True):
         assert a.reason == b.reason
         for name, cell in a.cells.items():
             rtol = CANCELED if a.name == "all" else 1e-10
@@ -119,9 +155,7 @@ def test_the_table_by_attacker_is_the_same(tmp_path):
 def test_what_is_not_answered_over_files_names_the_way_out(tmp_path):
     _, files = both("logistic", tmp_path)
     for ask in (
-        lambda: files.against("covariates").examples,
         lambda: files.others_needed(error_floor={"age": 0.5}),
-        lambda: files.success_rate("y"),
         lambda: files.joint(),
     ):
         with pytest.raises(UnansweredError, match=r"seepage\.measure\(model, frame, y"):

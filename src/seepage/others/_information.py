@@ -44,6 +44,8 @@ POINTS = ((0.0, 2 / 3), (np.sqrt(3.0), 1 / 6), (-np.sqrt(3.0), 1 / 6))
 AT_A_TIME = 4096
 # Numbers of the matrices of people who are looked at together: they stay in a core's cache.
 _AT_ONCE = 2**19
+# People whose value is changed at once: in files more of them, whose rows are read together.
+_CHANGED, _CHANGED_IN_FILES = 2**10, 2**16
 # Numbers in the largest temporary.
 _MOST_NUMBERS = 2**23
 
@@ -245,7 +247,7 @@ class OthersInformation(GatheredInformation):
                 "What an attacker learns who knows everybody's covariates is not answered for this model: how its "
                 "outcome scatters, given the covariates, is not known. Ask others_known=0, or a number."
             )
-        return Crowd(Held(self.printed.outcomes[1]), self.added, modeled=True)
+        return Crowd(self.printed.outcomes[1], self.added, modeled=True)
 
     @cached_property
     def _moving(self) -> NDArray[np.bool_]:
@@ -286,7 +288,7 @@ class OthersInformation(GatheredInformation):
     ) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Yield a function of what people move, and of how the numbers move with their values, a few at a time."""
         if self.printed.each is not None:
-            yield from ((people, found) for people, (found,) in self.printed.each(of, [None]))
+            yield from ((people, found) for people, (found,) in self.printed.each(of, [None], crowd.moves))
             return
         for people in self._chunks(np.arange(self.count) if whom is None else whom):
             yield people, of(crowd.moves.of(self._place(people)), self.printed.jacobian(people))
@@ -444,7 +446,7 @@ class OthersInformation(GatheredInformation):
                 continue
             _ = unknown.crowd.scatter, unknown.bent
             means[id(unknown)] = total = np.zeros((self.count, len(names)))
-            for people, found in self.printed.each(_Single(unknown.alone()), places):
+            for people, found in self.printed.each(_Single(unknown.alone()), places, unknown.crowd.moves):
                 total[people] = np.stack(found, axis=1).reshape(len(people), len(names), len(weights)) @ weights
         return means
 
@@ -499,7 +501,6 @@ class OthersInformation(GatheredInformation):
         return float(np.sqrt(max(np.linalg.eigvalsh(unknown.bent @ total @ unknown.bent)[-1], 0.0)))
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
-        _ = self.held
         column, one = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(
@@ -513,11 +514,12 @@ class OthersInformation(GatheredInformation):
         distance = np.zeros((self.count, len(asked)))
         # Whoever has several values has none that could be told from another.
         distance[~one] = np.nan
+        step = _CHANGED if self.printed.each is None else _CHANGED_IN_FILES
         for unknown, whom in self._noises:
             for j, value in enumerate(asked):
                 people = whom[(truth[whom] != j) & one[whom]]
-                for start in range(0, len(people), 1024):
-                    part = people[start : start + 1024]
+                for start in range(0, len(people), step):
+                    part = people[start : start + step]
                     moved = self.printed.changed(part, attribute, value)[:, :, None]
                     found = np.stack([distance[part, j], self._apart(unknown, part, moved)])
                     distance[part, j] = np.where(np.isinf(found).any(axis=0), np.inf, found.max(axis=0))

@@ -16,8 +16,8 @@ from seepage.others._slopes import Slopes
 Places = Sequence[tuple[str, float] | None]
 """Where values are looked at: where they are, or one attribute so many deviations from what a person's other values let
 expect, and that attribute alone."""
-Each = Callable[[Callable[[Array, Slopes], Any], Places], Iterator[tuple[NDArray[np.intp], Sequence[Any]]]]
-"""Yields a function of what people move, and of how numbers move with their values, for a few people at a time: one
+Each = Callable[[Callable[[Array, Slopes], Any], Places, Moves], Iterator[tuple[NDArray[np.intp], Sequence[Any]]]]
+"""Yields a function of some moves of people, and of how numbers move with their values, for a few people at a time: one
 result for each place, in one pass over all people."""
 
 
@@ -109,9 +109,9 @@ class Printed:
     levels: tuple[Level, ...]
     record_bits: float
     """The entropy of one person's record, as far as these people show it."""
-    scatter: Callable[[], tuple[float, Array] | None]
-    """The mean entropy of an outcome given the covariates, in bits, and what each person's outcome moves the numbers by
-    in deviations given them, shape (people, numbers); None where outcomes are not modeled."""
+    scatter: Callable[[], tuple[float, Moves] | None]
+    """The mean entropy of an outcome given the covariates, in bits, and what a deviation of each person's outcome given
+    them moves the numbers by; None where outcomes are not modeled."""
     parameters: int
     """How many coefficients were fitted."""
     leverage: Array
@@ -147,7 +147,7 @@ class Printed:
         return {name: deviation for name, (_, deviation) in self._guesses.items()}
 
     @cached_property
-    def outcomes(self) -> tuple[float, Array] | None:
+    def outcomes(self) -> tuple[float, Moves] | None:
         """What `scatter` returns, once."""
         return self.scatter()
 

@@ -138,19 +138,19 @@ class SeveralInformation(OthersInformation):
         plain, moves = self.alike is not None, _values(self.stack.moves)
         found = [*self.patterns.crowds(moves, self.added, self._known, self._fails, plain=plain)]
         if self.attacker.covariates:
-            _, moves = self._modeled
-            found += self.patterns.crowds(moves, self.added, 0.0, self._fails, modeled=True)
+            found += self.patterns.crowds(_values(self._modeled), self.added, 0.0, self._fails, modeled=True)
         return [(crowd, crowd.people) for crowd in found]
 
     @property
-    def _modeled(self) -> tuple[float, Array]:
+    def _modeled(self) -> Held:
         found = self.printed.outcomes
         if found is None:
             raise UnansweredError(
                 "What an attacker learns who knows everybody's covariates is answered of several outputs with one "
                 "outcome, where it is known how that scatters, given the covariates. Ask others_known=0, or a number."
             )
-        return found
+        assert isinstance(found[1], Held)
+        return found[1]
 
     @cached_property
     def _answers(self) -> _Answers:
@@ -222,6 +222,8 @@ class SeveralInformation(OthersInformation):
         return own if self.alike is None else _larger(own, self.alike.averaged(name))
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
+        # Of several outputs everybody's part of the noise is looked at together, in memory.
+        _ = self.held
         if self._moving_between is not None and attribute in self.stack.by:
             return self._moving_between.distances(attribute, values)
         own = super().distances(attribute, values)

@@ -67,10 +67,13 @@ def with_known_size(printed: Printed, name: str, values: Column, encoded: bool) 
                 count += np.concatenate([moved(at, value) for value in given])
         return np.column_stack([printed.redrawn(weights, person, attribute, given), count])
 
-    def scatter() -> tuple[float, Array] | None:
+    def scatter() -> tuple[float, Held] | None:
         found = printed.outcomes
+        if found is None:
+            return None
+        moves = found[1].of(np.arange(found[1].count))
         # Who is in which group is a covariate.
-        return None if found is None else (found[0], np.column_stack([found[1], np.zeros((len(found[1]), more))]))
+        return found[0], Held(np.column_stack([moves, np.zeros((len(moves), more))]))
 
     elsewhere = printed.elsewhere
     return replace(

@@ -128,10 +128,11 @@ class Stack:
         )
 
     def asked(
-        self, of: Callable[[Array, Slopes], Result], places: Places
+        self, of: Callable[[Array, Slopes], Result], places: Places, moves: Moves
     ) -> Iterator[tuple[NDArray[np.intp], Sequence[Result]]]:
         """Ask a function about everybody where they are."""
         assert list(places) == [None]
+        assert moves is self.moves
         assert not isinstance(self.moves, Held)
         return self.moves.each(partial(_asked, of=of))
 
@@ -195,8 +196,13 @@ class Stack:
                 known[name] = inside | known.get(name, False)
         return found
 
-    def scatter(self) -> tuple[float, Array] | None:
+    def scatter(self) -> tuple[float, Held] | None:
         """Return how outcomes scatter given the covariates; None unless all outputs have the same outcome."""
+        if self.shared is not None:
+            raise UnansweredError(
+                "An attacker who knows all covariates is not answered over files for several outputs together. Read "
+                "the rows into memory: seepage.measure(model, frame, y)."
+            )
         known = [output.printed.outcomes for output in self.outputs]
         outcomes = {tuple(self._outcome(output)) for output in self.outputs}
         if any(each is None for each in known) or len(outcomes) > 1:
@@ -205,12 +211,12 @@ class Stack:
         deviations = []
         for output, slope, each in zip(self.outputs, slopes, known, strict=True):
             assert each is not None
-            moved, size = np.linalg.norm(output.spread(each[1]), axis=1), np.linalg.norm(slope, axis=1)
+            moved, size = np.linalg.norm(output.spread(_held(each[1])), axis=1), np.linalg.norm(slope, axis=1)
             deviations.append(np.where(size > 0, moved / np.maximum(size, 1e-300), np.inf))
         # It is one outcome, which scatters as it does in the output that knows it best.
         least = np.min(deviations, axis=0)
         moves = np.concatenate(slopes, axis=1) * np.where(np.isfinite(least), least, 0.0)[:, None]
-        return min(each[0] for each in known if each is not None), moves
+        return min(each[0] for each in known if each is not None), Held(moves)
 
     @staticmethod
     def _by_outcome(printed: Printed) -> Array:

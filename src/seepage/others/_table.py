@@ -21,7 +21,7 @@ _NAME, _PERSON, _CELL = 16, 8, 9
 _STATISTICS = (("median", 0.5), ("1 in 20", 0.05), ("worst", 0.0))
 # Who knows everybody's covariates.
 REGISTRY = "registry"
-# Beyond so many people, and over files, categories are not changed one by one for a table.
+# Beyond so many people categories are not changed one by one for a table.
 _MOST_CHANGED = 5_000
 
 
@@ -186,9 +186,12 @@ def _cell(errors: Array) -> Cell:
 
 
 def _rates(information: OthersInformation, name: str) -> Cell:
-    if information.count > _MOST_CHANGED or information.printed.each is not None:
+    if information.count > _MOST_CHANGED:
         return Cell((nan, nan, nan), 0.0)
-    far = information.distances(name, None).farthest()
+    try:
+        far = information.distances(name, None).farthest()
+    except UnansweredError:
+        return Cell((nan, nan, nan), 0.0)
     known = far[~np.isnan(far)]
     if not len(known):
         return Cell((nan, nan, nan), 0.0)

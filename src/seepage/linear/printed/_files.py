@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from seepage._blind import bits_of
 from seepage._tables import Array
-from seepage.errors import UnansweredError, UnsupportedError
+from seepage.errors import UnsupportedError
 from seepage.execution.storage import Unit
 from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
+from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._rows import Extremes, Holders, Values, levels_in, mixed, twice_of
 from seepage.linear.printed._together import Part, SharedTable
@@ -24,17 +25,6 @@ from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.
 _ROWS = 1024
-
-
-@dataclass(frozen=True, eq=False)
-class _Moving:
-    """Applies a function of moves to batches."""
-
-    numbers: Numbers
-    of: Callable[[Array], Any]
-
-    def __call__(self, batch: Batch) -> Any:
-        return self.of(self.numbers.moves(batch))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,39 +72,57 @@ class _Table:
                 start += count
 
     def asked(
-        self, of: Callable[[Array, Slopes], Any], places: Sequence[tuple[str, float] | None]
+        self, of: Callable[[Array, Slopes], Any], places: Sequence[tuple[str, float] | None], moves: Any
     ) -> Iterator[tuple[NDArray[np.intp], Sequence[Any]]]:
         at = tuple(None if place is None else (self.guess(place[0]), place[1]) for place in places)
-        return self.each(_Asked(self.numbers, self.kept, of, at), "people among others")
+        return self.each(_Asked(self.numbers, moves.moved, self.kept, of, at), "people among others")
 
-    def picked(self, people: NDArray[np.intp]) -> list[Batch]:
-        """Return the rows of a few people, one by one."""
-        found: dict[int, Batch] = {}
+    @property
+    def count(self) -> int:
+        return self.rows.count
+
+    def added(self, of: Callable[[Batch], Array]) -> Array:
+        return np.asarray(self.rows.total(of))
+
+    def listed(self, of: Callable[[Batch], Array], step: int = 1) -> Array:
+        parts = self.each(of, "outcomes")
+        return np.concatenate([part[-int(people[0]) % step :: step] for people, part in parts])
+
+    def outcomes(self) -> "tuple[float, _OfRows] | None":
+        """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
+        found = modeled(self.numbers, self.classes, self)
+        return None if found is None else (found[0], _OfRows(self, found[1].moves))
+
+    def picked(self, people: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], Batch]]:
+        """Yield the rows of some people, with where these stand among them."""
         start = 0
         for unit in self.rows.files.units:
-            here = people[(people >= start) & (people < start + unit.rows)]
-            for batch in self.rows.reader.batches(unit, None) if len(here) else ():
-                for person in here[(here >= start) & (here < start + len(batch))].tolist():
-                    found[person] = batch.take(slice(person - start, person - start + 1))
+            inside = (people >= start) & (people < start + unit.rows)
+            for batch in self.rows.reader.batches(unit, None) if inside.any() else ():
+                here = np.flatnonzero((people >= start) & (people < start + len(batch)))
+                if len(here):
+                    yield here, batch.take(people[here] - start)
                 start += len(batch)
-            start += 0 if len(here) else unit.rows
-        return [found[int(person)] for person in people]
+            start += 0 if inside.any() else unit.rows
+
+    def person(self, people: NDArray[np.intp]) -> Batch:
+        """Return the row of one person."""
+        ((_, batch),) = self.picked(people)
+        return batch
 
     def jacobian(self, people: NDArray[np.intp]) -> Slopes:
-        (batch,) = self.picked(people)
-        return self.numbers.slopes(batch).of(self.kept)
+        return self.numbers.slopes(self.person(people)).of(self.kept)
 
     def moves_at(self, position: Array) -> "_Moves":
         return _Moves(self, self.numbers.at(position))
 
     def elsewhere(self, person: int) -> "_Moves":
-        (batch,) = self.picked(np.array([person]))
-        return self.moves_at(self.numbers.position_without(batch))
+        return self.moves_at(self.numbers.position_without(self.person(np.array([person]))))
 
     @cached_property
     def joint(self) -> Crowd:
         """Everybody's features and labels."""
-        return Crowd(_Records(self))
+        return Crowd(_OfRows(self, _record))
 
     def changed(self, people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         """Return how the numbers change if an attribute of some people takes a value."""
@@ -184,8 +192,7 @@ class _Table:
         return {name: (rest, guess.deviation) for rest, (name, guess) in zip(rests, self.guesses.items(), strict=True)}
 
     def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
-        (batch,) = self.picked(people)
-        return self.numbers.slopes(self.guess(attribute).moved(batch, by)).of(self.kept)
+        return self.numbers.slopes(self.guess(attribute).moved(self.person(people), by)).of(self.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,12 +228,13 @@ class _Asked:
     """Asks a function of moves and slopes about batches."""
 
     numbers: Numbers
+    moved: Callable[[Batch], Array]
     kept: NDArray[np.intp]
     of: Callable[[Array, Slopes], Any]
     at: tuple[tuple[_Guess, float] | None, ...]
 
     def __call__(self, batch: Batch) -> list[Any]:
-        moves = self.numbers.moves(batch)
+        moves = self.moved(batch)
         return [self.of(moves, self._slopes(batch, place)) for place in self.at]
 
     def _slopes(self, batch: Batch, place: tuple[_Guess, float] | None) -> Slopes:
@@ -247,14 +255,17 @@ class _Moves:
 
     @property
     def count(self) -> int:
-        return self.table.rows.count
+        return self.table.count
+
+    @property
+    def moved(self) -> Callable[[Batch], Array]:
+        return self.numbers.moves
 
     def of(self, people: NDArray[np.intp]) -> Array:
-        return np.concatenate([self.numbers.moves(batch) for batch in self.table.picked(people)])
+        return _OfRows(self.table, self.moved).of(people)
 
     def total(self, of: Callable[[Array], Result]) -> Result:
-        found: Result = self.table.rows.total(_Moving(self.numbers, of))
-        return found
+        return _OfRows(self.table, self.moved).total(of)
 
     def shared(self, outputs: Mapping[str, Any]) -> SharedTable:
         """Return the table that several outputs are about."""
@@ -275,25 +286,28 @@ class _Moves:
 
 
 @dataclass(frozen=True, eq=False)
-class _Records:
-    """The features and labels of people in files."""
+class _OfRows:
+    """Numbers that are made of each row of files by itself."""
 
     table: _Table
+    moved: Callable[[Batch], Array]
 
     @property
     def count(self) -> int:
-        return self.table.rows.count
+        return self.table.count
 
     def of(self, people: NDArray[np.intp]) -> Array:
-        return np.concatenate([_record(batch) for batch in self.table.picked(people)])
+        parts = [(here, self.moved(batch)) for here, batch in self.table.picked(people)]
+        places = np.concatenate([here for here, _ in parts])
+        return np.asarray(np.concatenate([part for _, part in parts])[np.argsort(places)])
 
     def total(self, of: Callable[[Array], Result]) -> Result:
-        found: Result = self.table.rows.total(partial(_of_records, of=of))
+        found: Result = self.table.rows.total(partial(_of_rows, of=of, moved=self.moved))
         return found
 
 
-def _of_records(batch: Batch, *, of: Callable[[Array], Result]) -> Result:
-    return of(_record(batch))
+def _of_rows(batch: Batch, *, of: Callable[[Array], Result], moved: Callable[[Batch], Array]) -> Result:
+    return of(moved(batch))
 
 
 def _record(batch: Batch) -> Array:
@@ -328,7 +342,7 @@ def printed_in_files(
     codes = None if fit.classes is None else np.asarray(fit.problem.labels.codes)
     key = (geometry.minimizer.names, repr(geometry.loss), fit.problem.size)
     table = _Table(fit.rows, numbers, kept, blocks, private, release.categorical, codes, key)
-    records = _Records(table)
+    records = _OfRows(table, _record)
     extremes, values = records.total(Extremes.of), records.total(Values.of)
     mixing = partial(_mixed, sizes=extremes.sizes)
     numbered = np.concatenate([part for _, part in table.each(mixing, "equal records")])
@@ -354,7 +368,7 @@ def printed_in_files(
         guesses=table.guessed,
         levels=tuple(each for _, each in levels),
         record_bits=bits_of(np.unique(numbered, return_counts=True)[1]),
-        scatter=_refused,
+        scatter=table.outcomes,
         parameters=int(geometry.position.size),
         leverage=np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")]),
         twice=twice_of(numbered, (column(at) for at in range(extremes.sizes.size))),
@@ -391,9 +405,3 @@ def _classes(batch: Batch, *, codes: Array) -> Array:
 
 def _class(batch: Batch, codes: Array) -> NDArray[np.intp]:
     return np.asarray(((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1))
-
-
-def _refused(*asked: object) -> Any:
-    raise UnansweredError(
-        "That is not answered over files without noise. Read the rows into memory: seepage.measure(model, frame, y)."
-    )

@@ -1,6 +1,6 @@
 """From a fitted model and its rows to what it prints about whom."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from seepage._tables import Array, Model
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
+from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
 from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._redrawn import Redrawn
@@ -251,40 +252,20 @@ class _Table:
         found = [level("the outcome", value, at.ravel() == i, problem.size, unit) for i, value in enumerate(values)]
         return (*found, *rare_values(self.whole.dense(), self.numbers.geometry.minimizer.names, unit))
 
-    def outcomes(self) -> tuple[float, Array] | None:
+    def outcomes(self) -> tuple[float, Held] | None:
         """Return the bits of an outcome given the covariates, and how its scatter moves the numbers."""
-        geometry, loss = self.numbers.geometry, self.numbers.geometry.loss
-        if geometry.public_label or loss.label_values != 1:
-            return None
-        rows = geometry.frame.rows(self.whole)
-        margins = rows.margins(geometry.position)
-        found = loss.derivatives(margins, rows.labels)
-        slope, curvature = found.label_slope[:, 0, 0], found.curvature[:, 0, 0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = np.where(slope != 0, np.maximum(curvature, 0.0) / slope**2, 0.0)
-        dispersed = loss.dispersed(margins, rows.labels)
-        if dispersed is not None:
-            if not loss.quadratic:
-                # Their dispersion is a mean of skewed squares, which move with outcomes otherwise than by their slopes:
-                # attackers of gamma outcomes came to 0.66 of what would be said here.
-                return None
-            variance = variance * float(dispersed.square.mean())
-        deviation = np.sqrt(variance)
-        label = self.numbers.slopes(self.whole).of(np.array([-1])).formed()[:, :, 0]
-        codes = self.fit.problem.labels.codes
-        if codes is not None:
-            share = np.clip(_share(rows.labels[:, 0], slope, found.slope[:, 0], codes), 1e-12, 1 - 1e-12)
-            bits = float(-(share * np.log2(share) + (1 - share) * np.log2(1 - share)).mean())
-        else:
-            if loss.quadratic:
-                deviation = np.minimum(deviation, _flexible(self.whole.dense(), rows.labels[:, 0]))
-            gaps = np.diff(np.unique(rows.labels[:, 0]))
-            step = gaps.min() if len(gaps) else 1.0
-            with np.errstate(divide="ignore"):
-                bits = float(np.maximum(np.log2(4.13 * deviation / step), 0.0).mean())
-            # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
-            bits = min(bits, Records.of(rows.labels[:, :1]).bits)
-        return bits, label * deviation[:, None]
+        found = modeled(self.numbers, self.fit.problem.labels.codes, self)
+        return None if found is None else (found[0], Held(found[1].moves(self.whole)))
+
+    @property
+    def count(self) -> int:
+        return len(self.whole)
+
+    def added(self, of: Callable[[Batch], Array]) -> Array:
+        return of(self.whole)
+
+    def listed(self, of: Callable[[Batch], Array], step: int = 1) -> Array:
+        return of(self.whole)[::step]
 
 
 def printed_of(
@@ -345,22 +326,3 @@ def refuse_weights(weights: Array | None) -> None:
             "sample_weight holds whole numbers above 1: rows that stand for several people each are not one person's "
             "part of the noise. Repeat such rows and leave the weights out; or measure with noise_scale=."
         )
-
-
-def _share(labels: Array, label_slope: Array, slope: Array, codes: Array) -> Array:
-    """Return the probability of the second class, which is where the slope vanishes between the two labels."""
-    low, high = float(codes[0, 0]), float(codes[1, 0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = labels - slope / label_slope
-    return np.asarray((mean - low) / (high - low))
-
-
-def _flexible(design: Array, labels: Array) -> float:
-    """Return the residual deviation of a flexible fit, out of its sample: a curved truth scatters less than a line."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.model_selection import cross_val_predict
-
-    if len(labels) < 50:
-        return float("inf")
-    guess = cross_val_predict(HistGradientBoostingRegressor(max_iter=50, random_state=0), design, labels, cv=5)
-    return float(np.sqrt(np.mean((labels - guess) ** 2)))
