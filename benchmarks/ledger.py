@@ -1,8 +1,8 @@
 """A ledger under load: raced publications that are killed at random, and ten million people.
 
-python -m benchmarks ledger race sqlite 10000        8 processes, some of them killed again and again
-python -m benchmarks ledger race delta 10000
-python -m benchmarks ledger race store 10000         the same Delta table on an object store on loopback
+python -m benchmarks ledger race folder 10000        8 processes, some of them killed again and again
+python -m benchmarks ledger race store 10000         the same on an object store on loopback
+python -m benchmarks ledger open 10000               a ledger with so many entries is opened; in SQLite, for comparison
 python -m benchmarks ledger people 10000000          one release over so many people, beside the bare reading and
                                                      writing of the same numbers
 """
@@ -13,6 +13,7 @@ import os
 import random
 import resource
 import secrets
+import sqlite3
 import sys
 import tempfile
 import time
@@ -23,10 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import seepage
-from seepage.ledger._state import listed
+from seepage.ledger._buckets import Spool
+from seepage.ledger._entry import Entry
+from seepage.ledger._posting import _tried
 
 PROCESSES, ATTRIBUTES = 8, 10
-WORKER = Path(__file__).parents[1] / "tests" / "ledger" / "race.py"
+WORKER = Path(__file__).parents[1] / "tests" / "race.py"
 
 
 def race(kind: str, publications: int) -> None:
@@ -42,12 +45,11 @@ def race(kind: str, publications: int) -> None:
         key=key,
         error_floor={"age": floor},
         units=YEARS,
-        store="sqlite" if kind == "sqlite" else "delta",
         buckets=2,
     )
     # Who is killed is replaced at once: nobody waits for imports.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["race", "seepage.linear._warm", "seepage.ledger", "deltalake"])
+    context.set_forkserver_preload(["race", "seepage.linear._warm", "seepage.ledger", "obstore"])
 
     def started() -> multiprocessing.process.BaseProcess:
         process = context.Process(target=publish, args=(place, key, publications))
@@ -105,21 +107,19 @@ def people(count: int) -> None:
     for path in sorted(folder.glob("*.parquet")):
         pq.write_table(pq.read_table(path), folder / f"{path.name}.copy")
     bare = time.process_time() - began
-    ledger = seepage.ledger.Ledger.create(
-        f"{folder}/ledger", key=secrets.token_bytes(32), eta=1e9, store="sqlite", buckets=256
-    )
+    ledger = seepage.ledger.Ledger.create(f"{folder}/ledger", key=secrets.token_bytes(32), eta=1e9, buckets=256)
 
-    def parts() -> "object":
-        for path in sorted(folder.glob("*.parquet")):
-            for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(2**18):
-                ids = batch.column("person").to_numpy()
-                yield ledger._names.of(ids), {name: batch.column(name).to_numpy() for name in names}
-
+    books = ledger._books
     for release in ("first", "second"):
         began = time.process_time()
-        debits, posted = ledger._written(parts(), f"debits/{release}")
-        body = {"request": release, "title": release, "people": posted, "debits": listed(debits)}
-        assert ledger._tried(body, debits, ledger._state()) is not None
+        with Spool(books.buckets) as spool:
+            for path in sorted(folder.glob("*.parquet")):
+                for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(2**18):
+                    ids = batch.column("person").to_numpy()
+                    spool.put(books.names.of(ids), {name: batch.column(name).to_numpy() for name in names})
+            posted = sum(len(sums) for _, sums in spool.buckets())
+            entry, _ = _tried(books, {"request": release, "title": release, "people": posted}, spool, books.state())
+            assert entry is not None
         took = time.process_time() - began
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         print(
@@ -129,10 +129,33 @@ def people(count: int) -> None:
         )
 
 
+def opening(count: int) -> None:
+    """Open a ledger with so many entries, and read as many from SQLite."""
+    place, key = Path(tempfile.mkdtemp()), secrets.token_bytes(32)
+    ledger = seepage.ledger.Ledger.create(place / "ledger", key=key, eta=1.0)
+    entry, lines = ledger.entries[-1], []
+    for number in range(count):
+        entry = Entry.after(entry, "swept", {"files": "x" * 10_000}, ledger._books.names)
+        (place / "ledger" / "entries" / f"{number + 1:012}.json").write_text(entry.line())
+        lines.append((number, entry.line()))
+    with sqlite3.connect(place / "sqlite") as database:
+        database.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY, entry TEXT NOT NULL)")
+        database.executemany("INSERT INTO entries VALUES (?, ?)", lines)
+    began = time.perf_counter()
+    assert len(seepage.ledger.Ledger(place / "ledger", key=key).entries) == count + 1
+    files = time.perf_counter() - began
+    began = time.perf_counter()
+    found = [Entry.read(text) for (text,) in sqlite3.connect(place / "sqlite").execute("SELECT entry FROM entries")]
+    assert all(each.is_sealed(ledger._books.names) for each in found)
+    print(f"{count:,} entries: a file each {files:.2f} s, SQLite {time.perf_counter() - began:.2f} s")
+
+
 def main() -> None:
     """Run what the command line names."""
-    what, *rest = sys.argv[2:] or ["race", "sqlite", "200"]
+    what, *rest = sys.argv[2:] or ["race", "folder", "200"]
     if what == "race":
         race(rest[0], int(rest[1]))
+    elif what == "open":
+        opening(int(rest[0]))
     else:
         people(int(rest[0]))

@@ -247,9 +247,7 @@ def _balances() -> BalanceDisplay:
     few, patients = X[["age", "sex", "bmi"]], [f"patient {i}" for i in range(len(X))]
     with tempfile.TemporaryDirectory() as folder:
         units = {"age": "years"}
-        ledger = seepage.ledger.Ledger.create(
-            f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, units=units, store="sqlite"
-        )
+        ledger = seepage.ledger.Ledger.create(f"{folder}/ledger", key=bytes(32), error_floor={"age": 10.0}, units=units)
         for model, rows, labels, noise in (
             (Ridge(), X, y, 1.0),
             (LinearRegression(), few, X["bp"], 0.5),

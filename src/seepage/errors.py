@@ -77,6 +77,31 @@ class LedgerError(SeepageError, RuntimeError):
         )
 
 
+class UnwrittenError(SeepageError, OSError):
+    """A ledger's store takes no file: no space is left, or it may not be written to. Nothing was posted.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    reason : str
+        Why.
+    way_out : str
+        What to do.
+    """
+
+    def __init__(self, path: str, reason: str, way_out: str) -> None:
+        # All are arguments of the exception, so that it can travel from one process to another.
+        super().__init__(path, reason, way_out)
+        self.path, self.reason, self.way_out = path, reason, way_out
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} cannot be written: {self.reason}. Nothing was posted, and nothing is left half written. "
+            f"{self.way_out}, and start again."
+        )
+
+
 class DatasetError(SeepageError, OSError):
     """A public data set is not where it was looked for, or is not what was published."""
 

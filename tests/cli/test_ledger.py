@@ -20,7 +20,7 @@ def _flat(answer: Answer) -> str:
 
 def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Terminal) -> None:
     folder, books = terminal.folder, "books --key books.key"
-    made = terminal.run(f"seepage ledger create {books} --floor age=10 {UNIT} --sqlite")
+    made = terminal.run(f"seepage ledger create {books} --floor age=10 {UNIT}")
     assert made.code == 0, made.text
     assert stat.S_IMODE((folder / "books.key").stat().st_mode) == 0o600
     assert "exists" in terminal.run("seepage ledger create others --key books.key --eta 1").text
@@ -82,11 +82,28 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     assert terminal.run("seepage key new auditing.key").code == 0
     unsigned = terminal.run(f"seepage ledger audit {books} --signer auditing.pub")
     assert (unsigned.code, "is not signed" in unsigned.text) == (3, True)
-    with (folder / "books" / "releases.sqlite").open("ab") as file:
-        file.write(b"x")
+    head = terminal.run(f"seepage ledger head {books}").text.strip()
+    assert re.fullmatch(r"3:[0-9a-f]{64}", head)
+    assert terminal.run(f"seepage ledger audit {books} --head {head}").code == 0
+    gone = terminal.run(f"seepage ledger audit {books} --head 9{head}")
+    assert (gone.code, "kept elsewhere" in gone.text) == (3, True)
+
+    certify = "seepage certify first.skops first.certificate.json --ledger books"
+    assert "name both" in _flat(terminal.run(certify))
+    paid = terminal.run(f"{certify} --ledger-key books.key")
+    assert (paid.code, "It has paid for this release" in _flat(paid)) == (0, True), paid.text
+    last = folder / "books" / "entries" / "000000000003.json"
+    content = last.read_bytes()
+    last.write_bytes(content + b"x")
     damaged = terminal.run(f"seepage ledger audit {books}")
-    assert damaged.code == 3
-    assert "releases.sqlite" in damaged.text
+    assert (damaged.code, last.name in damaged.text) == (3, True)
+    last.write_bytes(content)
+
+    (folder / "books" / "debits" / f"0-{'a' * 16}").mkdir()
+    (folder / "books" / "debits" / f"0-{'a' * 16}" / "7.parquet").write_text("left")
+    found = terminal.run(f"seepage ledger audit {books}")
+    assert (found.code, "Files that no entry names: 1" in _flat(found)) == (0, True)
+    assert "Deleted: 1 files, entry 4" in terminal.run(f"seepage ledger sweep {books}").text
 
 
 def test_what_is_missing_is_named(terminal: Terminal) -> None:
@@ -97,7 +114,7 @@ def test_what_is_missing_is_named(terminal: Terminal) -> None:
     assert answer.code == 2
     assert "--ledger-key" in answer.text
     assert "COLUMN=NUMBER" in terminal.run("seepage ledger create b --key b.key --floor age").text
-    made = "seepage ledger create b --key b.key --floor age=5 --sqlite"
+    made = "seepage ledger create b --key b.key --floor age=5"
     for unit, words in (("", "no unit of it is named"), ("--unit age", "COLUMN=UNIT"), ("--unit age=12", "name it")):
         answer = terminal.run(f"{made} {unit}")
         assert (answer.code, words in _flat(answer)) == (2, True), answer.text
@@ -105,7 +122,7 @@ def test_what_is_missing_is_named(terminal: Terminal) -> None:
 
 
 def test_a_table_names_its_outcome_to_a_ledger_too(wards: Terminal) -> None:
-    assert wards.run(f"seepage ledger create tables --key tables.key --floor age=10 {UNIT} --sqlite").code == 0
+    assert wards.run(f"seepage ledger create tables --key tables.key --floor age=10 {UNIT}").code == 0
     ask = f"--model ill.toml --data wards.parquet --ids patient --noise 1 {UNIT}"
     found = wards.run(f"seepage ledger preview tables --key tables.key {ask}")
     assert (found.code, "still hold" in found.text) == (0, True), found.text
@@ -114,7 +131,7 @@ def test_a_table_names_its_outcome_to_a_ledger_too(wards: Terminal) -> None:
 
 
 def test_a_ledger_without_a_promise_is_told_how_one_is_made(terminal: Terminal) -> None:
-    answer = terminal.run("seepage ledger create empty --key empty.key --sqlite")
+    answer = terminal.run("seepage ledger create empty --key empty.key")
     assert answer.code == 2
     assert "--floor age=5" in answer.text
     assert "error_floor=" not in answer.text

@@ -14,6 +14,7 @@ from typing import Any
 
 import boto3
 import pyarrow.fs
+from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 
 BUCKET = "bucket"
@@ -51,6 +52,18 @@ class Faults:
             self.requests += 1
             self.spoiled += fault != ""
             return fault
+
+
+_ONE_WRITER, _PUT = threading.Lock(), S3Response._key_response_put
+
+
+def _put(response: S3Response, *given: Any) -> Any:
+    """Look whether an object is there, and write it, as real stores do both: with nobody in between."""
+    with _ONE_WRITER:
+        return _PUT(response, *given)
+
+
+S3Response._key_response_put = _put  # type: ignore[method-assign]
 
 
 @contextmanager

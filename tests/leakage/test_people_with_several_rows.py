@@ -331,7 +331,7 @@ def test_one_value_is_one_value_in_compositions_and_in_a_ledger(tmp_path):
     three, single = one(who, 1), one(np.arange(20), 2)
     both = seepage.compose([three, single]).examples
     np.testing.assert_allclose(both["dfil"], both["eta"], rtol=1e-12)
-    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=b"k" * 32, eta=100.0, store="sqlite")
+    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=b"k" * 32, eta=100.0)
     ledger.post(three, title="thrice")
     np.testing.assert_allclose(ledger.balance(range(20))["trace"], three.examples["eta"] ** 2, rtol=1e-9)
 

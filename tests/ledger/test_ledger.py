@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -30,24 +29,18 @@ def _leak(alpha=1.0, scale=1.0, ids=PEOPLE, seed=0):
     return seepage.measure(Ridge(alpha=alpha).fit(X, y), X, y, noise_scale=scale, ids=ids)
 
 
-@pytest.fixture(params=["sqlite", "delta"])
-def store(request):
-    return request.param
-
-
-def _ledger(tmp_path, store, **promise):
+def _ledger(tmp_path, **promise):
     return Ledger.create(
         tmp_path / "ledger",
         key=KEY,
-        store=store,
         buckets=4,
         units=YEARS,
         **(promise or {"error_floor": {"age": 5.0}}),
     )
 
 
-def test_five_releases_add_up_to_what_compose_says(tmp_path, store):
-    ledger, leaks = _ledger(tmp_path, store), [_leak(alpha) for alpha in (0.1, 1.0, 2.0, 5.0, 9.0)]
+def test_five_releases_add_up_to_what_compose_says(tmp_path):
+    ledger, leaks = _ledger(tmp_path), [_leak(alpha) for alpha in (0.1, 1.0, 2.0, 5.0, 9.0)]
     for number, leak in enumerate(leaks):
         ledger.post(leak, title=f"release {number}", units=YEARS)
     together = seepage.compose(leaks)
@@ -62,16 +55,16 @@ def test_five_releases_add_up_to_what_compose_says(tmp_path, store):
     assert ledger.audit() == ()
 
 
-def test_people_are_found_whatever_the_order_and_strangers_owe_nothing(tmp_path, store):
-    ledger, leak = _ledger(tmp_path, store), _leak()
+def test_people_are_found_whatever_the_order_and_strangers_owe_nothing(tmp_path):
+    ledger, leak = _ledger(tmp_path), _leak()
     ledger.post(leak, title="one", units=YEARS)
     found = ledger.balance([PEOPLE[7], "a stranger", PEOPLE[3]])["age"]
     expected = leak.error_floor()["age"].to_numpy()
     np.testing.assert_allclose(found, [expected[7], np.inf, expected[3]], rtol=1e-12)
 
 
-def test_the_same_person_is_7_and_7_point_0_and_the_text_7(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def test_the_same_person_is_7_and_7_point_0_and_the_text_7(tmp_path):
+    ledger = _ledger(tmp_path)
     ids = list(range(60))
     ledger.post(_leak(ids=ids), title="integers", units=YEARS)
     ledger.post(_leak(ids=[str(i) for i in ids]), title="texts", units=YEARS)
@@ -81,14 +74,14 @@ def test_the_same_person_is_7_and_7_point_0_and_the_text_7(tmp_path, store):
 
 
 @pytest.mark.parametrize("promise", ["age", "eta"])
-def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace(tmp_path, store, promise):
+def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace(tmp_path, promise):
     leak = _leak()
     if promise == "age":
         # Room for three and a half.
         limit = {"error_floor": {"age": float(leak.error_floor()["age"].min()) / np.sqrt(3.5)}}
     else:
         limit = {"eta": float(leak.examples["eta"].max()) * np.sqrt(3.5)}
-    ledger = _ledger(tmp_path, store, **limit)
+    ledger = _ledger(tmp_path, **limit)
     for _ in range(3):
         ledger.post(leak, title="fits", units=YEARS)
     preview, before = ledger.preview(leak, units=YEARS), set((tmp_path / "ledger").rglob("*"))
@@ -104,10 +97,10 @@ def test_the_release_that_would_break_the_promise_is_refused_and_leaves_no_trace
     assert ledger.audit() == ()
 
 
-def test_where_the_budget_is_spent_no_noise_is_enough_and_others_are_eligible(tmp_path, store):
+def test_where_the_budget_is_spent_no_noise_is_enough_and_others_are_eligible(tmp_path):
     leak = _leak()
     floors = leak.error_floor()["age"].to_numpy()
-    ledger = _ledger(tmp_path, store, error_floor={"age": float(floors.min())})
+    ledger = _ledger(tmp_path, error_floor={"age": float(floors.min())})
     ledger.post(leak, title="all of it", units=YEARS)
     preview = ledger.preview(leak, units=YEARS)
     assert preview.factor == np.inf or preview.factor > 1e4
@@ -125,7 +118,7 @@ def test_the_noise_that_would_fit_counts_what_no_noise_hides(tmp_path, scale):
         return seepage.measure(model, X, y, noise_scale=noise, ids=PEOPLE)
 
     floor = float(leak(scale).error_floor()["age"].min())
-    ledger = _ledger(tmp_path, "sqlite", error_floor={"age": floor * 1.3})
+    ledger = _ledger(tmp_path, error_floor={"age": floor * 1.3})
     factor = ledger.preview(leak(scale), units=YEARS).factor
     least = leak(scale * factor).error_floor()["age"].min()
     assert np.isinf(factor) or least >= floor * 1.3
@@ -133,8 +126,8 @@ def test_the_noise_that_would_fit_counts_what_no_noise_hides(tmp_path, scale):
     assert np.isinf(factor) or leak(scale * factor * below).error_floor()["age"].min() < floor * 1.3
 
 
-def test_units_are_converted(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def test_units_are_converted(tmp_path):
+    ledger = _ledger(tmp_path)
     X, y = _rows()
     months = X.assign(age=X["age"] * 12)
     in_months = seepage.measure(Ridge(alpha=1e-9).fit(months, y), months, y, noise_scale=1.0, ids=PEOPLE)
@@ -145,8 +138,8 @@ def test_units_are_converted(tmp_path, store):
         ledger.post(in_months, title="?", units={"weight": 2.0})
 
 
-def test_another_unit_is_noticed_by_its_spread_and_another_name_by_its_absence(tmp_path, store):
-    ledger, (X, y) = _ledger(tmp_path, store), _rows()
+def test_another_unit_is_noticed_by_its_spread_and_another_name_by_its_absence(tmp_path):
+    ledger, (X, y) = _ledger(tmp_path), _rows()
     ledger.post(_leak(), title="years", units=YEARS)
     months = X.assign(age=X["age"] * 12)
     in_months = seepage.measure(Ridge(alpha=1.0).fit(months, y), months, y, noise_scale=1.0, ids=PEOPLE)
@@ -164,7 +157,7 @@ def test_another_unit_is_noticed_by_its_spread_and_another_name_by_its_absence(t
     np.testing.assert_array_equal(ledger.balance(PEOPLE)["age"], before)
 
 
-def test_people_in_files_owe_what_people_in_memory_do(tmp_path, store, monkeypatch):
+def test_people_in_files_owe_what_people_in_memory_do(tmp_path, monkeypatch):
     monkeypatch.setattr("seepage.linear.files._people._ROWS", 7)
     X, y = _rows()
     rows = X.assign(outcome=y, patient=PEOPLE)
@@ -179,7 +172,7 @@ def test_people_in_files_owe_what_people_in_memory_do(tmp_path, store, monkeypat
         noise_scale=1.0,
         job=seepage.engines.Job(output=tmp_path / "scores"),
     )
-    ledger = _ledger(tmp_path, store)
+    ledger = _ledger(tmp_path)
     assert ledger.preview(there, units=YEARS).fits
     assert ledger.post(there, title="files", units=YEARS).body["people"] == 60
     for name in ("age", "dose"):
@@ -188,15 +181,15 @@ def test_people_in_files_owe_what_people_in_memory_do(tmp_path, store, monkeypat
     assert ledger.audit() == ()
 
 
-def test_rows_without_ids_are_refused(tmp_path, store):
+def test_rows_without_ids_are_refused(tmp_path):
     X, y = _rows()
     leak = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=1.0)
     with pytest.raises(seepage.errors.InputError, match="ids="):
-        _ledger(tmp_path, store).post(leak, title="?", units=YEARS)
+        _ledger(tmp_path).post(leak, title="?", units=YEARS)
 
 
-def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, store, monkeypatch):
-    ledger, (X, y) = _ledger(tmp_path, store), _rows()
+def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, monkeypatch):
+    ledger, (X, y) = _ledger(tmp_path), _rows()
     model = Ridge().fit(X, y)
     terms = {"noise_scale": 1.0, "accept": None, "ids": PEOPLE, "ledger": ledger, "units": YEARS}
     with monkeypatch.context() as broken:
@@ -216,8 +209,8 @@ def test_a_release_is_paid_for_before_it_is_drawn_and_once(tmp_path, store, monk
     assert ledger.audit() == ()
 
 
-def test_a_debit_that_was_left_open_pays_for_the_same_people_and_for_no_more(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def test_a_debit_that_was_left_open_pays_for_the_same_people_and_for_no_more(tmp_path):
+    ledger = _ledger(tmp_path)
     first = ledger.post(_leak(), title="one", units=YEARS, request="r")
     others = [f"somebody else {i}" for i in range(60)]
     assert ledger.post(_leak(ids=others), title="one", units=YEARS, request="r").number == 2
@@ -229,16 +222,16 @@ def test_a_debit_that_was_left_open_pays_for_the_same_people_and_for_no_more(tmp
     assert ledger.audit() == ()
 
 
-def test_one_person_is_asked_for_in_a_list(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def test_one_person_is_asked_for_in_a_list(tmp_path):
+    ledger = _ledger(tmp_path)
     for ask in (ledger.balance, ledger.eligible, ledger.forget):
         with pytest.raises(seepage.errors.InputError, match="letter by letter"):
             ask("patient 7")
     assert len(ledger.entries) == 1
 
 
-def test_one_debit_pays_for_one_release(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def test_one_debit_pays_for_one_release(tmp_path):
+    ledger = _ledger(tmp_path)
     debit = ledger.post(_leak(), title="one", units=YEARS, request="r")
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") == debit
     ledger.released(debit, "{}")
@@ -247,11 +240,11 @@ def test_one_debit_pays_for_one_release(tmp_path, store):
     assert ledger.post(_leak(), title="one", units=YEARS, request="r") != debit
 
 
-def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path):
+    ledger = _ledger(tmp_path)
     for alpha in (1.0, 2.0):
         ledger.post(_leak(alpha), title="before", units=YEARS)
-    name = bytes(ledger._names.of([PEOPLE[5]])[0])
+    name = bytes(ledger._books.names.of([PEOPLE[5]])[0])
     kept = ledger.balance(PEOPLE[6:])
     held = [path for path in (tmp_path / "ledger").rglob("*.parquet") if name in path.read_bytes()]
     assert len(held) == 3
@@ -270,8 +263,8 @@ def test_who_is_forgotten_is_in_no_file_and_in_no_further_release(tmp_path, stor
     assert ledger.audit() == ()
 
 
-def _full(tmp_path, store):
-    ledger = _ledger(tmp_path, store)
+def _full(tmp_path):
+    ledger = _ledger(tmp_path)
     for alpha in (1.0, 2.0):
         ledger.released(ledger.post(_leak(alpha), title="one", units=YEARS), '{"certificate": 1}')
     ledger.forget([PEOPLE[0]])
@@ -279,10 +272,10 @@ def _full(tmp_path, store):
     return ledger
 
 
-def test_any_changed_byte_of_any_file_is_noticed(tmp_path, store):
-    ledger, random = _full(tmp_path, store), np.random.default_rng(0)
+def test_any_changed_byte_of_any_file_is_noticed(tmp_path):
+    ledger, random = _full(tmp_path), np.random.default_rng(0)
     files = sorted(path for path in (tmp_path / "ledger").rglob("*") if path.is_file())
-    assert {path.parent.name for path in files} >= {"heads", "certificates", "forgotten"}
+    assert {path.parent.name for path in files} >= {"entries", "certificates", "forgotten"}
     assert ledger.audit() == ()
     for path in files:
         content = path.read_bytes()
@@ -295,29 +288,15 @@ def test_any_changed_byte_of_any_file_is_noticed(tmp_path, store):
     assert ledger.audit() == ()
 
 
-def test_a_missing_file_is_named(tmp_path, store):
-    ledger = _full(tmp_path, store)
+def test_a_missing_file_is_named(tmp_path):
+    ledger = _full(tmp_path)
     path = next((tmp_path / "ledger" / "debits").rglob("*.parquet"))
     path.unlink()
     assert any(path.name in fault.place and fault.reason == "is missing" for fault in ledger.audit())
 
 
-def test_a_dropped_release_is_noticed_in_the_middle_and_at_the_end(tmp_path):
-    ledger = _full(tmp_path, "sqlite")
-    head = ledger.head
-    file = tmp_path / "ledger" / "releases.sqlite"
-    whole = file.read_bytes()
-    for number, words in ((2, "is missing"), (6, "entry 6 was committed")):
-        with sqlite3.connect(file) as database:
-            database.execute("DELETE FROM releases WHERE number = ?", (number,))
-        faults = ledger.audit(head=head)
-        assert any(words in str(fault) for fault in faults), faults
-        file.write_bytes(whole)
-    assert ledger.audit(head=head) == ()
-
-
-def test_another_key_opens_nothing(tmp_path, store):
-    _ledger(tmp_path, store)
+def test_another_key_opens_nothing(tmp_path):
+    _ledger(tmp_path)
     with pytest.raises(seepage.errors.InputError, match="key is not that"):
         Ledger(tmp_path / "ledger", key=secrets.token_bytes(32))
     with pytest.raises(seepage.errors.InputError, match="at least 16 secret bytes"):
@@ -331,7 +310,6 @@ def test_another_key_opens_nothing(tmp_path, store):
         ({"error_floor": {"age": -1.0}}, "positive number"),
         ({"eta": "much"}, "positive number"),
         ({"eta": 1.0, "buckets": 3}, "power of two"),
-        ({"eta": 1.0, "store": "postgres"}, "sqlite"),
     ],
 )
 def test_what_is_no_ledger_is_refused(tmp_path, given, words):
@@ -347,8 +325,8 @@ def test_a_place_that_holds_something_else_is_left_alone(tmp_path):
         Ledger(tmp_path, key=KEY)
 
 
-def test_history_is_what_compose_says_after_each_release(tmp_path, store):
-    ledger, leaks = _ledger(tmp_path, store), [_leak(alpha) for alpha in (0.1, 1.0, 2.0)]
+def test_history_is_what_compose_says_after_each_release(tmp_path):
+    ledger, leaks = _ledger(tmp_path), [_leak(alpha) for alpha in (0.1, 1.0, 2.0)]
     for leak in leaks:
         ledger.post(leak, title="one", units=YEARS)
     found = ledger.history([*PEOPLE, "a stranger"])["age"]

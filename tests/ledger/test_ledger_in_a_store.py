@@ -1,12 +1,10 @@
-"""A ledger on an object store: one address reaches its files and its log, and only the first of two writers commits."""
+"""A ledger on an object store: only the first of two writers commits, and one that lets both is no place for it."""
 
 import pytest
 from engines.store import BUCKET, object_store
 from race import PEOPLE, YEARS, leak
 
 import seepage
-from seepage.execution.storage import resolve
-from seepage.ledger._buckets import Folder
 from seepage.ledger._entry import Entry
 
 KEY = bytes(range(32))
@@ -25,10 +23,10 @@ def test_two_writers_of_one_budget(place) -> None:
     floor = float(found.error_floor()["age"].min()) / 2.0**0.5
     first = seepage.ledger.Ledger.create(place, key=KEY, error_floor={"age": floor}, units=YEARS, buckets=2)
     second = seepage.ledger.Ledger(place, key=KEY)
-    stale = Entry.after(second.entries[-1], "debit", {}, second._names)
+    stale = Entry.after(second.entries[-1], "debit", {}, second._books.names)
     first.post(found, title="first", units=YEARS)
     # Whoever has not seen this entry yet must not commit on top of what it saw.
-    assert not second._log.append(stale)
+    assert not second._books.log.append(stale)
     assert second.post(found, title="second", units=YEARS).number == 2
     with pytest.raises(seepage.errors.PolicyError):
         first.post(found, title="third", units=YEARS)
@@ -37,26 +35,24 @@ def test_two_writers_of_one_budget(place) -> None:
     assert not second.audit()
 
 
-class _Losing:
-    """The same store, where somebody deletes each file between its opening and its reading."""
+def test_a_store_that_lets_a_second_writer_replace_an_object_is_refused(place, monkeypatch) -> None:
+    from moto.s3.responses import S3Response
 
-    def __init__(self, store) -> None:
-        self.store = store
+    writing = S3Response._key_response_put
 
-    def open_input_stream(self, path):
-        found = self.store.open_input_stream(path)
-        self.store.delete_file(path)
-        return found
+    def careless(response, *given):
+        response.headers = {name: value for name, value in response.headers.items() if name != "If-None-Match"}
+        return writing(response, *given)
 
-    def __getattr__(self, name):
-        return getattr(self.store, name)
+    monkeypatch.setattr(S3Response, "_key_response_put", careless)
+    careless_place = place.replace("/ledger?", "/careless?")
+    with pytest.raises(seepage.errors.InputError, match="conditional writes"):
+        seepage.ledger.Ledger.create(careless_place, key=KEY, eta=1.0)
+    with pytest.raises(seepage.errors.InputError, match="There is no ledger"):
+        seepage.ledger.Ledger(careless_place, key=KEY)
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_no_longer_there(place) -> None:
-    filesystem, root = resolve(place.replace("/ledger?", "/lost?"), None)
-    whole = Folder(filesystem, root.rstrip("/"))
-    whole.write_bytes("balances/a/0.parquet", b"something")
-    assert whole.read_bytes("balances/a/0.parquet") == b"something"
-    with pytest.raises(FileNotFoundError):
-        Folder(_Losing(filesystem), whole.root).read_bytes("balances/a/0.parquet")
-    whole.delete(["balances/a/0.parquet"])
+def test_a_store_that_refuses_is_named(place) -> None:
+    nowhere = place.replace("bucket/", "elsewhere/")
+    with pytest.raises(seepage.errors.SeepageError, match="elsewhere"):
+        seepage.ledger.Ledger.create(nowhere, key=KEY, eta=1.0)

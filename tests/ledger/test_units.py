@@ -6,9 +6,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import seepage
-from seepage.ledger import Entry, Ledger
-from seepage.ledger._log import SqliteLog
-from seepage.ledger._names import Names
+from seepage.ledger import Ledger
 
 KEY = bytes(range(32))
 POUNDS = 2.20462
@@ -49,15 +47,10 @@ def _moved(person, to):
     return np.stack([(published(each, step) - published(each, -step)) / (2 * step) for each in columns], axis=1)
 
 
-@pytest.fixture(params=["sqlite", "delta"])
-def store(request):
-    return request.param
-
-
 @pytest.fixture
-def ledger(tmp_path, store):
+def ledger(tmp_path):
     place = tmp_path / "ledger"
-    return Ledger.create(place, key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"}, store=store, buckets=2)
+    return Ledger.create(place, key=KEY, error_floor={"weight": 1e-6}, units={"weight": "kg"}, buckets=2)
 
 
 def test_a_release_in_pounds_costs_what_it_tells_about_kilograms(ledger):
@@ -94,26 +87,22 @@ def test_publish_names_the_unit_too_and_draws_nothing_without(ledger):
         seepage.publish(model, X, y, **terms, units={"weight": "kg"})
 
 
-def test_a_promise_about_eta_is_kept_in_the_units_of_the_ledger(tmp_path, store):
+def test_a_promise_about_eta_is_kept_in_the_units_of_the_ledger(tmp_path):
     pounds, noise = _leak(_in_pounds), 0.05
     true = [np.linalg.norm(_moved(person, _in_pounds) / noise, 2) for person in range(40)]
-    ledger = Ledger.create(
-        tmp_path / "ledger", key=KEY, eta=max(true) * 0.9, units={"weight": "kg"}, store=store, buckets=2
-    )
+    ledger = Ledger.create(tmp_path / "ledger", key=KEY, eta=max(true) * 0.9, units={"weight": "kg"}, buckets=2)
     with pytest.raises(seepage.errors.PolicyError, match="promise about eta"):
         ledger.post(pounds, title="lb", units={"weight": POUNDS})
-    wider = Ledger.create(tmp_path / "wider", key=KEY, eta=100.0, units={"weight": "kg"}, store=store, buckets=2)
+    wider = Ledger.create(tmp_path / "wider", key=KEY, eta=100.0, units={"weight": "kg"}, buckets=2)
     wider.post(pounds, title="lb", units={"weight": POUNDS})
     bound = wider.balance(PEOPLE)["eta"]
     assert (bound >= np.array(true) * (1 - 1e-6)).all()
     assert (bound <= np.array(true) * POUNDS).all()
 
 
-def test_a_unit_may_be_named_for_what_nothing_is_promised_about_and_is_then_asked_for(tmp_path, store):
+def test_a_unit_may_be_named_for_what_nothing_is_promised_about_and_is_then_asked_for(tmp_path):
     units = {"weight": "kg", "dose": "mg"}
-    ledger = Ledger.create(
-        tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units=units, store=store, buckets=2
-    )
+    ledger = Ledger.create(tmp_path / "ledger", key=KEY, error_floor={"weight": 1e-6}, units=units, buckets=2)
     assert ledger.units == units
     with pytest.raises(seepage.errors.InputError, match="counts 'dose' in 'mg'"):
         ledger.post(_leak(), title="one", units={"weight": "kg"})
@@ -144,13 +133,3 @@ def test_a_unit_is_a_word(tmp_path, unit):
 def test_a_conversion_is_a_positive_number(ledger, factor):
     with pytest.raises(seepage.errors.InputError, match="say how many units of this release"):
         ledger.post(_leak(), title="?", units={"weight": factor})
-
-
-def test_a_ledger_that_was_made_without_units_is_refused(tmp_path):
-    ledger = Ledger.create(tmp_path / "new", key=KEY, eta=1.0, store="sqlite")
-    body = {name: value for name, value in ledger.entries[0].body.items() if name != "units"}
-    (tmp_path / "old").mkdir()
-    log = SqliteLog(str(tmp_path / "old"), {}, ledger._folder.filesystem, str(tmp_path / "old"))
-    log.create(Entry.after(None, "created", body, Names(KEY)))
-    with pytest.raises(seepage.errors.InputError, match="before promises had units"):
-        Ledger(tmp_path / "old", key=KEY)

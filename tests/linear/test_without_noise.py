@@ -156,7 +156,7 @@ def test_weights_that_may_stand_for_several_people_are_refused():
 
 def test_who_asks_for_a_bound_is_refused(leak, tmp_path):
     exact = seepage.measure(LinearRegression().fit(SMALL, Y), SMALL, Y, noise_scale=1.0)
-    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=secrets.token_bytes(32), eta=1.0, store="sqlite")
+    ledger = seepage.ledger.Ledger.create(tmp_path / "ledger", key=secrets.token_bytes(32), eta=1.0)
     for ask in (
         lambda: leak.translation(),
         lambda: seepage.calibrate(leak, error_floor={"age": 5.0}, shape="isotropic").scale,

@@ -1,51 +1,16 @@
-"""Several publish at once, and some are killed: nobody's budget is ever overspent, and nothing is lost."""
+"""Two thousand posts by eight processes of which twenty are killed: spent exactly, and audits are silent."""
 
-import random
-import secrets
-import subprocess
-import sys
-import time
-
-import numpy as np
-import pytest
-import race
-from race import PEOPLE, YEARS, leak
-
-import seepage
+from engines.store import BUCKET, object_store
+from racing import raced
 
 
-def raced(place, key, processes, tries, kills, seconds, options=()):
-    """Let processes publish, kill some at random moments and start others in their place."""
-    chance, command = random.Random(0), [sys.executable, race.__file__, str(place), key.hex(), str(tries), *options]
-    running = [subprocess.Popen(command) for _ in range(processes)]
-    killed = 0
-    while any(process.poll() is None for process in running):
-        time.sleep(chance.uniform(0, seconds))
-        alive = [i for i, process in enumerate(running) if process.poll() is None]
-        if killed < kills and alive:
-            victim = chance.choice(alive)
-            running[victim].kill()
-            running[victim].wait()
-            running[victim] = subprocess.Popen(command)
-            killed += 1
-    assert all(process.returncode == 0 for process in running)
-    return killed
+def test_a_race_in_a_folder(tmp_path):
+    assert raced(tmp_path / "ledger", room=2000, processes=8, kills=20) > 20
 
 
-@pytest.mark.parametrize("store", ["sqlite", "delta"])
-def test_raced_publications_never_overspend(tmp_path, store):
-    key, found, room = secrets.token_bytes(32), leak(), 100
-    # Room for exactly so many releases.
-    floor = float(found.error_floor()["age"].min()) / np.sqrt(room)
-    place = tmp_path / "ledger"
-    ledger = seepage.ledger.Ledger.create(
-        place, key=key, error_floor={"age": floor}, units=YEARS, store=store, buckets=2
-    )
-    killed = raced(place, key, processes=4, tries=50, kills=5, seconds=3.0)
-    assert killed > 0
-    assert len(ledger.releases) == room
-    np.testing.assert_allclose(ledger.balance(PEOPLE)["age"], found.error_floor()["age"] / np.sqrt(room), rtol=1e-9)
-    assert ledger.audit() == ()
-    # Whoever was killed between paying and drawing has spent budget and released nothing.
-    left = [entry for entry in ledger.entries if entry.kind == "release"]
-    assert room - killed <= len(left) <= room
+def test_a_race_in_an_object_store(monkeypatch):
+    for name, value in (("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b"), ("EC2_METADATA_DISABLED", "true")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    with object_store() as address:
+        place = f"s3://{BUCKET}/raced?endpoint_override={address}&scheme=http&region=us-east-1"
+        assert raced(place, room=2000, processes=8, kills=20) > 20

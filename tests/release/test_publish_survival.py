@@ -120,12 +120,12 @@ def test_reports_and_compositions_know_survival_models(leak):
 def test_a_ledger_counts_columns_and_refuses_promises_about_times(fitted, frame, leak, tmp_path):
     ids = [f"person {i}" for i in frame.index]
     ledger = seepage.ledger.Ledger.create(
-        tmp_path / "one", key=b"0" * 32, error_floor={"age": 5.0}, units={"age": "years"}, store="sqlite"
+        tmp_path / "one", key=b"0" * 32, error_floor={"age": 5.0}, units={"age": "years"}
     )
     seepage.publish(fitted, frame, noise_scale=0.05, accept=None, ids=ids, ledger=ledger, units={"age": "years"})
     np.testing.assert_allclose(ledger.balance(ids)["age"], leak.error_floor()["age"])
     other = seepage.ledger.Ledger.create(
-        tmp_path / "two", key=b"0" * 32, error_floor={"week": 5.0}, units={"week": "weeks"}, store="sqlite"
+        tmp_path / "two", key=b"0" * 32, error_floor={"week": 5.0}, units={"week": "weeks"}
     )
     with pytest.raises(seepage.errors.UnansweredError, match="by jumps"):
         seepage.publish(fitted, frame, noise_scale=0.05, accept=None, ids=ids, ledger=other)

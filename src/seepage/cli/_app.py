@@ -24,7 +24,7 @@ from seepage.cli.commands._plan import plan
 from seepage.cli.commands._publish import publish
 from seepage.cli.commands._show import show
 from seepage.cli.terminal import note, refuse
-from seepage.errors import LedgerError, PolicyError, SeepageError, UnansweredError
+from seepage.errors import LedgerError, PolicyError, SeepageError, UnansweredError, UnwrittenError
 
 
 class _Commands(TyperGroup):
@@ -136,6 +136,9 @@ def _refused(reason: Exception) -> int:
     if isinstance(reason, LedgerError):
         refuse(str(reason))
         return Ending.MISMATCH
+    if isinstance(reason, UnwrittenError):
+        refuse(str(reason), title="Not finished")
+        return Ending.UNFINISHED
     if isinstance(reason, SeepageError):
         refuse(str(reason))
         return Ending.UNUSABLE

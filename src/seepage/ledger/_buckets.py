@@ -3,23 +3,19 @@
 A bucket is what one worker holds in memory: checking a release, adding it up and auditing go bucket by bucket.
 """
 
-import hashlib
 import io
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.errors import LedgerError, StorageError
 from seepage.ledger._names import BYTES
 
 
@@ -44,6 +40,15 @@ class BucketSums:
             return cls(names, {name: np.asarray(column)[order] for name, column in columns.items()})
         starts = np.flatnonzero(new)
         return cls(names[new], {name: np.add.reduceat(column[order], starts) for name, column in columns.items()})
+
+    @classmethod
+    def nobody(cls) -> "BucketSums":
+        """Return what is owed where nobody is."""
+        return cls(np.empty(0, dtype=f"V{BYTES}"), {})
+
+    def column(self, name: str) -> Array:
+        """Return what each owes of something; nothing where nobody owes any of it."""
+        return self.columns[name] if name in self.columns else np.zeros(len(self))
 
     def plus(self, other: "BucketSums") -> "BucketSums":
         """Return the sums of both; who is in one of them only keeps what is owed there."""
@@ -94,12 +99,10 @@ def together(parts: Sequence[BucketSums]) -> BucketSums:
     if all(len(other) == len(first) and (other.names == first.names).all() for other in others):
         # The same people again: nothing to sort.
         every = dict.fromkeys(name for part in parts for name in part.columns)
-        return BucketSums(
-            first.names, {name: np.sum([_column(part, name) for part in parts], axis=0) for name in every}
-        )
+        return BucketSums(first.names, {name: np.sum([part.column(name) for part in parts], axis=0) for name in every})
     names = np.concatenate([part.names for part in parts])
     every = dict.fromkeys(name for part in parts for name in part.columns)
-    columns = {name: np.concatenate([_column(part, name) for part in parts]) for name in every}
+    columns = {name: np.concatenate([part.column(name) for part in parts]) for name in every}
     return BucketSums.of(names, columns)
 
 
@@ -109,74 +112,6 @@ def _order(names: NDArray[np.void]) -> NDArray[np.intp]:
     order = np.argsort(halves[:, 0], kind="stable")
     first = halves[order, 0]
     return order if (first[1:] != first[:-1]).all() else np.lexsort((halves[:, 1], halves[:, 0]))
-
-
-def _column(sums: BucketSums, name: str) -> Array:
-    return sums.columns[name] if name in sums.columns else np.zeros(len(sums))
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A file of one bucket, and the hash of all its bytes."""
-
-    path: str
-    hash: str
-
-
-@dataclass(frozen=True, eq=False)
-class Folder:
-    """Where the files of a ledger are."""
-
-    filesystem: pa.fs.FileSystem
-    root: str
-
-    def write(self, path: str, sums: BucketSums) -> Stored:
-        """Write a file that was not there before."""
-        content = sums.content()
-        self.write_bytes(path, content)
-        return Stored(path, hashlib.sha256(content).hexdigest())
-
-    def write_bytes(self, path: str, content: bytes) -> None:
-        """Write some bytes, with the folders above them."""
-        whole = f"{self.root}/{path}"
-        self.filesystem.create_dir(whole.rpartition("/")[0], recursive=True)
-        with self.filesystem.open_output_stream(whole) as file:
-            file.write(content)
-
-    def read(self, stored: Stored | None) -> BucketSums:
-        """Return what is owed in a bucket; nothing if nobody is in it yet."""
-        if stored is None:
-            return BucketSums(np.empty(0, dtype=f"V{BYTES}"), {})
-        return BucketSums.read(self.content(stored))
-
-    def content(self, stored: Stored) -> bytes:
-        """Return all bytes of a file, which are those that were written."""
-        content = self.read_bytes(stored.path)
-        if hashlib.sha256(content).hexdigest() != stored.hash:
-            raise LedgerError(stored.path, "was changed after it was committed")
-        return content
-
-    def read_bytes(self, path: str) -> bytes:
-        """Return all bytes of a file."""
-        try:
-            with self.filesystem.open_input_stream(f"{self.root}/{path}") as file:
-                return bytes(file.read())
-        except (OSError, StorageError):
-            # An object store that lost the file after it was opened says so in words of its own.
-            if self.exists(path):
-                raise
-            raise FileNotFoundError(path) from None
-
-    def exists(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        return bool(self.filesystem.get_file_info(f"{self.root}/{path}").type == pa.fs.FileType.File)
-
-    def delete(self, paths: Sequence[str]) -> None:
-        """Delete files that are still there; others may be at it too."""
-        for path in paths:
-            if self.exists(path):
-                with suppress(FileNotFoundError):
-                    self.filesystem.delete_file(f"{self.root}/{path}")
 
 
 def bucket_of(names: NDArray[np.void], buckets: int) -> NDArray[np.intp]:

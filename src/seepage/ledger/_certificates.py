@@ -1,13 +1,76 @@
-"""The certificates that releases left with: what they say, and who signed them."""
+"""The certificates that releases left with: that they have left, what they say, and who signed them."""
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import cast
 
 from seepage._records import Json
 from seepage._signing import called, is_signed
+from seepage.errors import InputError, PolicyError
+from seepage.ledger._books import Books
+from seepage.ledger._entry import Entry
+from seepage.ledger._state import State
 
 _SIGNATURE = frozenset({"algorithm", "public_key", "value"})
+
+
+def released(books: Books, debit: Entry, certificate: str) -> Entry:
+    """Note that a release which was paid for has left."""
+
+    def tried(state: State) -> Entry | None:
+        if debit.number not in state.open:
+            raise PolicyError(
+                f"Debit {debit.number} has paid for one release, and that has left already. What was drawn must "
+                "not be used: publish again, which is another release and is paid for."
+            )
+        with books.draft(state) as draft:
+            kept = draft.keep(f"certificates/{draft.mark}.json", certificate.encode()).written()
+            body: dict[str, Json] = {"request": str(debit.body["request"]), "debit": debit.number, "certificate": kept}
+            return draft.commit("release", body)
+
+    while (entry := books.asked(tried)) is None:
+        continue
+    return entry
+
+
+def signed(books: Books, certificate: str | Path) -> Entry:
+    """Keep a signed certificate in place of another that says the same."""
+    name = str(certificate)
+    try:
+        content = Path(certificate).read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"There is no file {name!r}.") from None
+    said = read(content)
+    if said.get("signature") is None:
+        raise InputError(f"{name!r} is not signed. Sign it as it is written: publication.write(sign=)")
+    if (reason := signature_fault(said, None)) is not None:
+        raise InputError(f"{name!r} {reason}.")
+
+    def tried(state: State) -> Entry | None:
+        # Whoever signs does so soon after a release.
+        for number, stored in reversed(state.certificates.items()):
+            if is_same(read(books.content(stored)), said):
+                with books.draft(state) as draft:
+                    kept = draft.keep(f"certificates/{draft.mark}.json", content).written()
+                    return draft.commit("signed", {"release": number, "certificate": kept}, [stored])
+        raise InputError(f"{name!r} is not the certificate of any release that this ledger knows.")
+
+    while (entry := books.asked(tried)) is None:
+        continue
+    return entry
+
+
+def certificate_of(books: Books, debit: Entry) -> dict[str, Json] | None:
+    """Return what the certificate says that a release left with; None if it has not left."""
+
+    def found(state: State) -> dict[str, Json] | None:
+        for entry in books.log.known[debit.number : state.count]:
+            if entry.kind == "release" and entry.body["debit"] == debit.number:
+                return read(books.content(state.certificates[entry.number]))
+        return None
+
+    return books.asked(found)
 
 
 def read(content: bytes) -> dict[str, Json]:

@@ -1,11 +1,13 @@
 """What happened, in order: each entry names the seal of the one before, so that none can be changed or left out."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from seepage._records import Json
+from seepage.errors import InputError
 from seepage.ledger._names import Names
 
 FIRST = "0" * 64
@@ -20,9 +22,10 @@ class Entry:
     ----------
     number : int
         Its place, from 0 on.
-    kind : {"created", "debit", "release", "signed", "forgotten"}
+    kind : {"created", "debit", "release", "signed", "forgotten", "swept"}
         A debit is committed before any noise is drawn; a release says that it has left, with which certificate, and
-        another entry that the certificate was signed since.
+        another entry that the certificate was signed since. People are forgotten, and files that nobody counts are
+        swept.
     when : str
         In UTC.
     body : mapping
@@ -63,6 +66,32 @@ class Entry:
 
     def _text(self) -> str:
         return _canonical({name: value for name, value in vars(self).items() if name != "seal"})
+
+
+@dataclass(frozen=True)
+class Head:
+    """Which entry a ledger must hold, written as its number and its seal: 17:3fa9..."""
+
+    number: int
+    seal: str
+
+    @classmethod
+    def read(cls, text: str) -> "Head":
+        """Read what `seepage ledger head` printed."""
+        found = re.fullmatch(r"\s*(\d+)\s*:\s*([0-9a-f]{64})\s*", str(text))
+        if found is None:
+            raise InputError(
+                f"{text!r} is no head of a ledger. It is the number of an entry and its seal, such as 17:3fa9..., as "
+                "ledger.head or seepage ledger head gives it."
+            )
+        return cls(int(found[1]), found[2])
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.seal}"
+
+    def is_in(self, entries: Sequence[Entry]) -> bool:
+        """Return whether a ledger holds it."""
+        return self.number < len(entries) and entries[self.number].seal == self.seal
 
 
 def _canonical(entries: Mapping[str, object]) -> str:

@@ -1,12 +1,29 @@
 """What a ledger holds after some entries: which files count."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from seepage._records import Json
-from seepage.ledger._buckets import Stored
 from seepage.ledger._entry import Entry
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file that an entry names, and the hash of all its bytes."""
+
+    path: str
+    hash: str
+
+    def written(self) -> list[Json]:
+        """Return it as JSON knows it."""
+        return [self.path, self.hash]
+
+    @classmethod
+    def of(cls, entries: Json) -> "Stored":
+        """Return it from JSON."""
+        return cls(*cast(list[str], entries))
 
 
 @dataclass
@@ -15,6 +32,12 @@ class State:
 
     count: int = 0
     """Of the entries."""
+    generation: int = 0
+    """The number of the last entry after which no file that was begun before it can be committed any more.
+
+    Files are named by the generation in which they were begun: what is left of a post that was killed is then known
+    from what is being written now, by no clock.
+    """
     balances: dict[int, Stored] = field(default_factory=dict)
     debits: dict[int, dict[int, Stored]] = field(default_factory=dict)
     """By the number of the entry, then by bucket."""
@@ -26,13 +49,6 @@ class State:
     spreads: dict[str, dict[str, float]] = field(default_factory=dict)
     """How widely attributes were spread in each release, by what that is in words: most are the same again."""
 
-    @classmethod
-    def after(cls, entries: Sequence[Entry]) -> "State":
-        """Return the state after some entries."""
-        found = cls()
-        found.add(entries)
-        return found
-
     def add(self, entries: Sequence[Entry]) -> None:
         """Go on to the state after all entries, of which some were seen before."""
         for entry in entries[self.count :]:
@@ -42,33 +58,54 @@ class State:
         body = entry.body
         self.count += 1
         if entry.kind == "debit":
-            self.debits[entry.number] = stored(body["debits"])
-            self.balances.update(stored(body["balances"]))
+            self.debits[entry.number] = by_bucket(body["debits"])
+            self.balances.update(by_bucket(body["balances"]))
             self.open[entry.number] = str(body["request"])
             spread = cast(dict[str, float], body.get("spreads", {}))
             self.spreads[str(spread)] = spread
         elif entry.kind == "release":
             del self.open[cast(int, body["debit"])]
-            self.certificates[entry.number] = Stored(*cast(list[str], body["certificate"]))
+            self.certificates[entry.number] = Stored.of(body["certificate"])
         elif entry.kind == "signed":
-            self.certificates[cast(int, body["release"])] = Stored(*cast(list[str], body["certificate"]))
+            self.certificates[cast(int, body["release"])] = Stored.of(body["certificate"])
+        elif entry.kind == "swept":
+            self.generation = entry.number
         elif entry.kind == "forgotten":
+            self.generation = entry.number
             for number, buckets in cast(Mapping[str, Json], body["debits"]).items():
-                self.debits[int(number)].update(stored(buckets))
-            self.balances.update(stored(body["balances"]))
-            self.forgotten = [Stored(*cast(list[str], body["tombstones"]))]
+                self.debits[int(number)].update(by_bucket(buckets))
+            self.balances.update(by_bucket(body["balances"]))
+            self.forgotten = [Stored.of(body["tombstones"])]
 
-    def files(self) -> set[str]:
-        """Return the path of every file that counts."""
+    def files(self) -> dict[str, Stored]:
+        """Return every file that counts, by its path."""
         kept = [*self.balances.values(), *self.forgotten, *self.certificates.values()]
-        return {each.path for each in [*kept, *(one for debit in self.debits.values() for one in debit.values())]}
+        return {each.path: each for each in [*kept, *(one for debit in self.debits.values() for one in debit.values())]}
 
 
 def listed(files: Mapping[int, Stored]) -> dict[str, Json]:
     """Return files by bucket as JSON knows them."""
-    return {str(bucket): [each.path, each.hash] for bucket, each in files.items()}
+    return {str(bucket): each.written() for bucket, each in files.items()}
 
 
-def stored(entries: Json) -> dict[int, Stored]:
+def by_bucket(entries: Json) -> dict[int, Stored]:
     """Return files by bucket from JSON."""
-    return {int(bucket): Stored(*cast(list[str], each)) for bucket, each in cast(dict[str, Json], entries).items()}
+    return {int(bucket): Stored.of(each) for bucket, each in cast(dict[str, Json], entries).items()}
+
+
+# Files that belong to entries; a dot stands before one that is not complete, and digits behind it.
+_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates)/\.?(\d+)-[0-9a-f]{16}[-./].*")
+_ENTRY = re.compile(r"entries/\.(\d{12})\.json\.[0-9a-f]{16}")
+
+
+def is_ours(path: str) -> bool:
+    """Return whether a file that no entry names was written for one."""
+    return bool(_WRITTEN.fullmatch(path) or _ENTRY.fullmatch(path))
+
+
+def is_dead(path: str, state: State) -> bool:
+    """Return whether no entry will ever name a file that none names now."""
+    if written := _WRITTEN.fullmatch(path):
+        return int(written[1]) < state.generation
+    entry = _ENTRY.fullmatch(path)
+    return entry is not None and int(entry[1]) < state.count

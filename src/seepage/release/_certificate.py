@@ -111,6 +111,9 @@ class Certificate:
         HMAC-SHA256 of the data and of the exact model, under the owner's key.
     seal : mapping
         SHA-256 of the noisy parameters, and of the file that holds them if there is one.
+    ledger : mapping or None
+        The entry of a ledger that has paid for it: its number, and its seal under the ledger's key, which says nothing
+        to whoever lacks it; None when it was published without one.
     signature : mapping or None
         An Ed25519 signature of all of the above; None when nobody signed.
     """
@@ -131,6 +134,7 @@ class Certificate:
     versions: Mapping[str, str]
     fingerprints: Mapping[str, str]
     seal: Mapping[str, str | None]
+    ledger: Mapping[str, int | str] | None = None
     signature: Mapping[str, str] | None = None
 
     def json(self) -> str:
@@ -139,7 +143,9 @@ class Certificate:
 
     def entries(self) -> dict[str, object]:
         """Return everything that a signature covers: all entries but the signature itself."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "signature"}
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "signature"}
+        # One that no ledger has paid for says nothing of any.
+        return {name: value for name, value in found.items() if name != "ledger" or value is not None}
 
     def text(self) -> str:
         """Return what a file of this certificate holds, to the last byte."""

@@ -1,4 +1,4 @@
-"""Whether a file is the one that a certificate is about, and whether the certificate is as it was signed."""
+"""Whether a file is the one that a certificate is about, the certificate as it was signed, and its ledger whole."""
 
 import os
 import zipfile
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seepage._signing import called, is_signed, public_key_of
 from seepage.errors import InputError
+from seepage.ledger import Ledger
 from seepage.release._certificate import Certificate
 from seepage.release._seal import PARAMETERS, hash_of_file, hash_of_parameters
 from seepage.release._skops import SkopsFile
@@ -32,6 +33,23 @@ class SignatureState(Enum):
     BROKEN = "broken"
 
 
+class LedgerState(Enum):
+    """What a ledger says of a certificate."""
+
+    PAID = "paid"
+    UNNAMED = "unnamed"
+    ROLLED_BACK = "rolled back"
+    OTHER_RELEASE = "other release"
+
+
+_LEDGER_WORDS = {
+    LedgerState.PAID: "It has paid for this release, with the entry that the certificate names.",
+    LedgerState.UNNAMED: "The certificate names no entry of a ledger: nobody has paid for the release.",
+    LedgerState.ROLLED_BACK: "It does not hold the entry that the certificate names: an older copy was put back, or it "
+    "is another ledger.",
+    LedgerState.OTHER_RELEASE: "It knows another certificate for the entry that this one names: it has paid once, and "
+    "two have left.",
+}
 _FILE_WORDS = {
     FileState.CERTIFIED: "This is the certified file, byte for byte.",
     FileState.PARAMETERS: "Its parameters are the certified ones. The certificate names no file, so nothing is said of "
@@ -58,6 +76,8 @@ class Certification:
         Whether the text of the certificate is exactly as seepage writes it: also a space more is an edit.
     is_signer_known : bool
         Whether a public key was given to hold the signature against.
+    ledger : LedgerState or None
+        What the ledger says that was given; None if none was.
     """
 
     certificate: Certificate
@@ -65,6 +85,7 @@ class Certification:
     signature: SignatureState
     is_as_written: bool
     is_signer_known: bool
+    ledger: LedgerState | None = None
 
     @property
     def holds(self) -> bool:
@@ -73,11 +94,16 @@ class Certification:
         if not self.is_signer_known:
             wanted = {SignatureState.UNKNOWN_SIGNER, SignatureState.NONE}
         is_file = self.file in (FileState.CERTIFIED, FileState.PARAMETERS)
-        return is_file and self.is_as_written and self.signature in wanted
+        is_paid = self.ledger in (None, LedgerState.PAID)
+        return is_file and is_paid and self.is_as_written and self.signature in wanted
 
     def about_file(self) -> str:
         """Return what was found about the file, in words."""
         return _FILE_WORDS[self.file]
+
+    def about_ledger(self) -> str | None:
+        """Return what the ledger says, in words; None if none was given."""
+        return None if self.ledger is None else _LEDGER_WORDS[self.ledger]
 
     def about_certificate(self) -> str:
         """Return what was found about the certificate, in words."""
@@ -95,7 +121,8 @@ class Certification:
         return f"It is as it was signed with the key {who}. Whose key that is, only a public key you trust can tell."
 
     def __repr__(self) -> str:
-        return f"Certification(holds={self.holds}: {self.about_file()} {self.about_certificate()})"
+        words = [self.about_file(), self.about_certificate(), self.about_ledger()]
+        return f"Certification(holds={self.holds}: {' '.join(filter(None, words))})"
 
 
 def certify(
@@ -103,6 +130,7 @@ def certify(
     certificate: str | os.PathLike[str],
     *,
     signer: str | os.PathLike[str] | None = None,
+    ledger: Ledger | None = None,
 ) -> Certification:
     """Say whether a file is the one that a certificate is about, and whether the certificate is as it was signed.
 
@@ -117,6 +145,9 @@ def certify(
     signer : path, optional
         The public key of whoever should have signed it. Without it a signature shows that nobody edited the certificate
         who has not signed it anew.
+    ledger : Ledger, optional
+        The ledger that should have paid for it. One that does not hold the entry which the certificate names was put
+        back to an older copy.
 
     Returns
     -------
@@ -150,7 +181,24 @@ def certify(
         raise InputError(f"There is no file {reason.filename!r}.") from None
     except OSError as reason:
         raise InputError(f"{reason.filename!r} cannot be read: {reason.strerror}.") from None
-    return Certification(found, state, _signature_state(found, signer), is_as_written, signer is not None)
+    paid = None if ledger is None else _ledger_state(found, ledger)
+    return Certification(found, state, _signature_state(found, signer), is_as_written, signer is not None, paid)
+
+
+def _ledger_state(certificate: Certificate, ledger: Ledger) -> LedgerState:
+    if certificate.ledger is None:
+        return LedgerState.UNNAMED
+    number, seal = int(certificate.ledger["entry"]), certificate.ledger["seal"]
+    entries = ledger.entries
+    if number >= len(entries) or entries[number].seal != seal or entries[number].kind != "debit":
+        return LedgerState.ROLLED_BACK
+    kept = ledger.certificate_of(entries[number])
+    if kept is None:
+        # It has left, and this ledger does not know: whatever came after the debit is not there.
+        return LedgerState.ROLLED_BACK
+    sealed = kept.get("seal")
+    same = isinstance(sealed, dict) and sealed.get("parameters") == certificate.seal["parameters"]
+    return LedgerState.PAID if same else LedgerState.OTHER_RELEASE
 
 
 def _file_state(path: Path, certificate: Certificate) -> FileState:

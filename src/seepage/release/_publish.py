@@ -234,11 +234,12 @@ class Ready:
     errors: PublishedErrors | None = None
     """The variances of the coefficients, to which noise is added too, if they are published."""
 
-    def draw(self) -> Publication:
-        """Draw the noise; each draw that anybody sees is a release of its own."""
+    def draw(self, debit: Entry | None = None) -> Publication:
+        """Draw the noise; each draw that anybody sees is a release of its own, and names the debit that paid for it."""
         estimator = self.model.with_parameters(drawn(self.exact, self.noise), noise=self.noise)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        certificate = replace(self.draft, created=now, seal=seal_of(estimator))
+        paid: dict[str, int | str] | None = None if debit is None else {"entry": debit.number, "seal": debit.seal}
+        certificate = replace(self.draft, created=now, seal=seal_of(estimator), ledger=paid)
         return Publication(estimator, certificate, self.key, None if self.errors is None else _drawn(self.errors))
 
     def check_written(self, path: Path, outcome: Sequence[str], success: object = None) -> None:
@@ -259,7 +260,7 @@ class Ready:
     def draw_on(self, ledger: Ledger, units: Mapping[str, str | float] | None) -> Publication:
         """Pay, draw, and note that it has left: only then does anybody see what was drawn."""
         debit = self.paid(ledger, self.leak, units)
-        publication = self.draw()
+        publication = self.draw(debit)
         ledger.released(debit, publication.certificate.text())
         return publication
 

@@ -21,17 +21,28 @@ def certify(
             metavar="FILE", help="The public key of whoever should have signed.", rich_help_panel=options.MEASURED
         ),
     ] = None,
+    ledger: Annotated[
+        str | None,
+        options.option(
+            options.MEASURED, "PLACE", "The ledger that should have paid for it; it needs --ledger-key.", "--ledger"
+        ),
+    ] = None,
+    ledger_key: Annotated[
+        Path | None, options.option(options.MEASURED, "FILE", "The key of the ledger.", "--ledger-key")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Say whether a file is the one that a certificate is about, and what it promises.
 
-    Nothing in the file is run. Exit code 3 if the file is another one, or the certificate was edited.
+    Nothing in the file is run. Exit code 3 if the file is another one, the certificate was edited, or the ledger was
+    put back to an older copy.
     """
     from rich.text import Text
 
     from seepage.cli.commands._endings import Ending
     from seepage.cli.terminal import is_certificate, item, printable, screen, show_promises
     from seepage.errors import InputError
+    from seepage.ledger import Ledger
     from seepage.release import certify as compared
     from seepage.release.sealing import amount_of
 
@@ -40,13 +51,18 @@ def certify(
             f"{file} is the certificate, and {certificate} is none: name the file first, then its certificate: seepage "
             f"certify {quote(str(certificate))} {quote(str(file))}"
         )
-    found = compared(file, certificate, signer=signer)
+    if (ledger is None) != (ledger_key is None):
+        raise typer.BadParameter("a ledger is opened with its key: name both.", param_hint="--ledger, --ledger-key")
+    books = None if ledger is None or ledger_key is None else Ledger(ledger, key=ledger_key.read_bytes())
+    found = compared(file, certificate, signer=signer, ledger=books)
     if not quiet:
         console = screen()
         verdict = "File and certificate belong together." if found.holds else "Do not rely on this certificate."
         console.print(Text(verdict, style="bold green" if found.holds else "bold red"))
         console.print(item("file       ", found.about_file()))
         console.print(item("certificate", found.about_certificate()))
+        if (said := found.about_ledger()) is not None:
+            console.print(item("ledger     ", said))
         if found.holds:
             console.print()
             noise = found.certificate.noise

@@ -73,7 +73,6 @@ def create(
             show_default=False,
         ),
     ] = None,
-    sqlite: Annotated[bool, typer.Option("--sqlite", help="For one machine; a Delta table otherwise.")] = False,
 ) -> None:
     """Make a new ledger, and its key.
 
@@ -104,7 +103,6 @@ def create(
         eta=eta,
         # What is no word is refused there.
         units=cast("dict[str, str]", options.units_of(unit)),
-        store="sqlite" if sqlite else "delta",
     )
     write_file(key, secret, private=True)
     console = screen()
@@ -225,7 +223,7 @@ def audit(
     key: Key,
     head: Annotated[
         str | None,
-        typer.Option(metavar="SEAL", help="A seal that was printed earlier and must be there.", show_default=False),
+        typer.Option(metavar="HEAD", help="A head that was printed earlier and must be there.", show_default=False),
     ] = None,
     signer: Annotated[
         Path | None,
@@ -247,7 +245,38 @@ def audit(
     if faults:
         raise typer.Exit(Ending.MISMATCH)
     console.print(Text(f"Everything fits: {len(books.entries):,} entries.", style="bold green"))
-    console.print(Text(f"Newest seal (keep it elsewhere): {books.head}"))
+    if orphans := books.orphans:
+        console.print(
+            Text(
+                f"Files that no entry names: {len(orphans):,}. They are being written now, or were left by whoever "
+                "was stopped: seepage ledger sweep deletes them."
+            )
+        )
+        for path in orphans:
+            console.print(Text(f"  {printable(path)}"))
+    console.print(Text(f"Head (keep it elsewhere): {books.head}"))
+
+
+@ledger.command()
+def head(place: Place, key: Key) -> None:
+    """Print number and seal of the newest entry.
+
+    Written down elsewhere, it shows whether an older copy of the ledger was put back: seepage ledger audit --head.
+    """
+    print(_opened(place, key).head)
+
+
+@ledger.command()
+def sweep(place: Place, key: Key) -> None:
+    """Delete files that no entry names, which whoever was stopped has left; a post under way begins again."""
+    from rich.text import Text
+
+    from seepage.cli.terminal import screen
+
+    books = _opened(place, key)
+    before = len(books.orphans)
+    entry = books.sweep()
+    screen().print(Text(f"Deleted: {before - len(books.orphans):,} files, entry {entry.number}."))
 
 
 @ledger.command()

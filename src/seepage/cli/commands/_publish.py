@@ -254,7 +254,7 @@ def publish(asked: _Publish) -> None:
                 raise LedgerRefusedError(str(reason), reason.factor) from None
         # From here on somebody might see noise; whoever draws once more should know.
         with journal.kept():
-            publication = release.draw()
+            publication = release.draw(debit)
             said = publication.certificate
             publication = replace(publication, certificate=replace(said, assumptions=(*said.assumptions, *added)))
             written, files = files_of(

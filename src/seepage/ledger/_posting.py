@@ -1,0 +1,109 @@
+"""A release is paid for: checked on top of what others spent, and committed before anything of it leaves."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from seepage._records import Json
+from seepage.errors import PolicyError
+from seepage.leakage import Leakage, refuse_averages
+from seepage.ledger._books import Books
+from seepage.ledger._buckets import BucketSums, Spool
+from seepage.ledger._charges import Units, charges, check_alike, check_named, spreads
+from seepage.ledger._entry import Entry
+from seepage.ledger._preview import SLACK, previewed
+from seepage.ledger._state import State, Stored, listed
+
+# What the same release comes to when it is measured again.
+_SAME = 1e-6
+
+
+def checked(
+    books: Books,
+    leak: Leakage,
+    units: Mapping[str, str | float] | None,
+    without: Sequence[str],
+    *,
+    promised: Sequence[str],
+    counted: Mapping[str, str],
+) -> Units:
+    """Return the units of a release that is about what the ledger is about, in what seem to be the same ones."""
+    check_named(leak, promised, without)
+    found = Units.of(units, leak.information.attribute_names, counted)
+    now = spreads(leak, found)
+    for before in books.state().spreads.values():
+        check_alike(now, before, found)
+    return found
+
+
+def posted(books: Books, leak: Leakage, units: Units, *, title: str, request: str | None) -> Entry:
+    """Commit what a release costs everybody; it is checked again whenever somebody came in between."""
+    refuse_averages(leak, "A ledger")
+    information = leak.information
+    with Spool(books.buckets) as spool:
+        for names, columns in charges(leak, books.names, units):
+            spool.put(names, columns)
+        body: dict[str, Json] = {
+            "request": secrets.token_hex(8) if request is None else request,
+            "title": title,
+            "people": sum(len(sums) for _, sums in spool.buckets()),
+            "attributes": list(information.attribute_names),
+            "categories": [*sorted(information.categorical)],
+            "assurance": information.assurance,
+            "units": dict(units.given),
+            "spreads": dict(spreads(leak, units)),
+        }
+        while True:
+            entry, fits = books.asked(lambda state: _tried(books, body, spool, state))
+            if entry is not None:
+                return entry
+            preview = None if fits else books.asked(lambda state: previewed(books, leak, units, state))
+            if preview is not None and not preview.fits:
+                reasons = ["This release would break a promise of the ledger:", *preview.sentences()]
+                raise PolicyError("\n".join(reasons), preview.factor)
+
+
+def _tried(books: Books, body: Mapping[str, Json], spool: Spool, state: State) -> tuple[Entry | None, bool]:
+    """Commit a debit on top of some state; no entry if it does not fit there, or if another came first."""
+    asked = [number for number, name in state.open.items() if name == body["request"]]
+    for number in asked:
+        if _covers(books, state.debits[number], spool):
+            return books.log.known[number], True
+    gone = books.gone(state)
+    if len(gone) and any(np.isin(charge.names, gone).any() for _, charge in spool.buckets()):
+        # Found out before anything of it is written: who is forgotten is in no file, whenever somebody is stopped.
+        return None, False
+    with books.draft(state) as draft:
+        debits, balances = dict[int, Stored](), dict[int, Stored]()
+        for bucket, charge in spool.buckets():
+            total = books.sums(state.balances.get(bucket)).plus(charge)
+            if any((total.column(what) > limit * (1 + SLACK)).any() for what, limit in books.most.items()):
+                return None, False
+            debits |= draft.keep_sums(f"debits/{draft.mark}", [(bucket, charge)])
+            balances |= draft.keep_sums(f"balances/{draft.mark}", [(bucket, total)])
+        replaced = [state.balances[each] for each in debits if each in state.balances]
+        entry = {**body, "debits": listed(debits), "balances": listed(balances)}
+        return draft.commit("debit", entry, replaced), True
+
+
+def _covers(books: Books, paid: Mapping[int, Stored], spool: Spool) -> bool:
+    """Return whether a debit is about the same people, and has paid for each at least what others would."""
+    buckets = set()
+    for bucket, new in spool.buckets():
+        buckets.add(bucket)
+        old = books.sums(paid.get(bucket))
+        if len(old) != len(new) or (old.names != new.names).any():
+            return False
+        if any((column > old.column(name) * (1 + _SAME)).any() for name, column in new.columns.items()):
+            return False
+    return buckets == set(paid)
+
+
+def total_of(books: Books, debits: Mapping[int, Mapping[int, Stored]], bucket: int) -> BucketSums:
+    """Return what all debits together come to in a bucket."""
+    total = BucketSums.nobody()
+    for debit in debits.values():
+        if bucket in debit:
+            total = total.plus(books.sums(debit[bucket]))
+    return total

@@ -1,0 +1,305 @@
+"""Somebody without the key changes a ledger: the next post is refused, or a certificate shows what was done."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engines.store import object_store
+from ledger.grounds import FolderGround, StoreGround
+from race import PEOPLE, YEARS, leak
+from sklearn.linear_model import Ridge
+
+import seepage
+from seepage.ledger import Entry, Ledger
+from seepage.ledger._names import Names
+
+KEY, OTHER_KEY = bytes(range(32)), bytes(32)
+ROOM = 3
+
+
+def publish(ledger, file):
+    """Publish the model that everybody knows, with a certificate that names its debit."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"age": random.uniform(20, 90, 12)})
+    y = X["age"] * 0.1 + random.normal(size=12)
+    terms = {"noise_scale": 1.0, "accept": None, "ids": PEOPLE, "ledger": ledger}
+    units = None if ledger is None else YEARS
+    seepage.publish(Ridge().fit(X, y), X, y, **terms, units=units).write(file)
+    return file, file.with_suffix(".certificate.json")
+
+
+def create(place, releases, folder):
+    """Make a ledger with room for three and a half releases, and publish some of them."""
+    floor = float(leak().error_floor()["age"].min()) / np.sqrt(ROOM + 0.5)
+    ledger = Ledger.create(place, key=KEY, error_floor={"age": floor}, units=YEARS, buckets=2)
+    return ledger, [publish(ledger, folder / f"{number}.toml") for number in range(releases)]
+
+
+def _made(ground, folder):
+    """A ledger that is spent, what it was before, and another one under the same key of which nothing is."""
+    place = ground.new()
+    ledger, certificates = create(place, ROOM - 1, folder)
+    ledger.forget(PEOPLE[:0] or ["somebody"])
+    before = ground.look(place)
+    certificates.append(publish(ledger, folder / "last.toml"))
+    empty = ground.new()
+    create(empty, 0, folder)
+    return SimpleNamespace(
+        ground=ground, now=ground.look(place), before=before, fresh=ground.look(empty), certificates=certificates
+    )
+
+
+@pytest.fixture(scope="module")
+def in_a_folder(tmp_path_factory):
+    return _made(FolderGround(tmp_path_factory.mktemp("ledgers")), tmp_path_factory.mktemp("published"))
+
+
+@pytest.fixture(scope="module")
+def in_a_store(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch, object_store() as address:
+        for name, value in (("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b"), ("EC2_METADATA_DISABLED", "true")):
+            patch.setenv(f"AWS_{name}", value)
+        yield _made(StoreGround(address), tmp_path_factory.mktemp("published"))
+
+
+@pytest.fixture(params=["folder", "store"])
+def made(request):
+    return request.getfixturevalue(f"in_a_{request.param}")
+
+
+def path_of(number):
+    return f"entries/{number:012}.json"
+
+
+def free(content):
+    """Return a file of sums as whoever lacks the key could write it: the same people, who owe nothing."""
+    table = pq.read_table(pa.BufferReader(content))
+    columns = {name: np.zeros(len(table)) for name in table.column_names[1:]}
+    written = pa.BufferOutputStream()
+    pq.write_table(pa.table({"person": table["person"], **columns}, schema=table.schema), written)
+    return written.getvalue().to_pybytes()
+
+
+def flipped(content, at):
+    changed = bytearray(content)
+    changed[at] ^= 1
+    return bytes(changed)
+
+
+def edited(content, change):
+    entry = json.loads(content)
+    change(entry)
+    return json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def zeroed_balances(made):
+    return {path: free(made.now[path]) for path in made.now.matching("balances/")}
+
+
+def zeroed_balances_and_hashes(made):
+    import hashlib
+
+    free_now, last = zeroed_balances(made), path_of(len(made.now.matching("entries/")) - 2)
+
+    def change(entry):
+        for stored in entry["body"]["balances"].values():
+            stored[1] = hashlib.sha256(free_now[stored[0]]).hexdigest()
+
+    return {**free_now, last: edited(made.now[last], change)}
+
+
+def flipped_balance(made):
+    path = made.now.matching("balances/")[0]
+    return {path: flipped(made.now[path], len(made.now[path]) // 2)}
+
+
+def swapped_balances(made):
+    one, other = made.now.matching("balances/")
+    return {one: made.now[other], other: made.now[one]}
+
+
+def older_balances_in_place_of_newer(made):
+    new, old = made.now.matching("balances/"), made.before.matching("balances/")
+    return {path: made.before[before] for path, before in zip(new, old, strict=True)}
+
+
+def deleted_balance(made):
+    return {made.now.matching("balances/")[0]: None}
+
+
+def emptied_tombstones(made):
+    (path,) = made.now.matching("forgotten/")
+    table = pq.read_table(pa.BufferReader(made.now[path]))
+    written = pa.BufferOutputStream()
+    pq.write_table(table.slice(0, 0), written)
+    return {path: written.getvalue().to_pybytes()}
+
+
+def flipped_entry(made):
+    return {path_of(1): flipped(made.now[path_of(1)], 40)}
+
+
+def spaced_entry(made):
+    return {path_of(1): made.now[path_of(1)] + b"\n"}
+
+
+def wider_promise(made):
+    return {path_of(0): edited(made.now[path_of(0)], lambda entry: entry["body"]["limits"].update(eta=1e9))}
+
+
+def emptied_entry(made):
+    return {path_of(3): b""}
+
+
+def half_an_entry(made):
+    return {path_of(3): made.now[path_of(3)][:200]}
+
+
+def dropped_entry(made):
+    return {path_of(2): None}
+
+
+def swapped_entries(made):
+    return {path_of(1): made.now[path_of(3)], path_of(3): made.now[path_of(1)]}
+
+
+def reordered_entries(made):
+    numbers = [0, 3, 4, 1, 2]
+    return {path_of(at): made.now[path_of(number)] for at, number in enumerate(numbers)}
+
+
+def _last(made):
+    return len(made.now.matching("entries/")) - 1
+
+
+def truncated_by_one(made):
+    return {path_of(_last(made)): None}
+
+
+def truncated_by_two(made):
+    return {path_of(_last(made)): None, path_of(_last(made) - 1): None}
+
+
+def truncated_to_the_first(made):
+    return {path: None for path in made.now if path != path_of(0)}
+
+
+def replayed_entry(made):
+    return {path_of(_last(made) + 1): made.now[path_of(1)]}
+
+
+def forged_head(made):
+    last = Entry.read(made.now[path_of(_last(made))].decode())
+    body = {"people": 0, "debits": {}, "balances": {}, "tombstones": []}
+    return {path_of(last.number + 1): Entry.after(last, "forgotten", body, Names(OTHER_KEY)).line().encode()}
+
+
+def older_entries_alone(made):
+    return {path: made.before.get(path) for path in made.now.matching("entries/")}
+
+
+def rolled_back(made):
+    return {**dict.fromkeys(made.now), **made.before}
+
+
+def entry_of_another_ledger(made):
+    return {path_of(0): made.fresh[path_of(0)]}
+
+
+def another_ledger_in_its_place(made):
+    return {**dict.fromkeys(made.now), **made.fresh}
+
+
+ATTACKS = {
+    zeroed_balances: "refused",
+    zeroed_balances_and_hashes: "refused",
+    flipped_balance: "refused",
+    swapped_balances: "refused",
+    older_balances_in_place_of_newer: "refused",
+    deleted_balance: "refused",
+    emptied_tombstones: "refused",
+    flipped_entry: "refused",
+    spaced_entry: "refused",
+    wider_promise: "refused",
+    emptied_entry: "refused",
+    half_an_entry: "refused",
+    dropped_entry: "refused",
+    swapped_entries: "refused",
+    reordered_entries: "refused",
+    truncated_by_one: "shown",
+    truncated_by_two: "refused",
+    truncated_to_the_first: "shown",
+    replayed_entry: "refused",
+    forged_head: "refused",
+    older_entries_alone: "refused",
+    rolled_back: "shown",
+    entry_of_another_ledger: "refused",
+    another_ledger_in_its_place: "shown",
+}
+
+
+def attacked(made, changes):
+    """Lay out a ledger with some files changed, where None is one that is gone."""
+    place = made.ground.new()
+    files = {**made.now, **changes}
+    made.ground.lay(place, {path: content for path, content in files.items() if content is not None})
+    return place
+
+
+def shown(made, ledger):
+    return [seepage.certify(*each, ledger=ledger).ledger.value for each in made.certificates]
+
+
+@pytest.mark.parametrize(("attack", "ends"), ATTACKS.items(), ids=lambda each: getattr(each, "__name__", each))
+def test_what_was_done_without_the_key_is_refused_at_the_next_post_or_shown_by_a_certificate(made, attack, ends):
+    place = attacked(made, attack(made))
+    if ends == "refused":
+        # What was spent stays spent: there would be room for another release otherwise.
+        with pytest.raises((seepage.errors.LedgerError, seepage.errors.InputError), match="ledger"):
+            Ledger(place, key=KEY).post(leak(), title="one more", units=YEARS)
+        return
+    assert "rolled back" in shown(made, Ledger(place, key=KEY))
+    # It is refused as well by whoever wrote down the head.
+    head = str(Entry.read(made.now[path_of(_last(made))].decode()).number)
+    head += ":" + Entry.read(made.now[path_of(_last(made))].decode()).seal
+    with pytest.raises(seepage.errors.LedgerError, match="kept elsewhere"):
+        Ledger(place, key=KEY, head=head)
+
+
+def test_a_ledger_that_nobody_touched_is_not_blamed(made):
+    place = attacked(made, {})
+    ledger = Ledger(place, key=KEY)
+    assert shown(made, ledger) == ["paid"] * ROOM
+    assert Ledger(place, key=KEY, head=ledger.head).audit(head=ledger.head) == ()
+    assert ledger.orphans == ()
+    with pytest.raises(seepage.errors.PolicyError):
+        ledger.post(leak(), title="one more", units=YEARS)
+
+
+def test_a_debit_that_paid_for_two_releases_is_shown_by_the_first(made, tmp_path):
+    place = attacked(made, truncated_by_one(made))
+    _, certificate = publish(Ledger(place, key=KEY), tmp_path / "again.toml")
+    # Nothing was paid: the debit seemed to be open still.
+    ledger = Ledger(place, key=KEY)
+    assert len(ledger.releases) == ROOM
+    assert seepage.certify(tmp_path / "again.toml", certificate, ledger=ledger).holds
+    found = seepage.certify(*made.certificates[-1], ledger=ledger)
+    assert (found.holds, found.ledger.value) == (False, "other release")
+    assert "two have left" in found.about_ledger()
+
+
+def test_a_certificate_without_a_ledger_is_not_paid_for(made, tmp_path):
+    publish(None, tmp_path / "free.toml")
+    free_one = tmp_path / "free.toml", tmp_path / "free.certificate.json"
+    assert "ledger" not in json.loads(free_one[1].read_text())
+    assert seepage.certify(*free_one).holds
+    found = seepage.certify(*free_one, ledger=Ledger(attacked(made, {}), key=KEY))
+    assert (found.holds, found.ledger.value) == (False, "unnamed")
+
+
+def test_at_least_twenty_attacks_are_listed():
+    assert len(ATTACKS) >= 20
