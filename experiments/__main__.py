@@ -5,6 +5,7 @@ import importlib
 import time
 from pathlib import Path
 
+from experiments._made import commit, made
 from experiments._work import Work
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
@@ -34,9 +35,10 @@ def main() -> None:
     state = given.state or (None if given.quick else Path("results/state"))
     for name in NAMES if given.name == "all" else [given.name]:
         start = time.perf_counter()
-        work = Work(name, state, tuple(given.only))
-        result = importlib.import_module(f"experiments.{name}").run(quick=given.quick, work=work)
-        result.numbers.update(quick=given.quick)
+        script = importlib.import_module(f"experiments.{name}")
+        work = Work(name, state, tuple(given.only), script.VERSION, commit())
+        result = script.run(quick=given.quick, work=work)
+        result.numbers.update(quick=given.quick, made=made(script, work))
         written = result.save(name, given.output)
         print(f"{name} ({time.perf_counter() - start:.0f} s): {', '.join(str(path) for path in written)}")
         for line in result.lines:

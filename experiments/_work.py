@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,19 @@ class Work:
         Where pieces go, one JSON file each; nowhere without it.
     only : tuple of str
         Do only the pieces whose name begins with one of these; of the others, those that are kept already count.
+    version : int
+        Of the script. A piece that another version made is not used: it is done again, so that versions never mix.
+    commit : str
+        What is written beside each piece that is done.
     """
 
     name: str
     folder: Path | None = None
     only: tuple[str, ...] = ()
+    version: int = 1
+    commit: str = ""
+    stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Version and commit of each piece that was returned."""
 
     def pieces(self, todo: dict[str, Piece]) -> dict[str, Any]:
         """Return what each piece finds, from what is kept or by doing it.
@@ -41,20 +49,21 @@ class Work:
         found: dict[str, Any] = {}
         left = {}
         for key, make in todo.items():
-            path = self._path(key, "json")
-            if path is not None and path.exists():
-                found[key] = json.loads(path.read_text())
+            kept = self._kept(key)
+            if kept is not None:
+                self.stamps[key], found[key] = kept["made"], kept["found"]
             elif not self.only or key.startswith(self.only):
                 left[key] = make
         start = time.perf_counter()
         for done, (key, make) in enumerate(left.items(), 1):
             # As read back from a file, so that a run that was stopped and one that was not give the same digits.
             found[key] = json.loads(json.dumps(plain(make())))
+            self.stamps[key] = {"version": self.version, "commit": self.commit}
             path = self._path(key, "json")
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 partial = path.with_suffix(".partial")
-                partial.write_text(json.dumps(found[key]))
+                partial.write_text(json.dumps({"made": self.stamps[key], "found": found[key]}))
                 partial.rename(path)
             spent = time.perf_counter() - start
             minutes = spent / done * (len(left) - done) / 60
@@ -82,5 +91,20 @@ class Work:
         torch.save(state, path.with_suffix(".partial"))
         path.with_suffix(".partial").rename(path)
 
+    def _kept(self, key: str) -> dict[str, Any] | None:
+        """Return a piece that this version of the script made."""
+        path = self._path(key, "json")
+        if path is None or not path.exists():
+            return None
+        kept: dict[str, Any] = json.loads(path.read_text())
+        if kept.get("made", {}).get("version") == self.version:
+            return kept
+        self.say(f"{key} was made by another version of the script: it is done again")
+        return None
+
     def _path(self, key: str, suffix: str) -> Path | None:
-        return None if self.folder is None else self.folder / self.name / f"{key}.{suffix}"
+        if self.folder is None:
+            return None
+        # A checkpoint is not asked who made it: its name says so.
+        part = f"{key}.v{self.version}.{suffix}" if suffix == "pt" else f"{key}.{suffix}"
+        return self.folder / self.name / part

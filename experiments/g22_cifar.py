@@ -13,9 +13,10 @@ from experiments._work import Work
 from experiments.g22_private_sgd import RANGE, Setting, floors, table, train
 
 # As many passes over the images as the fewest of table 4: 12,500 steps of 50,000 images are 2,500 of 10,000.
+VERSION = 4
 GRID = [Setting(0.5, 0.1, 1.0, "color", readings=(500, 1000, 2500), people=10_000, batch=200)]
 GRID += [replace(GRID[0], noise=noise) for noise in (1.0, 0.2)]
-QUICK = [replace(GRID[0], readings=(2, 4), people=60, batch=12, stretch=2, most=2, probes=1)]
+QUICK = [replace(GRID[0], readings=(2, 4), people=60, batch=12, stretch=2, most=2, probes=1, sample=6)]
 
 
 def run(*, quick: bool, work: Work) -> Result:

@@ -11,6 +11,7 @@ from experiments._work import Work
 from seepage import meaning
 from seepage.datasets import load_mnist
 
+VERSION = 1
 _PENALTY = _SCALE = 1e-2
 _DRAWS = 10
 

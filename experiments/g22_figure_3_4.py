@@ -15,6 +15,7 @@ from experiments._style import BLUE, GRAY, ORANGE, RED, letter
 from experiments._work import Work
 from seepage.datasets import load_mnist
 
+VERSION = 1
 _PENALTY, _SCALE = 1e-2, 1e-5
 _SHOWN = 8
 # Releases in a piece, and at a time: each of them is attacked for everybody.

@@ -9,6 +9,7 @@ from experiments._result import Result
 from experiments._style import BLUE, ORANGE, letter
 from experiments._work import Work
 
+VERSION = 1
 _SHOWN = 8
 _TITLE = {"mnist": "MNIST", "cifar": "CIFAR-10"}
 

@@ -10,6 +10,7 @@ from experiments._result import Result
 from experiments._style import BLUE, ORANGE, letter
 from experiments._work import Work
 
+VERSION = 1
 _SHOWN = 2_000
 
 

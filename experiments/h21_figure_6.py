@@ -13,6 +13,7 @@ from experiments._result import Result
 from experiments._style import GRAY, SERIES, letter
 from experiments._work import Work
 
+VERSION = 1
 _PENALTIES = (1e-5, 1e-3, 1e-1, 1.0)
 _KINDS = ("white-box", "white-box with prior", "black-box")
 _SCALES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0)

@@ -15,6 +15,7 @@ from experiments._result import Result
 from experiments._style import SERIES, letter
 from experiments._work import Work
 
+VERSION = 1
 _PENALTY = {"iwpc": 1e-2, "adult": 1e-3}
 _SCALE = 1e-3
 _ITERATIONS = (0, 2, 10)

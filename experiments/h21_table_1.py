@@ -12,6 +12,7 @@ from experiments._result import Result
 from experiments._style import BLUE, ORANGE, SERIES, letter
 from experiments._work import Work
 
+VERSION = 1
 # Mean and standard deviation of eta, test accuracy in percent, as printed.
 PAPER = {
     "mnist linear": (0.040, 0.014, 100.0),

@@ -21,6 +21,7 @@ from experiments._work import Work
 from seepage.attacks import PropertyInference
 from seepage.network import Gradients, layer_sensitivity, usable_information
 
+VERSION = 1
 LOSS = nn.CrossEntropyLoss()
 BATCH, STEP_SIZE, WARM_UP = 32, 0.01, 100
 SHARE = 0.125

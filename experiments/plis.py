@@ -19,6 +19,7 @@ from experiments._private import PrivateSGD, glorot
 from experiments._result import Result
 from experiments._work import Work
 
+VERSION = 1
 Tensor = torch.Tensor
 # The largest norm that a smoothly clipped gradient can have, in units of C.
 SMOOTH = 1.1153

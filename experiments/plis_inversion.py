@@ -22,6 +22,7 @@ from seepage.attacks import GradientInversion
 from seepage.attacks._similarity import haar_similarity, structural_similarity
 from seepage.network import Update
 
+VERSION = 1
 LOSS = nn.CrossEntropyLoss()
 NOISE, NORM, WEIGHT = 1.0, 1.0, 0.02
 COUNT = 24
