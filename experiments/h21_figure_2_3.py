@@ -9,7 +9,8 @@ from experiments._result import Result
 from experiments._style import BLUE, ORANGE, letter
 from experiments._work import Work
 
-VERSION = 1
+VERSION = 2
+"""2: the classes of the images at both ends."""
 _SHOWN = 8
 _TITLE = {"mnist": "MNIST", "cifar": "CIFAR-10"}
 
@@ -32,8 +33,10 @@ def run(*, quick: bool, work: Work) -> Result:
             "mean_by_class": {c: eta[data.classes == i].mean() for i, c in enumerate(CLASSES[name])},
             "largest": eta[order[::-1][:_SHOWN]],
             "largest_rows": order[::-1][:_SHOWN],
+            "largest_classes": [CLASSES[name][i] for i in data.classes[order[::-1][:_SHOWN]]],
             "smallest": eta[order[:_SHOWN]],
             "smallest_rows": order[:_SHOWN],
+            "smallest_classes": [CLASSES[name][i] for i in data.classes[order[:_SHOWN]]],
         }
     lines = []
     for name in dict.fromkeys(name for name, _ in found):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from opacus.accountants.utils import get_noise_multiplier
+from scipy.stats import binom
 from torch import nn
 from torch.func import jacfwd, vmap
 from torch.nn import functional as F  # noqa: N812
@@ -19,7 +20,8 @@ from experiments._private import PrivateSGD, glorot
 from experiments._result import Result
 from experiments._work import Work
 
-VERSION = 1
+VERSION = 2
+"""2: counts of images, and intervals over them."""
 Tensor = torch.Tensor
 # The largest norm that a smoothly clipped gradient can have, in units of C.
 SMOOTH = 1.1153
@@ -134,7 +136,10 @@ def images(setting: Images) -> dict[str, Any]:
         "wrong_rest": wrong[~high].mean(),
         "distance_high": far[high].mean(),
         "distance_rest": far[~high].mean(),
+        "images": len(norms),
+        "most_susceptible": int(high.sum()),
         "alike_to_neighbors": np.median(neighbors(maps.values[:, 0])),
+        "alike_to_neighbors_interval": around_median(neighbors(maps.values[:, 0])),
         "alike_to_neighbors_in_single_precision": np.median(neighbors(single.values[:, 0])),
         "single_against_double_precision": np.median(alike(single.values, maps.values)),
         "shown": {
@@ -154,6 +159,8 @@ def images(setting: Images) -> dict[str, Any]:
         squares = maps.values[:, 0] ** 2
         share = (squares * ink).sum((1, 2)) / np.maximum(squares.sum((1, 2)), 1e-300)
         found["share_on_ink"], found["share_of_ink"] = np.median(share), ink.mean()
+        found["share_on_ink_interval"] = around_median(share)
+        found["foreign_images"] = len(pneumonia("test")[0][:200])
         foreign, labels = pneumonia("test")
         foreign = (foreign - foreign.mean()) / foreign.std()
         other = measure(foreign[:200].double(), labels[:200])
@@ -176,6 +183,12 @@ def neighbors(maps: np.ndarray) -> np.ndarray:
     centered = maps - maps.mean((1, 2), keepdims=True)
     beside = (centered[:, :, 1:] * centered[:, :, :-1]).mean((1, 2)) + (centered[:, 1:] * centered[:, :-1]).mean((1, 2))
     return beside / np.maximum(2 * (centered**2).mean((1, 2)), 1e-300)
+
+
+def around_median(values: np.ndarray) -> np.ndarray:
+    """Return a 95% interval of the median: the number of values below it is binomial."""
+    low, high = binom.interval(0.95, len(values), 0.5)
+    return np.sort(values)[[int(low), min(int(high), len(values) - 1)]]
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
