@@ -43,6 +43,11 @@ def main() -> None:
         print(f"{name} ({time.perf_counter() - start:.0f} s): {', '.join(str(path) for path in written)}")
         for line in result.lines:
             print(f"  {line}")
+    if given.name == "all":
+        # Here, as the pages read the results of all of them.
+        from experiments._table import write
+
+        write(given.output)
 
 
 if __name__ == "__main__":

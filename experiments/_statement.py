@@ -4,15 +4,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-Numbers = dict[str, Any]
-Found = tuple[str, str]
-"""What we found, and the verdict."""
-
-
-class NotRunError(Exception):
-    """The numbers of a row are not in the results yet."""
+from experiments._criterion import Criterion, Decision, NotRunError, Numbers, together
 
 
 @dataclass(frozen=True)
@@ -23,42 +16,58 @@ class Row:
     statement: str
     printed: str
     experiment: str
-    """The command that makes its number; empty where nothing can."""
-    found: Callable[[Numbers], Found] | None
-    """From the experiment's numbers."""
+    """The command that makes its numbers; empty where nothing can."""
+    ours: Callable[[Numbers], str] | None
+    """What we found, in words, from the experiment's numbers."""
+    criteria: tuple[Criterion, ...] = ()
+    """What it must show; all of it."""
     pieces: str = ""
     """The pieces to do, where a part of the experiment is enough."""
     missing: str = ""
     """The data without which it cannot be tested, whatever else was run."""
+    remark: str = ""
+    """What a reader of the verdict should know."""
+
+    def decisions(self, folder: Path) -> list[Decision]:
+        """Return what each criterion says of the results in a folder."""
+        numbers = _numbers(folder, self.experiment)
+        return [] if self.missing else [each.decide(numbers) for each in self.criteria]
+
+    def record(self, folder: Path) -> Numbers:
+        """Return the verdict as data."""
+        decisions = self.decisions(folder)
+        return {
+            "where": self.where,
+            "statement": self.statement,
+            "printed": self.printed,
+            "experiment": self.experiment,
+            "criteria": [each.record() for each in decisions],
+            "verdict": together(decisions),
+        }
+
+    def line(self, folder: Path) -> str:
+        """Return one row of the table."""
+        command = f"`python -m experiments {self.experiment}{f' --only {self.pieces}' if self.pieces else ''}`"
+        decisions = self.decisions(folder)
+        try:
+            ours = "" if self.ours is None else self.ours(_numbers(folder, self.experiment))
+        except NotRunError:
+            ours = ""
+        asked = "; ".join(each.words for each in self.criteria)
+        verdict = f"**{together(decisions)}**"
+        more = [f"needs {self.missing}"] if self.missing else []
+        if len({each.verdict for each in decisions}) > 1:
+            more += [
+                f"{name}: {', '.join(each.what for each in decisions if each.verdict == name)}"
+                for name in dict.fromkeys(each.verdict for each in decisions)
+            ]
+        more += [self.remark] if self.remark else []
+        verdict += f" ({'; '.join(more)})" if more else ""
+        cells = (self.where, self.statement, self.printed, ours, asked, verdict, command if self.experiment else "")
+        return f"| {' | '.join(cells)} |"
 
 
-def confirmed(text: str, holds: bool, otherwise: str = "not confirmed") -> Found:
-    """Return the verdict that a comparison gives."""
-    return text, "confirmed" if holds else otherwise
-
-
-def of(numbers: Numbers, *path: str) -> Any:
-    """Return a number by its path; it was not run if it is not there."""
-    for name in path:
-        if name not in numbers:
-            raise NotRunError
-        numbers = numbers[name]
-    return numbers
-
-
-def line(row: Row, folder: Path) -> str:
-    """Return one row of the table."""
-    command = f"`python -m experiments {row.experiment}{f' --only {row.pieces}' if row.pieces else ''}`"
-    path = folder / f"{row.experiment}.json"
-    try:
-        if row.found is None or not path.exists():
-            raise NotRunError
-        ours, verdict = row.found(json.loads(path.read_text()))
-    except NotRunError:
-        ours, verdict = "", "not run to the end: nothing was run"
-    if row.missing:
-        verdict = f"could not be tested: needs {row.missing}"
-        command = command if row.experiment else ""
-    head, *rest = verdict.split(":", 1)
-    verdict = f"**{head}**" + (f":{rest[0]}" if rest else "")
-    return f"| {row.where} | {row.statement} | {row.printed} | {ours} | {verdict} | {command} |"
+def _numbers(folder: Path, experiment: str) -> Numbers:
+    path = folder / f"{experiment}.json"
+    found: Numbers = json.loads(path.read_text()) if experiment and path.exists() else {}
+    return found

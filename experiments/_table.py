@@ -1,8 +1,10 @@
 """The tables of the pages about the papers, written from the files of results.
 
-`python -m experiments._table` writes them anew into docs/experiments.
+`python -m experiments._table` writes them anew into docs/experiments; `python -m experiments all` does so where it puts
+its results.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,23 +16,31 @@ from experiments import (
     _statements_m21,
     _statements_plis,
 )
-from experiments._statement import line
+from experiments._criterion import Numbers
 
 RESULTS = Path(__file__).parent.parent / "docs" / "experiments"
+
+
+PAPERS = {"H21": _statements_h21, "G22": _statements_g22, "PLIS": _statements_plis, "M21": _statements_m21}
 
 
 def statements(folder: Path) -> str:
     """Return all statements, paper by paper."""
     parts = []
-    for paper in (_statements_h21, _statements_g22, _statements_plis, _statements_m21):
+    for paper in PAPERS.values():
         parts += [
             f"## {paper.TITLE}",
             "",
-            "| | statement | printed | ours | verdict | command |",
-            "|---|---|---|---|---|---|",
+            "| | statement | printed | ours | counts as confirmed | verdict | command |",
+            "|---|---|---|---|---|---|---|",
         ]
-        parts += [*(line(row, folder) for row in paper.ROWS), ""]
+        parts += [*(row.line(folder) for row in paper.ROWS), ""]
     return "\n".join(parts)
+
+
+def verdicts(folder: Path) -> dict[str, list[Numbers]]:
+    """Return all verdicts as data, paper by paper."""
+    return {name: [row.record(folder) for row in paper.ROWS] for name, paper in PAPERS.items()}
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
@@ -59,6 +69,16 @@ def written(name: str, text: str, folder: Path = RESULTS) -> str:
     return text
 
 
-if __name__ == "__main__":
+def write(folder: Path) -> None:
+    """Write the verdicts as data, and the tables into those pages that are there; without them, the first one alone."""
+    (folder / "verdicts.json").write_text(json.dumps(verdicts(folder), indent=1, ensure_ascii=False) + "\n")
+    if not (folder / "papers.md").exists():
+        (folder / "papers.md").write_text(f"# What the papers say and what we found\n\n{statements(folder)}")
+        return
     for each in TABLES:
-        (RESULTS / each).write_text(written(each, (RESULTS / each).read_text()))
+        if (folder / each).exists():
+            (folder / each).write_text(written(each, (folder / each).read_text(), folder))
+
+
+if __name__ == "__main__":
+    write(RESULTS)

@@ -13,7 +13,7 @@ from experiments._work import Work
 VERSION = 2
 """2: the statistics of many samples of the paper's size as well."""
 _SHOWN = 2_000
-_SAMPLES = 200
+_SAMPLES = 50
 
 
 def run(*, quick: bool, work: Work) -> Result:

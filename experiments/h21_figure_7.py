@@ -34,7 +34,7 @@ def run(*, quick: bool, work: Work) -> Result:
         f"{name}, {target}, {dropped} level dropped{', quick' * quick}": partial(equalize, name, target, dropped, quick)
         for name, target, dropped in _WAYS
     }
-    numbers, lines = {}, []
+    numbers, lines = {"trials": trials(quick)}, []
     for key, found in work.pieces(todo).items():
         row = key.removesuffix(", quick")
         ranges = {step: max(by) - min(by) for step, by in found["accuracy_by_decile"].items()}
@@ -49,9 +49,14 @@ def run(*, quick: bool, work: Work) -> Result:
     return Result({"": _draw(numbers)}, numbers, lines)
 
 
+def trials(quick):
+    """Return how often everybody is attacked."""
+    return 20 if quick else 100
+
+
 def equalize(name, target, dropped, quick):
     """Run H21's algorithm 1 for ten iterations, and attack some of them."""
-    data, scale, trials = people(name), _SCALE, 20 if quick else 100
+    data, scale, draws = people(name), _SCALE, trials(quick)
     if quick and name == "adult":
         # Fewer people leak more each: noise in proportion keeps the attack where it is.
         scale *= len(data.labels) / 2_000
@@ -73,7 +78,7 @@ def equalize(name, target, dropped, quick):
             deciles = np.argsort(np.argsort(exposure)) * 10 // len(exposure)
         if step in _ITERATIONS:
             attack = seepage.attacks.AttributeInversion(data.attribute).fit(leak)
-            guesses = np.concatenate([guess for _, guess, _ in attack.draws(trials=trials, seed=0)])
+            guesses = np.concatenate([guess for _, guess, _ in attack.draws(trials=draws, seed=0)])
             right = guesses == attack.truth_[:, None]
             by_trial = np.array([right[deciles == d].mean(axis=0) for d in range(10)])
             kept["accuracy_by_decile"][step] = by_trial.mean(axis=1)

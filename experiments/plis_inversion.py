@@ -23,6 +23,8 @@ from seepage.attacks._similarity import haar_similarity, structural_similarity
 from seepage.network import Update
 
 VERSION = 1
+REGION = 4
+"""Pixels along the side of a region: 49 regions of an X-ray."""
 LOSS = nn.CrossEntropyLoss()
 NOISE, NORM, WEIGHT = 1.0, 1.0, 0.02
 COUNT = 24
@@ -47,7 +49,8 @@ def attacked(setting: Images, kind: str, attack: GradientInversion, count: int, 
     x, y = (part[: setting.people] for part in pneumonia("train"))
     model = Standardized(trained(setting)[0].requires_grad_(False), float(x.mean()), float(x.std()))
     whole = model.module().requires_grad_(True)
-    norms = seepage.network.susceptibility(whole, LOSS, x, y, noise_scale=None, max_grad_norm=None).norm(spectral=True)
+    maps = seepage.network.susceptibility(whole, LOSS, x, y, noise_scale=None, max_grad_norm=None)
+    norms = maps.norm(spectral=True)
     rows = chosen(norms, count)
     images, labels = x[rows], y[rows]
     update = Update() if kind == "bare" else Update(max_grad_norm=NORM, noise_multiplier=NOISE)
@@ -71,11 +74,20 @@ def attacked(setting: Images, kind: str, attack: GradientInversion, count: int, 
                 "ssim": structural_similarity(truth, guess, 1.0),
                 "haarpsi": haar_similarity(truth, guess, 1.0),
                 "similarity": float(similarity[place]),
+                "regions": spearmanr(
+                    regions(np.abs(maps.values[row, 0])).ravel(), regions((truth - guess)[0] ** 2).ravel()
+                ).statistic,
                 "image": truth[0],
                 "guess": guess[0],
             }
         )
     return found
+
+
+def regions(picture: np.ndarray) -> np.ndarray:
+    """Return the mean over each region."""
+    side = len(picture) // REGION
+    return picture.reshape(side, REGION, side, REGION).mean((1, 3))
 
 
 def interval(a: np.ndarray, b: np.ndarray) -> list[float]:
@@ -105,7 +117,7 @@ def run(*, quick: bool, work: Work) -> Result:
             continue
         groups[kind] = runs
         norms = np.array([each["norm"] for each in runs])
-        numbers[kind] = {"images": len(runs), "susceptibility": norms}
+        numbers[kind] = {"images": len(runs), "susceptibility": norms, "regions": [each["regions"] for each in runs]}
         for score in ("ssim", "haarpsi"):
             values = np.array([each[score] for each in runs])
             enough = len(runs) > 2
@@ -113,6 +125,7 @@ def run(*, quick: bool, work: Work) -> Result:
                 "each": values,
                 "least_susceptible": values[0],
                 "most_susceptible": values[-1],
+                "place_of_the_most_susceptible": int((values > values[-1]).sum()) + 1,
                 "mean": values.mean(),
                 "rank_correlation": spearmanr(norms, values).statistic if enough else None,
                 "interval": interval(norms, values) if enough else None,

@@ -1,0 +1,220 @@
+"""Verdicts on the papers: each follows from stored numbers by its criterion, and each can fail."""
+
+import copy
+import importlib
+import json
+import re
+
+import pytest
+from pages import ROOT
+
+from experiments._criterion import VERDICTS, Criterion, Decision, Interval, together
+from experiments._made import mixture
+from experiments._table import PAPERS, RESULTS, verdicts
+from experiments._work import Work
+
+RESULT_FILES = sorted(path for path in RESULTS.glob("*.json") if path.stem not in ("verdicts", "printed"))
+ROWS = [
+    pytest.param(row, id=f"{paper} {row.where} {place}")
+    for paper, module in PAPERS.items()
+    for place, row in enumerate(module.ROWS)
+    if row.criteria
+]
+
+
+def numbers_of(experiment):
+    return json.loads((RESULTS / f"{experiment}.json").read_text())
+
+
+def test_the_verdicts_that_are_kept_are_those_that_the_criteria_give():
+    assert json.loads((RESULTS / "verdicts.json").read_text()) == verdicts(RESULTS)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_criterion_would_decide_otherwise_if_numbers_were_others(row):
+    for criterion in row.criteria:
+        numbers = numbers_of(row.experiment)
+        here = criterion.decide(numbers).verdict
+        assert here == "not run" or any(criterion.decide(numbers).verdict != here for _ in moved(numbers, criterion)), (
+            criterion.what
+        )
+
+
+def moved(numbers, criterion):
+    """Yield after all numbers of one name were moved, to one value or into an order, and put them back."""
+    named = {}
+    for inside, key, name in leaves(numbers):
+        named.setdefault(name, []).append((inside, key, inside[key]))
+    ends = [end for end in (criterion.above, criterion.below) if abs(end) < 1e300]
+    values = [sum(ends) / len(ends), 2.0, -2.0, 1e-9, 0.4]
+    for name, places in named.items():
+        if name in ("quick", "version", "commit"):
+            continue
+        orders = [range(1, len(places) + 1), range(len(places), 0, -1)] if len(places) > 3 else []
+        for several in (*orders, *([value] * len(places) for value in values)):
+            for (inside, key, kept), value in zip(places, several, strict=True):
+                # What is counted stays a count, and what is named a name.
+                inside[key] = max(4, int(value)) if isinstance(kept, int) else float(value)
+                inside[key] = "another" if isinstance(kept, str) else inside[key]
+            yield
+        for inside, key, kept in places:
+            inside[key] = kept
+
+
+def leaves(value, name=""):
+    """Yield where every number is, and the name that it has."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        inner = key if isinstance(key, str) else name
+        if isinstance(each, dict | list):
+            yield from leaves(each, inner)
+        elif isinstance(each, int | float | str) and not isinstance(each, bool):
+            yield value, key, inner
+
+
+@pytest.mark.parametrize("path", RESULT_FILES, ids=lambda path: path.stem)
+def test_every_result_is_of_one_version_of_its_script_at_a_commit_with_its_settings(path):
+    made, script = json.loads(path.read_text())["made"], importlib.import_module(f"experiments.{path.stem}")
+    assert made["version"] == script.VERSION
+    assert mixture(made) == []
+    for commit in {made["commit"], *(piece["commit"] for piece in made["pieces"].values())}:
+        assert re.fullmatch(r"[0-9a-f]{12}", commit), "made from files that are in no commit"
+    assert isinstance(made["settings"], dict)
+
+
+def test_a_mixture_of_versions_is_found():
+    pieces = {"a": {"version": 3, "commit": "x"}, "b": {"version": 4, "commit": "x"}}
+    assert mixture({"version": 4, "pieces": pieces}) == ["version 3"]
+
+
+def test_a_piece_of_another_version_is_done_again(tmp_path):
+    def done(version):
+        return Work("some", tmp_path, version=version, commit="x").pieces({"a": lambda: version})["a"]
+
+    assert [done(1), done(1), done(2), done(2), done(1)] == [1, 1, 2, 2, 1]
+
+
+def test_an_interval_on_the_claimed_side_confirms_and_one_across_it_decides_nothing():
+    def verdict(*ends):
+        several = [Interval(*each) for each in ends]
+        return Criterion("x", lambda _: several, above=0.0, below=1.0).decide({}).verdict
+
+    assert verdict((0.2, 0.3)) == "confirmed"
+    assert verdict((-0.2, 0.3)) == "undecided"
+    assert verdict((1.1, 1.3)) == verdict((-0.2, 0.0)) == "not confirmed"
+    # Of every one of several: one is enough against it.
+    assert verdict((0.2, 0.3), (0.4, 0.9)) == "confirmed"
+    assert verdict((0.2, 0.3), (-2.0, -1.0)) == "not confirmed"
+    assert verdict((0.2, 0.3), (-2.0, 0.5)) == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (["confirmed", "confirmed"], "confirmed"),
+        (["confirmed", "not confirmed"], "partly"),
+        (["confirmed", "not confirmed", "undecided"], "partly"),
+        (["confirmed", "undecided"], "undecided"),
+        (["not confirmed", "undecided"], "not confirmed"),
+        (["confirmed", "not run"], "not run"),
+        ([], "not run"),
+    ],
+)
+def test_a_statement_of_several_parts_holds_as_far_as_they_do(parts, whole):
+    assert together([Decision("x", 0.0, 1.0, None, part) for part in parts]) == whole
+    assert whole in VERDICTS
+
+
+def test_few_seeds_that_agree_decide_less_than_many():
+    # 5 of 5 seeds leave open whether more than half do; 10 of 10 do not.
+    assert Interval.share(5, 5).low < 0.5 < Interval.share(10, 10).low
+    assert Interval.share(0, 3).high > 0.5
+    assert Interval.around(0.3, None).low == -float("inf")
+    apart = Interval(0.8, 1.0).minus(Interval(0.4, 0.6))
+    assert (apart.low, apart.high) == pytest.approx((0.4 - 0.02**0.5, 0.4 + 0.02**0.5))
+
+
+# Names that hold digits, and numbers that count or name a thing without measuring it.
+NAMES = re.compile(
+    r"\bH21\b|\bG22\b|\bM21\b|\(\d{4}\)|\bet al\.,? \d{4}|\b(?:19|20)\d\d\b|CIFAR-10|ResNet-18|VGG11Net|VKORC1|"
+    r"\b(?:figures?|tables?|sections?|theorems?|eqs?\.|equations?|algorithm|panels?|layers?|line|appendix|footnote|"
+    r"columns?|digits?|levels?|fc|conv|version)\s*[A-Z]?[\d.]+(?:(?:, | and | or | to )[\d.]+)*[a-d]?|"
+    r"\bfc\d|\bconv\d|L-?\d|\d+/dfil|\d/dFIL|0/1|1/[a-zA-Z(\\]|\^\d|-1 and 1|between 0 and 1|of order 2|norm 1\b",
+    re.IGNORECASE,
+)
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?%?")
+
+
+def sentences(text):
+    """Yield each paragraph or table that a person wrote, without what is written from the results and without code."""
+    # What accounting costs is measured by the benchmarks, which keep no files.
+    text = text.partition("## What accounting costs")[0]
+    text = re.sub(r"<!-- (.+?) -->.*?<!-- end of \1 -->", "", text, flags=re.S)
+    text = re.sub(r"```.*?```|^    .*?$|\]\([^)]*\)|`[^`]*`", "", text, flags=re.S | re.M)
+    yield from text.split("\n\n")
+
+
+def held(value):
+    """Yield all numbers of a file of results, and what its words say."""
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str):
+                yield from (float(found) for found in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", key))
+            yield from held(each)
+        if isinstance(value, list):
+            yield float(len(value))
+    elif isinstance(value, int | float):
+        yield float(value)
+    elif isinstance(value, str):
+        yield from (float(found) for found in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", value.replace(",", "")))
+
+
+def says(written, numbers):
+    """Return whether one of the numbers is this one, to the digits that are written."""
+    if re.fullmatch(r"[\d,]+", written):
+        return int(written.replace(",", "")) in numbers
+    value = float(written.rstrip("%").replace(",", ""))
+    mantissa, _, exponent = written.rstrip("%").replace(",", "").partition("e")
+    unit = 10 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    factors = (100.0, 1.0) if written.endswith("%") else (1.0,)
+    return any(abs(factor * abs(each) - value) <= 0.5001 * unit for each in numbers for factor in factors)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RESULTS.glob("*.md")))
+def test_no_sentence_states_a_number_that_no_result_beside_it_holds(name):
+    every = {path.stem: list(held(json.loads(path.read_text()))) for path in RESULTS.glob("*.json")}
+    page = (RESULTS / name).read_text()
+    own = {stem for stem in every if stem in page or name == "papers.md"} | {"printed"}
+    numbers = [each for stem in own for each in every[stem]]
+    unheld = [
+        (number, " ".join(part.split())[:60])
+        for part in sentences(page)
+        for number in NUMBER.findall(NAMES.sub(" ", part))
+        if not says(number, numbers)
+    ]
+    assert not unheld, "\n".join(map(str, unheld))
+
+
+def test_a_number_that_is_moved_is_found_out():
+    assert says("0.2474", [0.247399])
+    assert not says("0.2475", [0.247399])
+    assert says("41%", [0.414])
+    assert not says("42%", [0.414])
+    assert says("12,665", [12665.0])
+    assert says("1e-3", [0.001])
+    text = "Of 12,665 images 24 are shared (H21, figure 2).\n\n<!-- a -->\n| 17 |\n<!-- end of a -->\n"
+    found = [number for part in sentences(text) for number in NUMBER.findall(NAMES.sub(" ", part))]
+    assert found == ["12,665", "24"]
+
+
+def test_numbers_that_were_moved_change_their_verdict():
+    row = next(row for row in PAPERS["H21"].ROWS if row.statement == "CIFAR-10, linear: mean of eta")
+    numbers = numbers_of(row.experiment)
+    other = copy.deepcopy(numbers)
+    other["rows"]["cifar linear"]["mean"] = 0.2601
+    assert [row.criteria[0].decide(each).verdict for each in (numbers, other)] == ["not confirmed", "confirmed"]
+
+
+def test_the_page_defines_every_verdict():
+    page = (ROOT / "docs" / "experiments" / "papers.md").read_text()
+    defined = [line.split("**")[1] for line in page.splitlines() if line.startswith("- **")]
+    assert sorted(defined) == sorted(VERDICTS)
