@@ -23,6 +23,7 @@ FLOORS = (
     ("display", "ledger"),
     ("federated",),
     ("linear", "network", "aggregates"),
+    ("equations",),
     ("others",),
     ("leakage",),
     ("meaning", "execution", "datasets", "pages"),

@@ -114,6 +114,26 @@ class Table:
         # Text and categories keep their type, which encoders ask for; a number may need a wider one.
         return frame.with_columns((literal if held.is_numeric() else literal.cast(held)).alias(name)).to_native()
 
+    def with_column(self, position: int, values: Column) -> "Table":
+        """Return the same rows with other values of one column, of any type that its library can hold."""
+        if not self.is_frame:
+            changed = np.array(self.native, dtype=np.result_type(self.native, values))
+            changed[:, position] = values
+            return Table(changed, self.names)
+        frame = nw.from_native(self.native, eager_only=True)
+        if frame.implementation.is_pandas():
+            import pandas as pd
+
+            held = self.native.dtypes.iloc[position]
+            changed = self.native.copy(deep=False)
+            # Text and categories keep their type; a number may need a wider one.
+            kept = held if values.dtype.kind not in "biufc" else values.dtype
+            changed.isetitem(position, pd.Series(values, index=changed.index, dtype=kept))
+            return Table(changed, self.names)
+        name = frame.columns[position]
+        series = nw.new_series(name, values, backend=frame.implementation)
+        return Table(frame.with_columns(series).to_native(), self.names)
+
     def column(self, name: str) -> Column:
         """Return one column as an array."""
         return self.column_at(self.names.index(name))

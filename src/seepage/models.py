@@ -2,6 +2,7 @@
 
 from seepage.aggregates import Aggregate as Aggregate
 from seepage.aggregates import KaplanMeier as KaplanMeier
+from seepage.equations import Equations as Equations
 from seepage.linear import GLM as GLM
 from seepage.linear import Cox as Cox
 from seepage.linear import ModelTable as ModelTable

@@ -16,6 +16,8 @@ from seepage.others import OthersLeakage, TableQuestion
 class TableEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """A table that is fitted on a frame. It keeps what it prints, and nothing of the people."""
 
+    kind = "a table"
+    takes: frozenset[str] = frozenset()
     frame_: Frame
     _values: Array
 

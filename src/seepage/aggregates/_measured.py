@@ -11,11 +11,12 @@ from seepage._tables import Listed, Table
 from seepage.aggregates._counted import Counted
 from seepage.aggregates._information import TableInformation
 from seepage.aggregates._numbers import Numbers
-from seepage.aggregates._printed import is_code, printed_of
+from seepage.aggregates._printed import printed_of
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import PeopleInMemory
 from seepage.leakage.types import By
 from seepage.others import Attacker, Check, Digits, OthersLeakage, TableQuestion, about, with_known_size
+from seepage.others.rows import is_code
 
 # For sums over a cell to be like normal ones: people, and people to a number.
 _LEAST, _A_NUMBER = 10, 5
@@ -96,7 +97,7 @@ def measured(made: Made, asked: TableQuestion) -> OthersLeakage:
         encoded = name in records.levels and not is_code(records.levels[name])
         printed = with_known_size(printed, name, values, encoded)
         what.append(f"how many people have each {name}")
-    attacker, digits_ = Attacker.of(asked.others_known, count - 1), Digits.of(asked.digits, printed)
+    attacker, digits_ = Attacker.of(asked.known, count - 1), Digits.of(asked.digits, printed)
     counted = made.counted
     if counted is not None:
         counted = replace(counted, totals=frozenset(known_sizes))

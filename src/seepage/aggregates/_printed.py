@@ -14,6 +14,7 @@ from seepage.aggregates._numbers import Numbers
 from seepage.aggregates._records import Values
 from seepage.errors import InputError
 from seepage.others import Check, Formed, Held, Printed, Slopes
+from seepage.others.rows import contrasts
 
 # What is left of numbers that others determine, of one.
 _DETERMINED = 1e-9
@@ -38,13 +39,7 @@ class _Table:
 
     def _contrasts(self, name: str) -> Array:
         """Return how much of each level there is more with each value, shape (levels, values)."""
-        levels = self.numbers.records.levels[name]
-        if is_code(levels):
-            low, high = map(float, levels)  # type: ignore[arg-type]
-            return np.array([[-1.0], [1.0]]) / (high - low)
-        count = len(levels)
-        rest = np.eye(count - 1) - 1.0 / (count + np.sqrt(count))
-        return np.vstack([np.full((1, count - 1), -1.0 / np.sqrt(count)), rest])
+        return contrasts(self.numbers.records.levels[name])
 
     def moves(self, fitted: Any, values: Values, count: int) -> Array:
         # Whose cell is empty without them is alone in it, and moves it by all.
@@ -116,11 +111,6 @@ class _Table:
     def guesses(self) -> Mapping[str, tuple[Array, float]]:
         records = self.numbers.records
         return {name: records.guess(name) for name in self.private if name not in records.levels}
-
-
-def is_code(levels: Sequence[Hashable]) -> bool:
-    """Return whether a category is two numbers, or false and true: its values are then those numbers."""
-    return len(levels) == 2 and all(isinstance(level, int | float) for level in levels)
 
 
 def printed_of(

@@ -153,6 +153,7 @@ def measure(
     refuse_mistakes(model)
     if isinstance(model, Tabular):
         refuse_beside_tabular(
+            model,
             X,
             y=y,
             noise_scale=noise_scale,
@@ -167,8 +168,8 @@ def measure(
             where=where,
             job=job,
         )
-        known = 0 if others_known is None else others_known
-        return model.measured(X, TableQuestion(known, digits, attributes, known_sizes, ids, groups))
+        whom = others_known, digits, attributes, known_sizes, ids, groups
+        return model.measured(X, TableQuestion(*whom, noise_scale, clusters, published, numbers))
     if where is not None and (is_results(model) or not are_paths(X)):
         X, y, sample_weight, offset, clusters, ids, groups = filtered(
             where, model, X, y, sample_weight, offset, clusters, ids, groups

@@ -5,6 +5,7 @@ import os
 from seepage._tables import Data
 from seepage.errors import InputError, UnsupportedError
 from seepage.linear.files import are_paths
+from seepage.others import Tabular
 
 
 def refuse_mistakes(model: object) -> None:
@@ -42,27 +43,36 @@ def refuse_mistakes(model: object) -> None:
         )
 
 
-def refuse_beside_tabular(X: Data, **given: object) -> None:
-    """Refuse what says something of a regression, and nothing of a table.
+def refuse_beside_tabular(table: Tabular, X: Data, **given: object) -> None:
+    """Refuse what says something of a regression, and nothing of a table or of equations.
 
     Parameters
     ----------
+    table : Tabular
+        What measures itself.
     X : data frame
         What was given as the rows.
     **given : object
         Arguments that were given, or None.
     """
-    if given["noise_scale"] is not None:
+    strange = {name: value for name, value in given.items() if value is not None and name not in table.takes}
+    if "noise_scale" in strange:
         raise UnsupportedError(
             "noise_scale= is not answered for tables: they are measured as they are printed, without noise. Leave it "
             "out; or print coefficients, and measure those with noise_scale=."
         )
-    if given["where"] is not None:
-        raise InputError(f"A table says itself for whom it is: write where={given['where']!r} where it is made.")
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name}= says nothing of a table: leave it out. seepage.measure(table, frame).")
+    if "where" in strange:
+        raise InputError(
+            f"For whom {table.kind} is, is said where it is made: write where={strange['where']!r} there, or keep "
+            "these rows of the frame alone."
+        )
+    for name in strange:
+        raise InputError(
+            f"{name}= says nothing of {table.kind}: leave it out. What it needs of people is in the frame: "
+            f"seepage.measure({type(table).__name__.lower()}, frame)."
+        )
     if X is None or are_paths(X):
         raise InputError(
-            "A table is measured with the data frame that it was fitted on: seepage.measure(table, frame)."
+            f"What {table.kind} gives away is measured with the data frame that it was fitted on: "
+            f"seepage.measure({type(table).__name__.lower()}, frame)."
         )

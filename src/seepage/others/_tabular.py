@@ -1,31 +1,51 @@
-"""What measures itself: tables that know which people they are of, and how these move them."""
+"""What measures itself: tables and equations that know which people they are of, and how these move them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from seepage._noise import GaussianNoise
 from seepage._tables import Data, Listed
+from seepage.leakage import Leakage
 from seepage.leakage.types import By
-from seepage.others._leakage import OthersLeakage
 from seepage.others.types import Known
 
 
 @dataclass(frozen=True, eq=False)
 class TableQuestion:
-    """What is asked of a table; `seepage.measure` says what each of it is."""
+    """What is asked of what measures itself; `seepage.measure` says what each of it is."""
 
-    others_known: Known
+    others_known: Known | None
     digits: int | str | None
     attributes: Sequence[str] | None
     known_sizes: Sequence[str]
     ids: Listed
     groups: By
+    noise_scale: float | GaussianNoise | None = None
+    clusters: Listed = None
+    published: Sequence[str] | str | None = None
+    numbers: Collection[str] | None = None
+
+    @property
+    def known(self) -> Known:
+        """What the attacker holds of the others where no noise is added: nothing, if nobody says."""
+        return 0 if self.others_known is None else self.others_known
 
 
 @runtime_checkable
 class Tabular(Protocol):
-    """A fitted table, as `seepage.measure` takes it beside models."""
+    """What measures itself, as `seepage.measure` takes it beside models."""
 
-    def measured(self, X: Data, asked: TableQuestion) -> OthersLeakage:
-        """Return what it gives away without noise."""
+    @property
+    def kind(self) -> str:
+        """What it is called in a sentence, such as "a table"."""
+        ...
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """The arguments of `seepage.measure` that it answers, beside those that every table does."""
+        ...
+
+    def measured(self, X: Data, asked: TableQuestion) -> Leakage:
+        """Return what it gives away."""
         ...

@@ -29,9 +29,6 @@ from seepage.linear.information._known import scorer_of as scorer_of
 from seepage.linear.information._nearby import Nearby as Nearby
 from seepage.linear.information._one_margin import OneMargin as OneMargin
 from seepage.linear.information._one_margin import OneSlope as OneSlope
-from seepage.linear.information._owners import Owners as Owners
-from seepage.linear.information._owners import Several as Several
-from seepage.linear.information._owners import largest as largest
 from seepage.linear.information._passes import WARM as WARM
 from seepage.linear.information._passes import Adding as Adding
 from seepage.linear.information._passes import Kept as Kept

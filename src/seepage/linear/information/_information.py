@@ -13,13 +13,13 @@ from seepage._tables import Column, which
 from seepage.errors import UnansweredError
 from seepage.execution.storage import followed
 from seepage.leakage import Cost, Distances, GatheredInformation, Jacobians, PeopleInMemory, Unlike
+from seepage.leakage.owners import Owners, Several, largest
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information._cost import cost_of
 from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._nearby import Nearby
-from seepage.linear.information._owners import Owners, Several, largest
 from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads

@@ -17,10 +17,10 @@ from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import Numbers
-from seepage.linear.printed._rows import Extremes, Holders, Values, levels_in, mixed, twice_of
 from seepage.linear.printed._together import Part, SharedTable
 from seepage.linear.rows import Batch
 from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
+from seepage.others.rows import Extremes, Holders, Values, levels_in, mixed, twice_of
 
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.

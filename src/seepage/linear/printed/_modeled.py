@@ -9,8 +9,8 @@ import numpy as np
 
 from seepage._tables import Array
 from seepage.linear.printed._numbers import Numbers
-from seepage.linear.printed._rows import Records
 from seepage.linear.rows import Batch
+from seepage.others.rows import Records
 
 # A flexible fit looks at so many people, evenly over all.
 _SOME = 50_000

@@ -15,11 +15,11 @@ from seepage.linear.columns import learns, single_steps
 from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Release, check_published, steps_named
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import COUNTS, DISPERSION, Numbers
-from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._redrawn import Redrawn
-from seepage.linear.printed._rows import Records, level, rare_values
 from seepage.linear.rows import Batch, InMemory
 from seepage.others import Form, Formed, Held, Level, Looked, Printed, Slopes
+from seepage.others.owned import Owned
+from seepage.others.rows import Records, level, rare_values
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"

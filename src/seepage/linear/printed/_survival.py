@@ -13,11 +13,11 @@ from seepage._tables import Array
 from seepage.errors import InputError, MinimizerError, UnsupportedError
 from seepage.linear.information import COEFFICIENTS, ERRORS
 from seepage.linear.printed._numbers import COUNTS
-from seepage.linear.printed._owned import Owned
 from seepage.linear.printed._risk_sums import RiskSums
-from seepage.linear.printed._rows import Records, level, rare_values
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
 from seepage.others import Formed, Held, Printed, Slopes
+from seepage.others.owned import Owned
+from seepage.others.rows import Records, level, rare_values
 
 _EVENTS = "number of events"
 

@@ -13,14 +13,12 @@ from seepage._tables import Column, which
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import followed
 from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Unlike
+from seepage.leakage.owners import Owners, Several, largest
 from seepage.leakage.types import Kind, Variance, Who
 from seepage.linear.information import (
     ChangedScales,
     Noised,
-    Owners,
     Scales,
-    Several,
-    largest,
     noise_assumptions,
     warn_unanswered,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column
-from seepage.others import Formed, Slopes
+from seepage.others._slopes import Formed, Slopes
 
 
 @dataclass(frozen=True, eq=False)

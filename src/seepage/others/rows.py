@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._blind import bits_of
 from seepage._tables import Array
-from seepage.others import Level
+from seepage.others._printed import Level
 
 _SOME = 10_000
 # How many times more pairs of equal rows than independent columns make are left to chance.
@@ -54,6 +54,21 @@ def rare_values(design: Array, names: Sequence[str], unit: NDArray[np.intp] | No
                 others = design[column != value]
                 alone = max(int(((others == others[0]).all(axis=0) & (design != design[0]).any(axis=0)).sum()), 1)
             yield level(names[feature], value, column == value, alone, unit)
+
+
+def is_code(levels: Sequence[Hashable]) -> bool:
+    """Return whether a category is two numbers, or false and true: its values are then those numbers."""
+    return len(levels) == 2 and all(isinstance(level, int | float) for level in levels)
+
+
+def contrasts(levels: Sequence[Hashable]) -> Array:
+    """Return how much of each level of a category there is more with each of its values, shape (levels, values)."""
+    if is_code(levels):
+        low, high = map(float, levels)  # type: ignore[arg-type]
+        return np.array([[-1.0], [1.0]]) / (high - low)
+    count = len(levels)
+    rest = np.eye(count - 1) - 1.0 / (count + np.sqrt(count))
+    return np.vstack([np.full((1, count - 1), -1.0 / np.sqrt(count)), rest])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,204 @@
+"""What must hold of equations before a number is said of them, each refused by its name."""
+
+from collections.abc import Callable
+from copy import deepcopy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array, Table, missing_in
+from seepage.equations._psi import Psi, Step, same
+from seepage.equations._solved import Solved, Values
+from seepage.errors import InputError, MinimizerError, UnsupportedError
+
+# Of a standard error: how far a solution may be off, which is then mended.
+_SOLVED = 1e-3
+# People who are looked at for kinks, and units whose rows are refitted.
+SOME, _REFITS = 256, 4
+# How far a refit may be from the derivative, of the largest move.
+_AGREE = 1e-4
+# Shares of an interval that are kept around a kink, how often, and the change of slope that is one.
+_KEPT, _TURNS, _KINK = 0.6, 24, 1e-2
+_SMOOTH = "What it tells of people is no derivative, and is not answered."
+
+
+def check_pure(psi: Psi, theta: Array, table: Table) -> None:
+    """Refuse psi that changes its frame, or answers twice differently."""
+    given = Table(deepcopy(table.native), table.names)
+    first = psi.numbers(theta, given)
+    now = Table.of(given.native)
+    changed = [name for name in now.names if name not in table.names or not same(now.column(name), table.column(name))]
+    if changed or now.names != table.names:
+        raise InputError(
+            f"psi changes its frame: {(changed or [*table.names])[0]!r} is another column after it was called. Work on "
+            "a copy: frame = frame.copy(), or frame.assign(...)."
+        )
+    if not np.array_equal(first, psi.numbers(theta, table)):
+        raise InputError("psi answers differently when it is asked twice. Draw what is random before, into the frame.")
+
+
+def check_own(psi: Psi, theta: Array, table: Table, unit: NDArray[np.intp] | None) -> None:
+    """Refuse psi in which somebody's equations move with other people's rows."""
+    whole = psi.numbers(theta, table)
+    place = np.arange(len(table)) if unit is None else unit
+    half = np.random.default_rng(0).permutation(int(place.max()) + 1) < (place.max() + 1) / 2
+    for side in (half, ~half):
+        rows = np.flatnonzero(side[place])
+        part = psi.numbers(theta, Table(table.picked(rows), table.names), whose="a part of the people")
+        apart = np.abs(part - whole[:, rows]) > 1e-9 * np.abs(whole).max(axis=1, keepdims=True)
+        if apart.any():
+            at, row = (int(each[0]) for each in np.nonzero(apart))
+            raise UnsupportedError(
+                f"psi mixes people: the equation of {psi.names[at]!r} in row {rows[row]} is another one without "
+                "half of the others. Means and standardized columns of everybody are parameters with equations of "
+                "their own; a number of rows is a constant; whose rows belong together is said by ids= or clusters=."
+            )
+
+
+def check_bread(names: tuple[str, ...], matrix: Array) -> None:
+    """Refuse equations that do not determine their parameters, by their derivative."""
+    size = np.abs(matrix).max(axis=0)
+    still = [name for name, each in zip(names, size, strict=True) if not each > 0]
+    if still:
+        raise UnsupportedError(
+            f"No equation moves with {still[0]!r}, so they do not say what it is. Equations of quantiles and "
+            f"medians jump. {_SMOOTH} Print a mean, or a share above a threshold that was chosen beforehand."
+        )
+    scaled = matrix / size
+    scaled = scaled / np.maximum(np.abs(scaled).max(axis=1, keepdims=True), 1e-300)
+    _, sizes, right = np.linalg.svd(scaled)
+    if sizes[-1] <= 1e-12 * sizes[0]:
+        free = names[int(np.argmax(np.abs(right[-1])))]
+        raise MinimizerError(
+            f"The equations do not determine {free!r}: their derivative by theta is singular. Leave out columns that "
+            "follow from others, and equations that say the same twice."
+        )
+
+
+def solve(solved: Solved) -> Array:
+    """Return the solution next to a theta that was given, or refuse one that is not near."""
+    step = solved.inverse @ solved.equations.sum(axis=1)
+    errors = solved.errors
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.where(step == 0.0, 0.0, np.abs(step) / errors)
+    at = int(np.argmax(off))
+    if not off[at] <= _SOLVED:
+        raise MinimizerError(
+            f"theta does not solve the equations on this frame: {solved.psi.names[at]!r} is {off[at]:.2g} standard "
+            "errors from where its equations are zero. Give the theta and the frame of one fit, in the order of psi's "
+            "equations, and solve more closely, such as with scipy.optimize.root(..., tol=1e-10).",
+            float(off[at]),
+        )
+    found = solved.refitted(solved.table)
+    return solved.theta if np.isnan(found).any() else found
+
+
+def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, number: bool) -> Values | None:
+    """Return how equations move with a column; None if they do not.
+
+    Parameters
+    ----------
+    psi, theta, table
+        The equations and all rows.
+    sample : Solved
+        Some people, and nothing of their columns yet.
+    name : str
+    number : bool
+        Whether a column of two values is a number all the same.
+    """
+    at, some = table.names.index(name), sample.table
+    column = table.column_at(at)
+    empty = int(missing_in(column).sum())
+    moving = not np.array_equal(psi(theta, some.with_column(at, np.roll(some.column_at(at), 1))), sample.equations)
+    if not moving and len(np.unique(column.astype(str))) > 1:
+        everybody = psi.numbers(theta, table)
+        moving = not np.array_equal(psi(theta, table.with_column(at, np.roll(column, 1))), everybody)
+    if not moving:
+        return None
+    if empty:
+        raise InputError(
+            f"{name!r} is missing for {empty:,} of {len(column):,} rows, and what psi makes of that is no value of "
+            f"theirs. Drop these rows first, or leave {name!r} out of attributes=."
+        )
+    levels = np.unique(column.astype(object) if column.dtype.kind == "O" else column)
+    category = column.dtype.kind not in "iuf" or (len(levels) <= 2 and not number)
+    known = tuple(levels.tolist()) if category else None
+    if known is not None and len(known) > len(column) / 2:
+        raise InputError(f"{name!r} is another text in nearly every row: leave it out of attributes=.")
+    if column.dtype.kind not in "biuf":
+        return Values(at, None, known)
+    spread = float(np.std(column.astype(np.float64))) or 1.0
+    slots = [np.where(sample.slots == slot, spread, 0.0) for slot in range(int(sample.slots.max()) + 1)]
+    steps = [psi.step(psi.along_column(theta, some, at, moved)) for moved in slots]
+    step = None if None in steps else next((each for each in steps if each is not None and each.size), steps[0])
+    if known is None:
+        if step is None:
+            raise _not_smooth(name)
+        for moved in slots:
+            _check_kinks(name, psi.along_column(theta, some, at, moved, automatic=False), sample, moved > 0)
+    if step is not None and step.size is not None:
+        step = Step(step.size * spread)
+    return Values(at, step, known)
+
+
+def _not_smooth(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"psi jumps or has a kink in {name!r}, as absolute values, trimming and Huber's weights have, and quantiles, "
+        f"ranks and classes of a number. {_SMOOTH} Use a smooth function; make classes of it beforehand, as a column "
+        f"of text that psi reads instead; or leave {name!r} out of attributes=, if attackers know it."
+    )
+
+
+def _check_kinks(name: str, along: Callable[[Array], Array], sample: Solved, some: NDArray[np.bool_]) -> None:
+    """Look for a kink within a deviation of each person's value, where the slope changes most, and closer and closer.
+
+    A smooth slope changes the less the closer one looks; that at a kink does not.
+    """
+    mix = np.random.default_rng(1).uniform(0.5, 1.0, len(sample.equations))
+    mix = mix / np.maximum(np.abs(sample.equations).max(axis=1), 1e-300)
+    shape = len(some)
+    low, wide = np.full(shape, -1.0), np.full(shape, 2.0)
+
+    def at(t: Array) -> Array:
+        with np.errstate(all="ignore"):
+            # Of units with several rows all equations together.
+            found = mix @ sample.together(np.asarray(along(t)))
+        return np.asarray(found if sample.unit is None else found[sample.unit])
+
+    def bend(start: Array, width: Array) -> Array:
+        points = [at(start + share * width) for share in (0.0, 0.5, 1.0)]
+        found = np.abs(points[0] + points[2] - 2.0 * points[1]) / width
+        return np.where(np.isfinite(found), found, 0.0)
+
+    ends = at(low + wide) - at(low)
+    slope = np.abs(np.where(np.isfinite(ends), ends, 0.0)) / wide
+    starts = [low + 0.25 * i for i in range(8)]
+    each = np.stack([bend(one, np.full(shape, 0.25)) for one in starts])
+    low, wide = np.stack(starts)[each.argmax(axis=0), np.arange(shape)], np.full(shape, 0.25)
+    largest = max(float(slope.max()), float(each.max()) * 8.0)
+    for _ in range(_TURNS):
+        later = low + (1.0 - _KEPT) * wide
+        wide = wide * _KEPT
+        low = np.where(bend(later, wide) > bend(low, wide), later, low)
+    if (bend(low, wide)[some] > _KINK * largest).any():
+        raise _not_smooth(name)
+
+
+def check_refits(solved: Solved) -> None:
+    """Refuse derivatives that a few refits do not agree with."""
+    random, start = np.random.default_rng(2), 0
+    scale = np.abs(solved.slopes).max(axis=0)
+    for name, values in solved.private.items():
+        if values.step is not None and values.levels is None:
+            column = np.asarray(solved.table.column_at(values.at), dtype=np.float64)
+            reach = 1e-2 * (float(column.std()) or 1.0)
+            row = int(random.integers(len(column)))
+            moved = [solved.with_value(np.array([row]), name, column[row] + sign * reach) for sign in (1, -1)]
+            found = ((moved[0] - moved[1]) / (2 * reach))[solved.published]
+            if not (np.abs(found - solved.slopes[row, :, start]) <= _AGREE * scale[:, start] + 1e-300).all():
+                raise UnsupportedError(
+                    f"A refit with another {name!r} in row {row} does not move as the derivative says: psi is not "
+                    "smooth there, or its equations are nearly singular. Scale columns to like sizes, and look for "
+                    "comparisons, clipping and rounding in psi."
+                )
+        start += values.width
