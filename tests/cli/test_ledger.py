@@ -104,6 +104,12 @@ def test_a_ledger_from_its_key_to_the_release_that_must_not_follow(terminal: Ter
     found = terminal.run(f"seepage ledger audit {books}")
     assert (found.code, "Files that no entry names: 1" in _flat(found)) == (0, True)
     assert "Deleted: 1 files, entry 4" in terminal.run(f"seepage ledger sweep {books}").text
+    assert "One person from now on, entry 5" in terminal.run(f"seepage ledger merge {books} P0008 P0009").text
+    assert terminal.run(f"seepage ledger rekey {books} --new-key new.key").code == 0
+    assert stat.S_IMODE((folder / "new.key").stat().st_mode) == 0o600
+    changed = terminal.run(f"seepage ledger show {books}")
+    assert (changed.code, "has another key since entry 6" in _flat(changed)) == (2, True)
+    assert terminal.run("seepage ledger audit books --key new.key").code == 0
 
 
 def test_what_is_missing_is_named(terminal: Terminal) -> None:

@@ -1,6 +1,7 @@
 """What every part of a ledger stands on: entries that are checked as they are read, and files that come with them."""
 
 import hashlib
+import json
 import random
 import secrets
 import time
@@ -17,7 +18,7 @@ from seepage.errors import InputError, LedgerError, SeepageError, UnwrittenError
 from seepage.ledger._buckets import BucketSums, bucket_of
 from seepage.ledger._entry import FIRST, Entry
 from seepage.ledger._log import Log, path_of
-from seepage.ledger._names import Names
+from seepage.ledger._names import BYTES, Names
 from seepage.ledger._state import State, Stored
 from seepage.ledger._store import Store
 
@@ -112,6 +113,19 @@ class Books:
         """Return the names of those who are forgotten."""
         return np.concatenate([BucketSums.nobody().names, *(self.sums(each).names for each in state.forgotten)])
 
+    def who(self, names: NDArray[np.void], state: State) -> NDArray[np.void]:
+        """Return as whom people are known: some were found to be one."""
+        aliases = self.aliases(state)
+        if not len(aliases) or not len(names):
+            return names
+        at = np.minimum(np.searchsorted(aliases[:, 0], names), len(aliases) - 1)
+        return np.where(aliases[at, 0] == names, aliases[at, 1], names)
+
+    def aliases(self, state: State) -> NDArray[np.void]:
+        """Return the names that stand for others, in order, each beside the one that it stands for."""
+        content = b"" if state.aliases is None else self.content(state.aliases)
+        return np.frombuffer(content, dtype=f"V{BYTES}").reshape(-1, 2)
+
     def draft(self, state: State) -> "Draft":
         """Return an entry to come on top of some state."""
         return Draft(self, state, self.log.known[state.count - 1], f"{state.generation}-{secrets.token_hex(8)}")
@@ -151,9 +165,11 @@ class Draft:
         """Write what is owed in some buckets."""
         return {bucket: self.keep(f"{folder}/{bucket}.parquet", sums.content()) for bucket, sums in parts}
 
-    def commit(self, kind: str, body: Mapping[str, Json], replaced: Iterable[Stored] = ()) -> Entry | None:
+    def commit(
+        self, kind: str, body: Mapping[str, Json], replaced: Iterable[Stored] = (), *, names: Names | None = None
+    ) -> Entry | None:
         """Commit the entry, whose files replace others, which go; None if another came first."""
-        books, entry = self.books, Entry.after(self.last, kind, body, self.books.names)
+        books, entry = self.books, Entry.after(self.last, kind, body, names or self.books.names)
         # From here on its files may count, whatever goes wrong on the way.
         self.counts = True
         try:
@@ -176,15 +192,44 @@ class Draft:
 def broken(entries: list[Entry], names: Names, start: int = 0) -> Iterable[tuple[str, str]]:
     """Yield which entries are not sealed, or do not follow the one before; those before some place are trusted."""
     previous = entries[start - 1].seal if start else FIRST
+    age = sum(entry.kind == REKEYED for entry in entries[:start])
     for place, entry in enumerate(entries[start:], start):
+        age += entry.kind == REKEYED
         if entry.number != place:
             yield path_of(place), f"was changed: entry {entry.number} stands in its place"
             return
-        if not entry.is_sealed(names):
+        if age == len(names.keys) and has_followed(entry, names):
+            raise InputError(f"The ledger has another key since entry {place} ({entry.when}). Open it with that one.")
+        if age >= len(names.keys) or not entry.is_sealed(names, age):
             yield path_of(place), "was changed: its seal is broken"
         elif entry.previous != previous:
             yield path_of(place), "does not follow the entry before it"
         previous = entry.seal
+
+
+REKEYED = "rekeyed"
+"""The kind of the entry that changes the key, which is sealed with the new one."""
+
+
+def has_followed(entry: Entry, names: Names) -> bool:
+    """Return whether whoever changed the key had the one before."""
+    told = names.seal(f"{REKEYED} {entry.number} {entry.previous} {entry.body.get('keys')}")
+    return entry.kind == REKEYED and entry.body.get("by") == told
+
+
+def ring(entries: list[Entry], key: bytes) -> Names | None:
+    """Return the names of people by a key, and by those before it; None if it is not the key of these entries."""
+    changed = [entry for entry in entries if entry.kind == REKEYED]
+    names = Names(key)
+    if not changed:
+        return names if entries[0].is_sealed(names) else None
+    if has_followed(changed[-1], names):
+        raise InputError(f"The ledger has another key since entry {changed[-1].number}. Open it with that one.")
+    try:
+        older = names.shown(bytes.fromhex(str(changed[-1].body["keys"])), changed[-1].previous)
+    except (KeyError, ValueError):
+        return None
+    return None if older is None else Names(key, tuple(bytes.fromhex(each) for each in json.loads(older)))
 
 
 def _check_clocks(store: Store, path: str) -> None:

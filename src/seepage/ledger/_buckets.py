@@ -16,7 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from seepage._tables import Array
+from seepage.errors import InputError
 from seepage.ledger._names import BYTES
+
+SAME_PERSON = (
+    "{} of this release are one person in a ledger, which compares ids as text without blanks around it, without zeros "
+    "before a whole number, and with composed letters. If they are one person, give them one id before the release is "
+    'measured; if not, write their ids so that they differ otherwise, such as "A7" and "B7".'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +47,18 @@ class BucketSums:
             return cls(names, {name: np.asarray(column)[order] for name, column in columns.items()})
         starts = np.flatnonzero(new)
         return cls(names[new], {name: np.add.reduceat(column[order], starts) for name, column in columns.items()})
+
+    @classmethod
+    def joined(cls, names: NDArray[np.void], columns: Mapping[str, Array]) -> "BucketSums":
+        """Sort by name, and count who stands there several times as one person who is in all of these rows.
+
+        What a release moves by is then at most the sum of what it moves by with each row: the roots add up, not the
+        squares.
+        """
+        roots = cls.of(names, {name: np.sqrt(column) for name, column in columns.items()})
+        if len(roots) == len(names):
+            return cls.of(names, columns)
+        return cls(roots.names, {name: column**2 for name, column in roots.columns.items()})
 
     @classmethod
     def nobody(cls) -> "BucketSums":
@@ -158,7 +177,11 @@ class Spool:
             if parts:
                 every = dict.fromkeys(name for part in parts for name in (part.dtype.names or ())[1:])
                 columns = {name: np.concatenate([part[name] for part in parts]) for name in every}
-                yield bucket, BucketSums.of(np.concatenate([part["f0"] for part in parts]), columns)
+                names = np.concatenate([part["f0"] for part in parts])
+                found = BucketSums.of(names, columns)
+                if len(found) < len(names):
+                    raise InputError(SAME_PERSON.format("Two ids"))
+                yield bucket, found
 
     def _read(self, part: tuple[int, np.dtype[np.void], NDArray[np.intp]], bucket: int) -> NDArray[np.void]:
         start, kind, edges = part

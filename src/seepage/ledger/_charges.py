@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from seepage._tables import Array, Column
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Information, Leakage
+from seepage.ledger._buckets import SAME_PERSON
 from seepage.ledger._names import Names
 
 Columns = Mapping[str, Array]
@@ -131,7 +132,18 @@ def charges(leak: Leakage, names: Names, units: Units) -> Iterator[tuple[NDArray
         for name, eta in attributes.items():
             # Whoever has no value of an attribute owes nothing for it.
             columns[f"attribute {name}"] = np.nan_to_num(eta, nan=0.0) ** 2 * units.squared(name)
-        yield names.of(ids), columns
+        found = names.of(ids)
+        _check_distinct(ids, found)
+        yield found, columns
+
+
+def _check_distinct(ids: Column, names: NDArray[np.void]) -> None:
+    """Refuse two ids that a ledger would take for one person."""
+    order = np.argsort(names, kind="stable")
+    same = np.flatnonzero(names[order[1:]] == names[order[:-1]])
+    if len(same):
+        one, other = (np.asarray(ids)[order[same[0] + step]] for step in (0, 1))
+        raise InputError(SAME_PERSON.format(f"{one!r} and {other!r}"))
 
 
 def _parts(leak: Leakage) -> Iterator[tuple[Column, Columns, Columns, Array | int]]:

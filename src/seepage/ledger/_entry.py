@@ -1,5 +1,6 @@
 """What happened, in order: each entry names the seal of the one before, so that none can be changed or left out."""
 
+import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -22,10 +23,10 @@ class Entry:
     ----------
     number : int
         Its place, from 0 on.
-    kind : {"created", "debit", "release", "signed", "forgotten", "swept"}
+    kind : {"created", "debit", "release", "signed", "forgotten", "swept", "merged", "rekeyed"}
         A debit is committed before any noise is drawn; a release says that it has left, with which certificate, and
-        another entry that the certificate was signed since. People are forgotten, and files that nobody counts are
-        swept.
+        another entry that the certificate was signed since. People are forgotten, or found to be one; files that
+        nobody counts are swept; and the key is changed.
     when : str
         In UTC.
     body : mapping
@@ -60,9 +61,9 @@ class Entry:
         """Return it as a line of JSON."""
         return _canonical({**vars(self), "body": dict(self.body)})
 
-    def is_sealed(self, names: Names) -> bool:
-        """Return whether nothing of it was changed."""
-        return names.seal(self._text()) == self.seal
+    def is_sealed(self, names: Names, age: int = -1) -> bool:
+        """Return whether nothing of it was changed since it was sealed with one of the keys, by default the newest."""
+        return hmac.compare_digest(names.seal(self._text(), names.keys[age]), self.seal)
 
     def _text(self) -> str:
         return _canonical({name: value for name, value in vars(self).items() if name != "seal"})

@@ -28,6 +28,7 @@ def erased(books: Books, names: NDArray[np.void]) -> Entry:
 
 
 def _tried(books: Books, names: NDArray[np.void], state: State) -> Entry | None:
+    names = np.unique(books.who(names, state))
     touched = np.unique(bucket_of(names, books.buckets)).tolist()
     replaced = list(state.forgotten)
     with books.draft(state) as draft:

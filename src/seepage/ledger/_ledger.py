@@ -16,13 +16,15 @@ from seepage.errors import InputError, LedgerError
 from seepage.leakage import Leakage
 from seepage.ledger import _certificates, _erasure, _queries
 from seepage.ledger._audit import Fault, audited
-from seepage.ledger._books import Books
+from seepage.ledger._books import Books, ring
 from seepage.ledger._charges import Units
 from seepage.ledger._entry import Entry, Head
 from seepage.ledger._log import path_of
+from seepage.ledger._merging import merged
 from seepage.ledger._names import Names
 from seepage.ledger._posting import checked, posted
 from seepage.ledger._preview import Preview, previewed
+from seepage.ledger._rotation import rotated
 from seepage.ledger._store import store_at
 
 
@@ -73,16 +75,17 @@ class Ledger:
         head: str | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        names, kept = Names(key), None if head is None else Head.read(head)
-        self._books = Books.at(store_at(place, storage_options), names)
+        kept, store = None if head is None else Head.read(head), store_at(place, storage_options)
+        self._books = Books.at(store, Names(key))
         entries = self._books.log.entries()
         if not entries:
             raise InputError(
                 f"There is no ledger at {str(place)!r}. Make one with seepage.ledger.Ledger.create({str(place)!r}, "
                 "key=..., error_floor=..., units=...)."
             )
-        if not entries[0].is_sealed(names):
+        if (names := ring(entries, key)) is None:
             raise InputError(f"The key is not that of the ledger at {place}, or its first entry was changed.")
+        self._books.names = names
         if kept is not None and not kept.is_in(self._books.entries()):
             raise LedgerError(
                 path_of(kept.number),
@@ -373,6 +376,33 @@ class Ledger:
         if not len(names):
             raise InputError("forget was given nobody.")
         return _erasure.erased(self._books, names)
+
+    def merge(self, one: object, other: object) -> Entry:
+        """Count two ids as one person from now on, in earlier releases and in further ones.
+
+        A release that has both moves with this person by at most the sum of what it moves by with each, so that the
+        roots of what they owe are added up there, which is an upper bound; what they owe for different releases is
+        added. Ask `balance` afterward: together they may have less left than was promised.
+
+        Parameters
+        ----------
+        one, other : id
+            Two ids of one person; either may be used after that.
+        """
+        return merged(self._books, one, other)
+
+    def rotate(self, new_key: bytes) -> Entry:
+        """Change the key: people get other names in every file, and whoever has the old key alone finds nobody.
+
+        What was sealed before stays as it is, and is checked as before. Heads and certificates from before still show a
+        rollback. Everybody else opens the ledger with the new key after that.
+
+        Parameters
+        ----------
+        new_key : bytes
+            At least 16 secret bytes.
+        """
+        return rotated(self._books, new_key)
 
     def sweep(self) -> Entry:
         """Delete the files that no entry names; a post that is under way meanwhile begins again."""

@@ -1,16 +1,24 @@
 """Names under which a ledger knows people: a keyed function of each id, which says nothing to whoever lacks the key.
 
+What could be one person is one: ids are compared as text, with composed letters (NFC), without blanks around it, and
+without zeros before a whole number, so that 7, 7.0, "7", "007" and "7 " have one name. To take two people for one
+counts too much, and keeps every promise; to take one for two would break it. Two ids of one release that have one name
+are refused.
+
 An id of up to 15 bytes is one block m, and its name is AES(m) xor m under a key: to whoever lacks the key a random
 function, and to whoever has it one that cannot be turned round, only tried. The blocks of a million people are one
-call. Longer ids are rare, and get a keyed BLAKE2b (RFC 7693).
+call. Longer ids are rare, and get a keyed BLAKE2b (RFC 7693). When the key is changed, names go through the same
+function once more, under the new key: nobody's id is needed for it, and who has the old key alone finds nobody.
 """
 
 import hmac
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import blake2b, sha256
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +26,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 BYTES = 16
 """Of a name: two of 10^9 people share one with a probability of 10^-21."""
@@ -31,13 +42,25 @@ class Names:
     """The names of people, by a key of the institution."""
 
     key: bytes = field(repr=False)
+    older: tuple[bytes, ...] = field(default=(), repr=False)
+    """The keys that were in force before, the oldest first."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.key, bytes) or len(self.key) < _FEWEST:
-            raise InputError(
-                f"The key of a ledger is at least {_FEWEST} secret bytes, such as secrets.token_bytes(32). Keep it: "
-                "without it nobody can be found in the ledger again."
-            )
+        for key in (*self.older, self.key):
+            if not isinstance(key, bytes) or len(key) < _FEWEST:
+                raise InputError(
+                    f"The key of a ledger is at least {_FEWEST} secret bytes, such as secrets.token_bytes(32). Keep "
+                    "it: without it nobody can be found in the ledger again."
+                )
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """All keys, the oldest first."""
+        return (*self.older, self.key)
+
+    def followed_by(self, key: bytes) -> "Names":
+        """Return the same people's names once the key is another."""
+        return Names(key, self.keys)
 
     def of(self, ids: Iterable[object]) -> NDArray[np.void]:
         """Return the name of each id."""
@@ -45,37 +68,68 @@ class Names:
             raise InputError(f"ids lists people, such as [{ids!r}]; {ids!r} by itself would be read letter by letter.")
         texts = _texts(ids)
         blocks, long = _blocks(texts)
-        found = self._ciphered(blocks)
-        key = self._derived("people of long names")
+        first, *later = self.keys
+        found = _ciphered(blocks, _derived("people", first))
+        key = _derived("people of long names", first)
         for at in long.tolist():
             digest = blake2b(texts[at].as_py(), digest_size=BYTES, key=key).digest()
             found[at] = np.frombuffer(digest, dtype=np.uint8)
-        return found.view(f"V{BYTES}").ravel()
+        for each in later:
+            found = _ciphered(found, _derived("people once more", each))
+        return np.ascontiguousarray(found).view(f"V{BYTES}").ravel()
 
-    def _derived(self, purpose: str) -> bytes:
-        """Return the same key under another name, so that nothing made for one purpose serves another."""
-        return sha256(f"{purpose} ".encode() + self.key).digest()
+    def renamed(self, names: NDArray[np.void]) -> NDArray[np.void]:
+        """Return the names that people have now, from those that they had under the key before."""
+        blocks = np.ascontiguousarray(names).view(np.uint8).reshape(len(names), BYTES)
+        return _ciphered(blocks, _derived("people once more", self.key)).view(f"V{BYTES}").ravel()
 
-    def _ciphered(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        try:
-            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-        except ImportError:
-            raise MissingExtraError(
-                "A ledger hides ids with cryptography, which is not installed. Install it with: pip install "
-                '"seepage[ledger]"'
-            ) from None
-        # Each block is by itself on purpose: the same person has the same name in every release.
-        cipher = Cipher(algorithms.AES(self._derived("people")), modes.ECB()).encryptor()
-        whole = cipher.update(blocks.tobytes()) + cipher.finalize()
-        return np.frombuffer(whole, dtype=np.uint8).reshape(blocks.shape) ^ blocks
-
-    def seal(self, text: str) -> str:
+    def seal(self, text: str, key: bytes | None = None) -> str:
         """Return a seal on some text that only whoever has the key can make."""
-        return hmac.digest(self.key, text.encode(), "sha256").hex()
+        return hmac.digest(self.key if key is None else key, text.encode(), "sha256").hex()
+
+    def hidden(self, content: bytes, about: str) -> bytes:
+        """Return some bytes so that only whoever has the key can read them, and only as what they are about."""
+        nonce = secrets.token_bytes(12)
+        return nonce + _aead(_derived("what is hidden", self.key)).encrypt(nonce, content, about.encode())
+
+    def shown(self, content: bytes, about: str) -> bytes | None:
+        """Return what was hidden; None if it was hidden by another key, or changed, or is about something else."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            found = _aead(_derived("what is hidden", self.key)).decrypt(content[:12], content[12:], about.encode())
+        except (InvalidTag, ValueError):
+            return None
+        return bytes(found)
+
+
+def _derived(purpose: str, key: bytes) -> bytes:
+    """Return a key under another name, so that nothing made for one purpose serves another."""
+    return sha256(f"{purpose} ".encode() + key).digest()
+
+
+def _ciphered(blocks: NDArray[np.uint8], key: bytes) -> NDArray[np.uint8]:
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ImportError:
+        raise MissingExtraError(
+            "A ledger hides ids with cryptography, which is not installed. Install it with: pip install "
+            '"seepage[ledger]"'
+        ) from None
+    # Each block is by itself on purpose: the same person has the same name in every release.
+    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    whole = cipher.update(blocks.tobytes()) + cipher.finalize()
+    return np.frombuffer(whole, dtype=np.uint8).reshape(blocks.shape) ^ blocks
+
+
+def _aead(key: bytes) -> "AESGCM":
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
 
 
 def _texts(ids: Iterable[object]) -> pa.BinaryArray:
-    """Return each id as bytes: 7, 7.0 and "7" are one person, whichever file they were read from."""
+    """Return each id as bytes, written in the one way that ids are compared."""
     given = ids if isinstance(ids, np.ndarray | list) else list(ids)
     try:
         found = pa.array(given, from_pandas=False)
@@ -89,13 +143,28 @@ def _texts(ids: Iterable[object]) -> pa.BinaryArray:
         if not ((np.trunc(numbers) == numbers) & (np.abs(numbers) < _WHOLE)).all():
             return _one_by_one(given)
         found = pa.array(numbers.astype(np.int64))
-    if pa.types.is_integer(found.type) or pa.types.is_string(found.type) or pa.types.is_binary(found.type):
-        return pc.cast(found, pa.string()).cast(pa.binary()) if not pa.types.is_binary(found.type) else found
+    if pa.types.is_integer(found.type):
+        return pc.cast(found, pa.string()).cast(pa.binary())
+    if pa.types.is_string(found.type) or pa.types.is_binary(found.type):
+        return _alike(found)
     return _one_by_one(given)
 
 
 def _one_by_one(ids: Iterable[object]) -> pa.BinaryArray:
-    return pa.array([_text(each) for each in ids], pa.binary())
+    return _alike(pa.array([_text(each) for each in ids], pa.binary()))
+
+
+def _alike(texts: pa.Array) -> pa.BinaryArray:
+    """Write texts in one way: composed letters, no blanks around them, no zeros before a whole number."""
+    try:
+        texts = pc.utf8_trim_whitespace(pc.utf8_normalize(texts.cast(pa.string()), form="NFC"))
+    except pa.ArrowInvalid:
+        raise InputError("An id is bytes that are no text in UTF-8: a person's id is text or a whole number.") from None
+    if pc.any(pc.starts_with(texts, "0")).as_py():
+        texts = pc.replace_substring_regex(texts, r"^0+([0-9]+)$", r"\1")
+    if pc.any(pc.equal(texts, "")).as_py():
+        raise InputError("An id is empty, which names nobody. A ledger needs an id for each person.")
+    return texts.cast(pa.binary())
 
 
 def _blocks(texts: pa.BinaryArray) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:

@@ -1,7 +1,7 @@
 """A release is paid for: checked on top of what others spent, and committed before anything of it leaves."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from seepage._records import Json
 from seepage.errors import PolicyError
 from seepage.leakage import Leakage, refuse_averages
 from seepage.ledger._books import Books
-from seepage.ledger._buckets import BucketSums, Spool
+from seepage.ledger._buckets import BucketSums, Spool, bucket_of, together
 from seepage.ledger._charges import Units, charges, check_alike, check_named, spreads
 from seepage.ledger._entry import Entry
 from seepage.ledger._preview import SLACK, previewed
@@ -68,15 +68,15 @@ def _tried(books: Books, body: Mapping[str, Json], spool: Spool, state: State) -
     """Commit a debit on top of some state; no entry if it does not fit there, or if another came first."""
     asked = [number for number, name in state.open.items() if name == body["request"]]
     for number in asked:
-        if _covers(books, state.debits[number], spool):
+        if _covers(books, state.debits[number], _charged(books, spool, state)):
             return books.log.known[number], True
     gone = books.gone(state)
-    if len(gone) and any(np.isin(charge.names, gone).any() for _, charge in spool.buckets()):
+    if len(gone) and any(np.isin(charge.names, gone).any() for _, charge in _charged(books, spool, state)):
         # Found out before anything of it is written: who is forgotten is in no file, whenever somebody is stopped.
         return None, False
     with books.draft(state) as draft:
         debits, balances = dict[int, Stored](), dict[int, Stored]()
-        for bucket, charge in spool.buckets():
+        for bucket, charge in _charged(books, spool, state):
             total = books.sums(state.balances.get(bucket)).plus(charge)
             if any((total.column(what) > limit * (1 + SLACK)).any() for what, limit in books.most.items()):
                 return None, False
@@ -87,10 +87,34 @@ def _tried(books: Books, body: Mapping[str, Json], spool: Spool, state: State) -
         return draft.commit("debit", entry, replaced), True
 
 
-def _covers(books: Books, paid: Mapping[int, Stored], spool: Spool) -> bool:
+def _charged(books: Books, spool: Spool, state: State) -> Iterator[tuple[int, BucketSums]]:
+    """Yield what people owe, under the names that they are known by: some were found to be one."""
+    aliases = books.aliases(state)
+    moved = BucketSums.nobody()
+    if len(aliases):
+        moved = together([sums.of_people(np.intersect1d(sums.names, aliases[:, 0])) for _, sums in spool.buckets()])
+    into = books.who(moved.names, state)
+    homes = bucket_of(into, books.buckets)
+
+    def joined(bucket: int, sums: BucketSums) -> BucketSums:
+        here, rest = homes == bucket, sums.without(moved.names)
+        every = dict.fromkeys([*rest.columns, *moved.columns])
+        columns = {name: np.concatenate([rest.column(name), moved.column(name)[here]]) for name in every}
+        return BucketSums.joined(np.concatenate([rest.names, into[here]]), columns)
+
+    seen = set()
+    for bucket, sums in spool.buckets():
+        seen.add(bucket)
+        if len(found := joined(bucket, sums) if len(moved) else sums):
+            yield bucket, found
+    for bucket in sorted({*homes.tolist()} - seen):
+        yield bucket, joined(bucket, BucketSums.nobody())
+
+
+def _covers(books: Books, paid: Mapping[int, Stored], charged: Iterator[tuple[int, BucketSums]]) -> bool:
     """Return whether a debit is about the same people, and has paid for each at least what others would."""
     buckets = set()
-    for bucket, new in spool.buckets():
+    for bucket, new in charged:
         buckets.add(bucket)
         old = books.sums(paid.get(bucket))
         if len(old) != len(new) or (old.names != new.names).any():

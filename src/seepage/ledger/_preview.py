@@ -66,7 +66,8 @@ def previewed(books: Books, leak: Leakage, units: Units, state: State) -> Previe
     short: dict[str, int] = {}
     factor, forgotten = 1.0, 0
     gone = books.gone(state)
-    for part in (BucketSums.of(*each) for each in charges(leak, books.names, units)):
+    for names, columns in charges(leak, books.names, units):
+        part = BucketSums.joined(books.who(names, state), columns)
         forgotten += int(np.isin(part.names, gone).sum())
         spent = books.found(part.names, state.balances)
         for what, most in books.most.items():
@@ -88,7 +89,8 @@ def _needed(books: Books, leak: Leakage, what: str, charge: Array, left: Array, 
     information = leak.information
     if not information.stays:
         return float(np.sqrt(np.max(charge[charge > 0] / left[charge > 0])))
-    if not isinstance(information, GatheredInformation) or information.noise is None:
+    if not isinstance(information, GatheredInformation) or information.noise is None or len(left) < information.count:
+        # Of two ids of one person it is not known how they fall together.
         return np.inf
     name = what.removeprefix("attribute ")
     # In the order of the people, not of their names.

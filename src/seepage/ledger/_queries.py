@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.ledger._books import Books
-from seepage.ledger._buckets import bucket_of
+from seepage.ledger._buckets import BucketSums, bucket_of
 from seepage.ledger._state import State
 
 _ATTRIBUTE = "attribute "
@@ -19,7 +19,7 @@ Of = TypeVar("Of")
 def balance(books: Books, ids: Iterable[object]) -> dict[str, Array]:
     """Return the error floor of each attribute, eta and trace, of each person."""
     names = books.names.of(ids)
-    found = books.asked(lambda state: books.found(names, state.balances))
+    found = books.asked(lambda state: books.found(books.who(names, state), state.balances))
     with np.errstate(divide="ignore"):
         shown: dict[str, Array] = {name: 1 / np.sqrt(sums) for name, sums in _attributes(found.columns).items()}
     return {**shown, "eta": np.sqrt(found.column("eta")), "trace": found.column("trace")}
@@ -43,13 +43,13 @@ def closest(books: Books) -> dict[str, float]:
 def knows(books: Books, ids: Iterable[object]) -> NDArray[np.bool_]:
     """Return who was in a release and was not forgotten."""
     names = books.names.of(ids)
-    bucket = bucket_of(names, books.buckets)
 
     def found(state: State) -> NDArray[np.bool_]:
-        known = np.zeros(len(names), dtype=bool)
+        people = books.who(names, state)
+        bucket, known = bucket_of(people, books.buckets), np.zeros(len(names), dtype=bool)
         for number in np.unique(bucket).tolist():
             at = bucket == number
-            known[at] = np.isin(names[at], books.sums(state.balances.get(number)).names)
+            known[at] = np.isin(people[at], books.sums(state.balances.get(number)).names)
         return known
 
     return books.asked(found)
@@ -58,7 +58,12 @@ def knows(books: Books, ids: Iterable[object]) -> NDArray[np.bool_]:
 def history(books: Books, ids: Iterable[object]) -> dict[str, Array]:
     """Return the error floor of each attribute after each release."""
     names = books.names.of(ids)
-    debits = books.asked(lambda state: [books.found(names, state.debits[number]) for number in sorted(state.debits)])
+
+    def found(state: State) -> list[BucketSums]:
+        people = books.who(names, state)
+        return [books.found(people, state.debits[number]) for number in sorted(state.debits)]
+
+    debits = books.asked(found)
     every = dict.fromkeys(name for each in debits for name in _attributes(each.columns))
     with np.errstate(divide="ignore"):
         return {
@@ -70,8 +75,12 @@ def history(books: Books, ids: Iterable[object]) -> dict[str, Array]:
 def eligible(books: Books, ids: Iterable[object], most: Mapping[str, float]) -> NDArray[np.bool_]:
     """Return who is below some largest sums, and was not forgotten."""
     names = books.names.of(ids)
-    found, gone = books.asked(lambda state: (books.found(names, state.balances), books.gone(state)))
-    left = ~np.isin(names, gone)
+
+    def asked(state: State) -> tuple[BucketSums, NDArray[np.bool_]]:
+        people = books.who(names, state)
+        return books.found(people, state.balances), ~np.isin(people, books.gone(state))
+
+    found, left = books.asked(asked)
     for what, limit in most.items():
         left &= found.column(what) < limit
     return left

@@ -42,6 +42,8 @@ class State:
     debits: dict[int, dict[int, Stored]] = field(default_factory=dict)
     """By the number of the entry, then by bucket."""
     forgotten: list[Stored] = field(default_factory=list)
+    aliases: Stored | None = None
+    """Who was found to be one person with whom."""
     open: dict[int, str] = field(default_factory=dict)
     """The debits of which nothing has left yet, and the request that each has paid for."""
     certificates: dict[int, Stored] = field(default_factory=dict)
@@ -70,16 +72,28 @@ class State:
             self.certificates[cast(int, body["release"])] = Stored.of(body["certificate"])
         elif entry.kind == "swept":
             self.generation = entry.number
-        elif entry.kind == "forgotten":
-            self.generation = entry.number
-            for number, buckets in cast(Mapping[str, Json], body["debits"]).items():
-                self.debits[int(number)].update(by_bucket(buckets))
-            self.balances.update(by_bucket(body["balances"]))
+        elif entry.kind in ("forgotten", "merged", "rekeyed"):
+            self._replace(entry)
+
+    def _replace(self, entry: Entry) -> None:
+        """Go on to files in which people are fewer, or have other names."""
+        body = entry.body
+        if entry.kind == "rekeyed":
+            # Everybody is in another bucket.
+            self.balances, self.debits = {}, {number: {} for number in self.debits}
+        self.generation = entry.number
+        for number, buckets in cast(Mapping[str, Json], body["debits"]).items():
+            self.debits[int(number)].update(by_bucket(buckets))
+        self.balances.update(by_bucket(body["balances"]))
+        if "tombstones" in body:
             self.forgotten = [Stored.of(body["tombstones"])]
+        if "aliases" in body:
+            self.aliases = Stored.of(body["aliases"])
 
     def files(self) -> dict[str, Stored]:
         """Return every file that counts, by its path."""
         kept = [*self.balances.values(), *self.forgotten, *self.certificates.values()]
+        kept += [] if self.aliases is None else [self.aliases]
         return {each.path: each for each in [*kept, *(one for debit in self.debits.values() for one in debit.values())]}
 
 
@@ -94,7 +108,7 @@ def by_bucket(entries: Json) -> dict[int, Stored]:
 
 
 # Files that belong to entries; a dot stands before one that is not complete, and digits behind it.
-_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates)/\.?(\d+)-[0-9a-f]{16}[-./].*")
+_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates|aliases)/\.?(\d+)-[0-9a-f]{16}[-./].*")
 _ENTRY = re.compile(r"entries/\.(\d{12})\.json\.[0-9a-f]{16}")
 
 

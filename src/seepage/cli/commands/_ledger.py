@@ -30,6 +30,8 @@ Key = Annotated[
 ]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of people.", show_default=False)]
 
+_Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a person.", show_default=False)]
+
 
 @ledger.callback()
 def _ledger() -> None:
@@ -264,6 +266,52 @@ def head(place: Place, key: Key) -> None:
     Written down elsewhere, it shows whether an older copy of the ledger was put back: seepage ledger audit --head.
     """
     print(_opened(place, key).head)
+
+
+@ledger.command()
+def merge(place: Place, key: Key, one: _Id, other: _Id) -> None:
+    """Count two ids as one person, in earlier releases and in further ones."""
+    from rich.text import Text
+
+    from seepage.cli.terminal import screen
+
+    entry = _opened(place, key).merge(one, other)
+    screen().print(
+        Text(f"One person from now on, entry {entry.number}. See what is left of the promises: ledger balance")
+    )
+
+
+@ledger.command()
+def rekey(
+    place: Place,
+    key: Key,
+    new_key: Annotated[
+        Path, typer.Option("--new-key", metavar="FILE", help="Where to write the new key.", show_default=False)
+    ],
+) -> None:
+    """Change the key: people get other names in every file, and the old key opens nothing any more.
+
+    The new key is written to a file that you alone can read before anything is changed.
+    """
+    import secrets
+
+    from rich.text import Text
+
+    from seepage._writing import write_file
+    from seepage.cli.terminal import screen
+    from seepage.errors import InputError
+
+    books = _opened(place, key)
+    if new_key.exists():
+        raise InputError(f"{new_key} exists. Each key has a file of its own; name another.")
+    secret = secrets.token_bytes(32)
+    # First: a ledger whose key nobody has is lost.
+    write_file(new_key, secret, private=True)
+    entry = books.rotate(secret)
+    console = screen()
+    console.print(Text(f"The key was changed, entry {entry.number}."))
+    console.print(Text.assemble("Stays with you        ", (str(new_key), "bold")))
+    console.print(Text(f"Delete {key} wherever it is; older copies of the ledger open with it."))
 
 
 @ledger.command()
