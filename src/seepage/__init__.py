@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
     from seepage import engines as engines
     from seepage import errors as errors
     from seepage import federated as federated
+    from seepage import inspection as inspection
     from seepage import leakage as leakage
     from seepage import ledger as ledger
     from seepage import linear as linear
@@ -23,6 +24,7 @@ if _TYPE_CHECKING:
     from seepage import report as report
     from seepage import request as request
     from seepage.attacks import verify as verify
+    from seepage.inspection import inspect as inspect
     from seepage.leakage import Leakage as Leakage
     from seepage.linear import measure as measure
     from seepage.release import Policy as Policy
@@ -42,6 +44,7 @@ __all__ = [
     "certify",
     "compose",
     "verify",
+    "inspect",
     "Report",
     "__version__",
 ]
@@ -56,6 +59,7 @@ _ROOMS = {
     "certify": "release",
     "compose": "release",
     "verify": "attacks",
+    "inspect": "inspection",
     "Report": "report",
 }
 _PUBLIC = (
@@ -65,6 +69,7 @@ _PUBLIC = (
     "engines",
     "errors",
     "federated",
+    "inspection",
     "leakage",
     "ledger",
     "linear",

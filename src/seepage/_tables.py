@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -262,3 +263,23 @@ def column_name(column: object, default: str) -> str:
     if isinstance(series, nw.Series) and series.name not in (None, ""):
         return str(series.name)
     return default
+
+
+def read_frame(path: Path, what: str) -> Frame:
+    """Return the rows of a CSV or Parquet file, as a frame of pandas if that is installed; `what` is asked for."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    try:
+        if path.suffix.lower() == ".csv":
+            found = pa.csv.read_csv(path)
+        elif path.suffix.lower() in (".parquet", ".pq") or path.is_dir():
+            found = pa.parquet.read_table(path)
+        else:
+            raise InputError(f"{path} holds no people that can be read here: write them as Parquet or CSV.")
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}: {what} is the table of everybody the outputs are about.") from None
+    except (pa.ArrowException, OSError) as reason:
+        raise InputError(f"{path} cannot be read: {str(reason).partition(chr(10))[0]}. Write it again.") from None
+    return found.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else found

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._near import did_you_mean, several
-from seepage._tables import Array, Column, Data, Frame, Table
+from seepage._tables import Array, Column, Data, Frame, Table, read_frame
 from seepage._where import kept
 from seepage.errors import InputError
 
@@ -23,7 +23,7 @@ class People:
     @classmethod
     def of(cls, people: Data, ids: str) -> "People":
         """Take a data frame, or read one from a CSV or Parquet file."""
-        data = _read(Path(people)) if isinstance(people, str | Path) else people
+        data = read_frame(Path(people), "people=") if isinstance(people, str | Path) else people
         table = Table.of(data)
         if not table.is_frame:
             raise InputError(
@@ -61,25 +61,3 @@ class People:
                 known: Array = column[~np.isnan(column.astype(np.float64))].astype(np.float64)
                 found[name] = float(known.std(ddof=1)) if len(known) > 1 else 0.0
         return found
-
-
-def _read(path: Path) -> Frame:
-    """Return the rows of a file, as a frame of pandas if that is installed."""
-    import importlib.util
-
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    try:
-        if path.suffix.lower() == ".csv":
-            found = pa.csv.read_csv(path)
-        elif path.suffix.lower() in (".parquet", ".pq") or path.is_dir():
-            found = pa.parquet.read_table(path)
-        else:
-            raise InputError(f"{path} holds no people that can be read here: write them as Parquet or CSV.")
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}: people= is the table of everybody the outputs are about.") from None
-    except (pa.ArrowException, OSError) as reason:
-        raise InputError(f"{path} cannot be read: {str(reason).partition(chr(10))[0]}. Write it again.") from None
-    return found.to_pandas(ignore_metadata=True) if importlib.util.find_spec("pandas") else found

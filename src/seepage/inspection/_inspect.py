@@ -1,0 +1,260 @@
+"""Look into a file: every piece of it is held against the people."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Data
+from seepage.inspection._bounded import Budget
+from seepage.inspection._classes import is_path, is_per_person, stored_by
+from seepage.inspection._exact import FEWEST, Hits, Lookup, Patterns, Runs, Sets
+from seepage.inspection._files import read_bytes, read_path
+from seepage.inspection._finding import Finding
+from seepage.inspection._inspection import Inspection
+from seepage.inspection._people import RARE, Measured, People, as_numbers, decimals
+from seepage.inspection._scaled import Shapes
+from seepage.inspection._standins import Mention, Numbers, Opaque, Piece, Unread, Words
+
+_ORDER = ("rows", "scaled", "ids", "stored", "length", "single", "rare", "path", "unread")
+_FEWEST_PEOPLE = 20
+_TOKEN = re.compile(r"[\w.@+-]{3,64}")
+_OF_TREES = (
+    ".threshold",
+    ".num_threshold",
+    ".impurity",
+    ".weighted_n_node_samples",
+    ".gain",
+    ".sum_hessians",
+    ".values",
+)
+_SEARCHED = 1_000_000_000
+
+
+def inspect(path: str | os.PathLike[str], data: Data = None, *, ids: str | None = None) -> Inspection:
+    """Look for people in a file, or in all files of a folder, before it leaves.
+
+    Nothing in it is run, imported or built: pickles are read by their opcodes, archives within bounds.
+
+    Parameters
+    ----------
+    path : path
+        A model, a table, a notebook, an archive: pickle, joblib, skops, torch, safetensors, npy, npz, CSV, text, JSON,
+        Parquet, Arrow, Stata, RDS, zip, tar; compressed or not. Of other formats the bytes are looked through.
+    data : data frame, array or path, optional
+        The rows that must not be in it. Without them it is judged by shapes, classes and names alone.
+    ids : str, optional
+        The column that says who each row is.
+
+    Returns
+    -------
+    Inspection
+        `verdict` is "pass", "review" or "fail"; `findings` say where, what, of how many people and how sure it is.
+
+    Examples
+    --------
+    >>> import pandas as pd, seepage, pickle, pathlib, tempfile
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.pkl"
+    >>> _ = file.write_bytes(pickle.dumps(KNeighborsRegressor().fit(X, y)))
+    >>> found = seepage.inspect(file, X)
+    >>> found.verdict, found.findings[0].kind, found.findings[0].people
+    ('fail', 'rows', 442)
+    """
+    return Finder(None if data is None else People.of(data, ids)).inspected(Path(path))
+
+
+class Finder:
+    """Looks for the same people in one file after the other.
+
+    Parameters
+    ----------
+    people : People or None
+    """
+
+    def __init__(self, people: People | None) -> None:
+        self.people = people
+        if people is not None:
+            self._runs = Runs(people.rows, people.numbers)
+            self._sets = lru_cache(maxsize=12)(lambda places: Sets(people.rounded(places)))
+            self._patterns = Patterns(people.numbers, people.named)
+            self._lookup = lru_cache(maxsize=12)(lambda places: Lookup(people.rounded(places)))
+            codes = {name: {each: i for i, each in enumerate(levels)} for name, levels in people.levels.items()}
+            self._coded = {name: _Coded(people, name, codes[name]) for name in codes}
+
+    def inspected(self, path: Path) -> Inspection:
+        """Look into a file or a folder."""
+        return self._inspection(path, read_path(path))
+
+    def inspected_bytes(self, data: bytes, name: str) -> Inspection:
+        """Look into what is to be written to a file of that name."""
+        return self._inspection(Path(name), read_bytes(memoryview(data), name, Budget()))
+
+    def _inspection(self, path: Path, pieces: Iterable[Piece]) -> Inspection:
+        found: dict[tuple[str, ...], Finding] = {}
+        self._shapes = None if self.people is None else Shapes(self.people.numbers)
+        for piece in pieces:
+            for each in self._found(piece):
+                # Findings of a kind in one file are one; classes and what was not read are told apart.
+                key = (each.kind, *(each.about if each.kind in ("stored", "unread") else ()))
+                found[key] = found[key].joined(each) if key in found else each
+        if self._shapes is not None and self._shapes.budget <= 0:
+            why = "not all of its arrays were held against scaled copies of a part of the people: there are too many"
+            found["unread", why] = Finding("unread", path.name, (why,), sure="possible")
+        certain = any(each.word == "fail" and each.sure == "certain" for each in found.values())
+        # Beside people's values, what only points at them is in the way.
+        listed = [each for each in found.values() if not (certain and each.kind in ("unread", "length"))]
+        people = 0 if self.people is None else self.people.count
+        return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people)
+
+    def _found(self, piece: Piece) -> Iterator[Finding]:
+        if isinstance(piece, Numbers):
+            yield from self._numbers(piece)
+        elif isinstance(piece, Words):
+            yield from self._words(piece)
+        elif isinstance(piece, Opaque):
+            yield from self._bytes(piece)
+        elif isinstance(piece, Mention):
+            what = stored_by(piece.kind, known=self.people is not None)
+            if what is not None:
+                # With data at hand, what it stores is looked for, and its class alone is a hint.
+                about = (f"{what} ({piece.kind.rpartition('.')[2]})",)
+                yield Finding("stored", piece.where, about, sure="likely" if self.people is None else "possible")
+        elif isinstance(piece, Unread):
+            yield Finding("unread", piece.where, (piece.why,))
+
+    def _numbers(self, piece: Numbers) -> Iterator[Finding]:
+        array = piece.array
+        if array.dtype.kind in "US":
+            yield from self._words(Words(piece.where, [_text(each) for each in array.reshape(-1)[:1_000_000].tolist()]))
+            return
+        if array.dtype.kind == "c":
+            array = array.view(f"f{array.dtype.itemsize // 2}") if array.flags.c_contiguous else array.real
+        if array.dtype.kind in "Mm":
+            array = np.asarray(as_numbers(array.reshape(-1)))
+        if array.dtype.kind not in "biuf" or not array.size:
+            return
+        if self.people is None:
+            if is_per_person(piece.where) and array.shape and len(array) >= _FEWEST_PEOPLE:
+                yield Finding("length", piece.where, (), len(array), "possible")
+            return
+        yield from self._held(piece.where, array, self.people)
+
+    def _held(self, where: str, array: "NDArray[Any]", people: People) -> Iterator[Finding]:
+        hits = self._exact(array, people)
+        if hits is not None:
+            ids = tuple(each for each in hits.columns if each == people.ids)
+            rest = tuple(each for each in hits.columns if each != people.ids)
+            if ids:
+                yield Finding("ids", where, ids, hits.people)
+            if rest:
+                yield Finding("rows", where, rest, hits.people)
+                return
+        elif self._holds_ids(array, people):
+            yield Finding("ids", where, (str(people.ids),), int(min(array.size, people.count)))
+        # Trees are made of thresholds, which are looked for as they are.
+        parts = not where.endswith(_OF_TREES)
+        if self._shapes is not None and (scaled := self._shapes.found(array, parts=parts)) is not None:
+            yield Finding("scaled", where, scaled.columns, scaled.people, "likely")
+        elif people.count >= _FEWEST_PEOPLE and array.ndim and len(array) == people.count:
+            yield Finding("length", where, (), people.count, "likely")
+        elif array.size <= 4 * max(len(people.numbers), 4) and self._ends(array, people):
+            yield Finding("single", where, (), 0, "likely")
+
+    def _exact(self, array: "NDArray[Any]", people: People) -> Hits | None:
+        sample = array.reshape(-1)[: 1 << 12].astype(np.float64)
+        places = decimals(sample[np.isfinite(sample)])
+        return self._lookup(places).found(array) or self._runs.found(array) or self._sets(places).found(array)
+
+    @staticmethod
+    def _holds_ids(array: "NDArray[Any]", people: People) -> bool:
+        """Return whether an array is of ids that follow each other, which are told by where they begin."""
+        column = next((each for each in people.numbers if each.name == people.ids), None)
+        if column is None or array.size < _FEWEST_PEOPLE or column.distinct[0] < max(1000, 2 * people.count):
+            return False
+        values = np.unique(array.reshape(-1)[:1_000_000])
+        inside = np.isin(values.astype(np.float64), column.distinct)
+        return int(inside.sum()) >= _FEWEST_PEOPLE and float(inside.mean()) > 0.5
+
+    def _ends(self, array: "NDArray[Any]", people: People) -> bool:
+        """Return whether a short array holds smallest or largest values, or several of one person."""
+        values = np.unique(array.reshape(-1).astype(np.float64))
+        for end in (0, -1):
+            ends = np.array([each.distinct[end] for each in people.numbers if len(each.distinct) > 2])
+            told = values[np.isin(values, ends[ends != 0])]
+            if len(told) >= 2 and len(told) >= 0.5 * len(values[values != 0]):
+                return True
+        return self._lookup(None).few(array)
+
+    def _words(self, piece: Words) -> Iterator[Finding]:
+        if any(is_path(each) for each in piece.texts):
+            yield Finding("path", piece.where, (), 0, "likely")
+        people = self.people
+        if people is None:
+            return
+        yield from self._named(piece, people)
+        for name, levels in people.levels.items():
+            here = [each for each in dict.fromkeys(piece.texts) if each in levels]
+            if len(here) > 1 and any(levels[each] < RARE for each in here):
+                yield Finding("rare", piece.where, (name,), 0, "likely")
+            if len(piece.texts) >= _FEWEST_PEOPLE and self._coded[name].is_in(piece.texts):
+                yield Finding("rows", piece.where, (name,), min(len(piece.texts), people.count))
+
+    def _named(self, piece: Words, people: People) -> Iterator[Finding]:
+        """Yield whose ids, or other texts of their own, are among some texts."""
+        tokens = {each for text in piece.texts if len(text) > 64 or " " in text for each in _TOKEN.findall(text)}
+        texts = {*piece.texts, *tokens}
+        hit: dict[str, set[int]] = {}
+        for each in texts & people.named.keys():
+            name, person = people.named[each]
+            hit.setdefault(name, set()).add(person)
+        for name, whom in hit.items():
+            plain = all(each.isdecimal() for each in list(people.named)[:50])
+            # Numbers may mean anything: they are ids where most of what stands there is.
+            if len(whom) >= (FEWEST if plain else 2) and (not plain or len(whom) > 0.5 * len(texts)):
+                yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), len(whom))
+
+    def _bytes(self, piece: Opaque) -> Iterator[Finding]:
+        people = self.people
+        if people is None:
+            return
+        hits = self._patterns.found(piece.data)
+        if hits is not None:
+            for name in hits.columns:
+                yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), hits.people)
+        # Longer ones are patterns of eight bytes.
+        telling = [each for each in people.named if 5 <= len(each) < 8 and not each.isdecimal()]
+        sought = telling[:: max(1, len(telling) * len(piece.data) // _SEARCHED)]
+        raw = piece.data.obj if isinstance(piece.data.obj, bytes) else bytes(piece.data) if sought else b""
+        seen = [each for each in sought if each.encode() in raw]
+        if len(seen) >= 2:
+            name = Counter(people.named[each][0] for each in seen).most_common(1)[0][0]
+            yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), len(seen))
+
+
+class _Coded:
+    """A category, to be found in the order of its people."""
+
+    def __init__(self, people: People, name: str, codes: dict[str, int]) -> None:
+        self._codes = codes
+        self._counts = Counter(people.texts[name])
+        column = Measured(name, np.array([codes[each] for each in people.texts[name]], dtype=np.float64))
+        self._runs = Runs(np.empty((0, 0)), (column,))
+
+    def is_in(self, texts: list[str]) -> bool:
+        """Return whether texts are those of people, in their order or all of them in another."""
+        if len(self._codes) >= FEWEST and len(texts) == sum(self._counts.values()) and Counter(texts) == self._counts:
+            return True
+        return self._runs.found(np.array([self._codes.get(each, -1) for each in texts], dtype=np.float64)) is not None
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,116 @@
+"""The result of looking into a file, and how it is told."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from seepage import pages
+from seepage._records import Json
+from seepage._version import __version__
+from seepage.inspection._finding import RULES, Finding, Word
+from seepage.pages import visible, wrapped
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in a file besides the model.
+
+    It tells no value and no id of anybody, so that it can be sent to whoever made the file.
+
+    Attributes
+    ----------
+    path : Path
+    findings : tuple of Finding
+        The gravest first.
+    people : int
+        How many people the file was held against; 0 if none were given.
+    """
+
+    path: Path
+    findings: tuple[Finding, ...]
+    people: int = 0
+
+    @property
+    def verdict(self) -> Word:
+        """The worst word of all findings: "pass", "review" or "fail"."""
+        words = {each.word for each in self.findings}
+        return "fail" if "fail" in words else "review" if words else "pass"
+
+    def text(self) -> str:
+        """Return it as a person reads it on a terminal."""
+        lines = wrapped(self._headline())
+        for each in self.findings:
+            lines += ["", *wrapped(f"{each.word} ({each.sure}): {visible(each.sentence())}", "- ")]
+        return "\n".join([*lines, "", *wrapped(self._how())])
+
+    def to_json(self) -> str:
+        """Return it for a machine."""
+        findings: list[Json] = [
+            {
+                "kind": each.kind,
+                "verdict": each.word,
+                "where": each.where,
+                "about": list(each.about),
+                "people": each.people,
+                "sure": each.sure,
+                "places": each.places,
+                "sentence": each.sentence(),
+            }
+            for each in self.findings
+        ]
+        said: dict[str, Json] = {"schema": "urn:seepage:inspect:1", "seepage": __version__, "path": str(self.path)}
+        said |= {"verdict": self.verdict, "people": self.people, "findings": findings, "how": self._how()}
+        return json.dumps(said, indent=2, allow_nan=False)
+
+    def to_sarif(self) -> str:
+        """Return a log of the Static Analysis Results Interchange Format: one result for each finding."""
+        from urllib.parse import quote
+
+        kinds = list(RULES)
+        uri = self.path.as_uri() if self.path.is_absolute() else quote(self.path.as_posix())
+        results = [
+            {
+                "ruleId": f"seepage/inspect-{each.kind}",
+                "ruleIndex": kinds.index(each.kind),
+                "level": "error" if each.word == "fail" else "warning",
+                "message": {"text": each.sentence()},
+                "locations": [
+                    {
+                        "physicalLocation": {"artifactLocation": {"uri": uri}},
+                        "logicalLocations": [{"fullyQualifiedName": each.where}],
+                    }
+                ],
+                "partialFingerprints": {"finding/v1": f"{each.kind}:{each.where}"},
+            }
+            for each in self.findings
+        ]
+        rules = [{"id": f"seepage/inspect-{kind}", "shortDescription": {"text": RULES[kind]}} for kind in kinds]
+        driver = {"name": "seepage", "semanticVersion": __version__, "rules": rules}
+        log = {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{"tool": {"driver": driver}, "results": results}],
+        }
+        return json.dumps(log, indent=2, allow_nan=False)
+
+    def _headline(self) -> str:
+        words = {"pass": "holds nobody that was found", "review": "needs a look", "fail": "must not leave as it is"}
+        return f"{self.verdict.upper()}: {visible(self.path.name)} {words[self.verdict]}"
+
+    def _how(self) -> str:
+        if not self.people:
+            return (
+                "No data were given, so it was judged by shapes, classes and names alone: give the data to find rows."
+            )
+        return (
+            f"Held against {self.people:,} people: values as they are, in single precision, rounded, scaled, shifted, "
+            "sorted and in another order. What was transformed in another way, or encrypted, is not found."
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        rows = [(each.word, each.sure, each.sentence()) for each in self.findings]
+        table = pages.table("What was found", ("Verdict", "How sure", "What to tell"), rows) if rows else None
+        return str(pages.article(pages.tag("h2", self._headline()), table, pages.paragraph(self._how())))

@@ -1,0 +1,415 @@
+"""Pickles, read by their opcodes into stand-ins: nothing is imported, called or built."""
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from seepage.inspection._standins import Named, Pairs, Thing, UnreadableError, dtype_of, shaped
+
+_MOST_STEPS = 30_000_000
+_MOST_NESTED = 3
+_LINE = 256
+# A run of floats is taken at once; the last ones by themselves, as what follows may take one, two or three.
+_RUN = 32
+_WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"
+_BYTES = ("_codecs.encode", "__builtin__.bytes", "builtins.bytes", "__builtin__.bytearray", "builtins.bytearray")
+_MARK = object()
+
+_Step = Callable[["_Machine"], None]
+
+
+def read_pickle(data: memoryview, start: int = 0, nested: int = 0) -> tuple[object, int, str]:
+    """Return what a pickle holds, where it ends, and why it was not read to its end (or nothing).
+
+    Parameters
+    ----------
+    data : memoryview
+    start : int, default=0
+        Where it begins.
+    nested : int, default=0
+        How many pickles it lies in.
+    """
+    machine = _Machine(data, start, nested)
+    try:
+        machine.run()
+    except (UnreadableError, ValueError, IndexError, struct.error, OverflowError, KeyError, MemoryError) as reason:
+        why = str(reason) if isinstance(reason, UnreadableError) else "it is cut off, or no pickle"
+        left = [each for each in (*machine.stack, *machine.memo.values()) if each is not _MARK]
+        return left, machine.at, why
+    return machine.stack[-1] if machine.stack else None, machine.at, ""
+
+
+class _Machine:
+    """The stack machine of pickles, whose every object is a stand-in."""
+
+    def __init__(self, data: memoryview, start: int, nested: int) -> None:
+        if nested > _MOST_NESTED:
+            raise UnreadableError("pickles lie in pickles too deep")
+        self.data, self.at, self.nested = data, start, nested
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+
+    def run(self) -> None:
+        data, steps = self.data, _STEPS
+        for _ in range(_MOST_STEPS):
+            code = data[self.at]
+            self.at += 1
+            if code == 0x2E:
+                return
+            step = steps.get(code)
+            if step is None:
+                raise UnreadableError("it is no pickle")
+            step(self)
+        raise UnreadableError(f"it takes more than {_MOST_STEPS:,} steps")
+
+    def take(self, count: int) -> memoryview:
+        if count < 0 or self.at + count > len(self.data):
+            raise UnreadableError("it is cut off")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self, form: str) -> Any:
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def line(self, code: str = "utf-8") -> str:
+        size = _LINE
+        while (end := bytes(self.data[self.at : self.at + size]).find(b"\n")) < 0:
+            if self.at + size >= len(self.data):
+                raise UnreadableError("it is cut off")
+            size *= 16
+        return str(self.take(end + 1)[:end], code, "replace")
+
+    def text(self, count: int) -> str:
+        return str(self.take(count), "utf-8", "replace")
+
+    def push(self, value: object) -> None:
+        self.stack.append(value)
+
+    def marked(self) -> list[Any]:
+        place = self.marks.pop()
+        found = self.stack[place + 1 :]
+        del self.stack[place:]
+        return found
+
+    def pop(self, count: int) -> list[Any]:
+        if len(self.stack) < count or (self.marks and len(self.stack) - count <= self.marks[-1]):
+            raise UnreadableError("it takes what is not there")
+        found = self.stack[-count:]
+        del self.stack[-count:]
+        return found
+
+    def top(self) -> Any:
+        if not self.stack or self.stack[-1] is _MARK:
+            raise UnreadableError("it takes what is not there")
+        return self.stack[-1]
+
+
+def _pop(machine: _Machine) -> None:
+    if machine.stack and machine.stack[-1] is _MARK:
+        machine.marked()
+    else:
+        machine.pop(1)
+
+
+def _pop_mark(machine: _Machine) -> None:
+    machine.marked()
+
+
+def _skip(count: int) -> _Step:
+    def step(machine: _Machine) -> None:
+        machine.take(count)
+
+    return step
+
+
+def _mark(machine: _Machine) -> None:
+    machine.marks.append(len(machine.stack))
+    machine.push(_MARK)
+
+
+def _float(machine: _Machine) -> None:
+    """Push a float, or the run of floats that it begins as one array."""
+    data, at = machine.data, machine.at
+    if at + 9 * _RUN < len(data) and data[at + 8] == 0x47 and data[at + 9 * _RUN - 1] == 0x47:
+        count = min((len(data) - at - 8) // 9, 1 << 16)
+        codes = np.frombuffer(data, np.uint8, 9 * count, at)[8::9]
+        others = np.flatnonzero(codes != 0x47)
+        count = (int(others[0]) if len(others) else count) - 3
+        if count >= _RUN - 4:
+            whole = np.frombuffer(data, np.dtype({"names": ["x"], "formats": [">f8"], "itemsize": 9}), count, at)
+            machine.push(whole["x"].astype(np.float64))
+            machine.at += 9 * count
+    machine.push(machine.number(">d"))
+
+
+def _fixed(value: Callable[[], object]) -> _Step:
+    return lambda machine: machine.push(value())
+
+
+def _plain(form: str) -> _Step:
+    return lambda machine: machine.push(machine.number(form))
+
+
+def _textual(form: str) -> _Step:
+    return lambda machine: machine.push(machine.text(machine.number(form)))
+
+
+def _binary(form: str) -> _Step:
+    return lambda machine: machine.push(machine.take(machine.number(form)))
+
+
+def _long(form: str) -> _Step:
+    def step(machine: _Machine) -> None:
+        count = machine.number(form)
+        digits = machine.take(count)
+        # Nobody's value takes more bytes; a number of millions of digits is only in the way.
+        machine.push(int.from_bytes(digits, "little", signed=True) if count <= 64 else 0)
+
+    return step
+
+
+def _written(kind: Callable[[str], object], code: str = "utf-8") -> _Step:
+    return lambda machine: machine.push(kind(machine.line(code)))
+
+
+def _integer(text: str) -> object:
+    if text in ("00", "01"):
+        return text == "01"
+    return int(text.rstrip("L")) if len(text) < 400 else 0
+
+
+def _tuple(count: int) -> _Step:
+    return lambda machine: machine.push(tuple(machine.pop(count)))
+
+
+def _get(key: Callable[[_Machine], int]) -> _Step:
+    return lambda machine: machine.push(machine.memo[key(machine)])
+
+
+def _put(key: Callable[[_Machine], int]) -> _Step:
+    def step(machine: _Machine) -> None:
+        machine.memo[key(machine)] = machine.top()
+
+    return step
+
+
+def _extend(target: object, values: list[Any]) -> None:
+    if isinstance(target, list):
+        target.extend(values)
+    elif isinstance(target, Thing):
+        target.items.extend(values)
+    else:
+        raise UnreadableError("it adds to what takes nothing")
+
+
+def _set(target: object, values: list[Any]) -> None:
+    pairs = list(zip(values[::2], values[1::2], strict=True))
+    if isinstance(target, Pairs):
+        target.pairs.extend(pairs)
+    elif isinstance(target, Thing):
+        target.items.append(Pairs(pairs))
+    else:
+        raise UnreadableError("it sets entries of what has none")
+
+
+def _append(machine: _Machine) -> None:
+    values = machine.pop(1)
+    _extend(machine.top(), values)
+
+
+def _appends(machine: _Machine) -> None:
+    values = machine.marked()
+    _extend(machine.top(), values)
+
+
+def _set_item(machine: _Machine) -> None:
+    values = machine.pop(2)
+    _set(machine.top(), values)
+
+
+def _set_items(machine: _Machine) -> None:
+    values = machine.marked()
+    _set(machine.top(), values)
+
+
+def _dictionary(machine: _Machine) -> None:
+    values = machine.marked()
+    machine.push(Pairs(list(zip(values[::2], values[1::2], strict=True))))
+
+
+def _kind(value: object) -> str:
+    return value.kind if isinstance(value, Named) else "something that is called"
+
+
+def _stack_global(machine: _Machine) -> None:
+    module, name = machine.pop(2)
+    machine.push(Named(f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else "no name"))
+
+
+def _global(machine: _Machine) -> None:
+    module = machine.line()
+    machine.push(Named(f"{module}.{machine.line()}"))
+
+
+def _made(machine: _Machine) -> None:
+    what, arguments = machine.pop(2)
+    kind = _kind(what)
+    if kind.endswith("._reconstructor") and isinstance(arguments, tuple) and arguments:
+        kind = _kind(arguments[0])
+    elif kind in _BYTES and isinstance(arguments, tuple):
+        # How older protocols write bytes.
+        given = arguments[0] if arguments else b""
+        machine.push(given.encode("latin1", "replace") if isinstance(given, str) else given)
+        return
+    machine.push(Thing(kind, arguments))
+
+
+def _made_with_names(machine: _Machine) -> None:
+    what, arguments, named = machine.pop(3)
+    machine.push(Thing(_kind(what), (arguments, named)))
+
+
+def _instance(machine: _Machine) -> None:
+    module = machine.line()
+    kind = f"{module}.{machine.line()}"
+    machine.push(Thing(kind, tuple(machine.marked())))
+
+
+def _object(machine: _Machine) -> None:
+    found = machine.marked()
+    machine.push(Thing(_kind(found[0] if found else None), tuple(found[1:])))
+
+
+def _extension(form: str) -> _Step:
+    return lambda machine: machine.push(Named(f"extension {machine.number(form)}"))
+
+
+def _stored(machine: _Machine) -> None:
+    machine.push(Thing("persistent", machine.pop(1)[0]))
+
+
+def _build(machine: _Machine) -> None:
+    (state,) = machine.pop(1)
+    target = machine.top()
+    if isinstance(target, Thing):
+        target.state = state
+        if target.kind == _WRAPPER and isinstance(state, Pairs):
+            _inline(machine, target, state)
+    # Whatever else it was: what it holds is looked at.
+    elif isinstance(target, list):
+        target.append(state)
+    elif isinstance(target, Pairs):
+        target.pairs.append(("state", state))
+
+
+def _inline(machine: _Machine, target: Thing, state: Pairs) -> None:
+    """Read the bytes of an array that joblib writes between two opcodes."""
+    dtype, shape = dtype_of(state.get("dtype")), state.get("shape")
+    if dtype.hasobject:
+        found, machine.at, why = read_pickle(machine.data, machine.at, machine.nested + 1)
+        target.items.append(found)
+        if why:
+            raise UnreadableError(why)
+        return
+    if state.get("numpy_array_alignment_bytes") is not None:
+        machine.take(machine.number("B"))
+    target.array = shaped(machine.data[machine.at :], dtype, shape, fortran=state.get("order") == "F")
+    machine.take(target.array.nbytes)
+
+
+def _nothing(machine: _Machine) -> None:
+    """Do nothing: whether a buffer may be written to is nobody's concern here."""
+
+
+def _frozen_set(machine: _Machine) -> None:
+    machine.push(machine.marked())
+
+
+def _next_index(machine: _Machine) -> int:
+    return len(machine.memo)
+
+
+def _byte(machine: _Machine) -> int:
+    return int(machine.number("B"))
+
+
+def _four(machine: _Machine) -> int:
+    return int(machine.number("<I"))
+
+
+def _numbered(machine: _Machine) -> int:
+    return int(machine.line())
+
+
+_STEPS: dict[int, _Step] = {
+    ord("("): _mark,
+    ord("0"): _pop,
+    ord("1"): _pop_mark,
+    ord("2"): lambda machine: machine.push(machine.top()),
+    ord("F"): _written(float),
+    ord("I"): _written(_integer),
+    ord("L"): _written(_integer),
+    ord("J"): _plain("<i"),
+    ord("K"): _plain("B"),
+    ord("M"): _plain("<H"),
+    ord("G"): _float,
+    ord("N"): _fixed(lambda: None),
+    ord("P"): _written(lambda name: Thing("persistent", name)),
+    ord("Q"): _stored,
+    ord("R"): _made,
+    ord("S"): _written(lambda text: text.strip("'\""), "unicode-escape"),
+    ord("T"): _textual("<i"),
+    ord("U"): _textual("B"),
+    ord("V"): _written(str, "raw-unicode-escape"),
+    ord("X"): _textual("<I"),
+    ord("a"): _append,
+    ord("b"): _build,
+    ord("c"): _global,
+    ord("d"): _dictionary,
+    ord("e"): _appends,
+    ord("g"): _get(_numbered),
+    ord("h"): _get(_byte),
+    ord("j"): _get(_four),
+    ord("i"): _instance,
+    ord("l"): _frozen_set,
+    ord("o"): _object,
+    ord("p"): _put(_numbered),
+    ord("q"): _put(_byte),
+    ord("r"): _put(_four),
+    ord("s"): _set_item,
+    ord("t"): lambda machine: machine.push(tuple(machine.marked())),
+    ord("u"): _set_items,
+    ord(")"): _fixed(tuple),
+    ord("]"): _fixed(list),
+    ord("}"): _fixed(Pairs),
+    ord("B"): _binary("<I"),
+    ord("C"): _binary("B"),
+    0x80: _skip(1),
+    0x81: _made,
+    0x82: _extension("B"),
+    0x83: _extension("<H"),
+    0x84: _extension("<i"),
+    0x85: _tuple(1),
+    0x86: _tuple(2),
+    0x87: _tuple(3),
+    0x88: _fixed(lambda: True),
+    0x89: _fixed(lambda: False),
+    0x8A: _long("B"),
+    0x8B: _long("<i"),
+    0x8C: _textual("B"),
+    0x8D: _textual("<Q"),
+    0x8E: _binary("<Q"),
+    0x8F: _fixed(list),
+    0x90: _appends,
+    0x91: _frozen_set,
+    0x92: _made_with_names,
+    0x93: _stack_global,
+    0x94: _put(_next_index),
+    0x95: _skip(8),
+    0x96: _binary("<Q"),
+    0x97: _fixed(lambda: Thing("a buffer beside the file")),
+    0x98: _nothing,
+}
