@@ -122,6 +122,11 @@ def exact(reading: Numbers) -> float:
     return floors(reading)["exact"]["smallest"]
 
 
+def without_replacement(reading: Numbers) -> float:
+    """Return the same with our bound for the sampling that the paper describes."""
+    return floors(reading)["without replacement"]["smallest"]
+
+
 def bound(reading: Numbers) -> float:
     """Return the bound from Renyi privacy."""
     found: float = reading["renyi_floor"]
@@ -132,7 +137,8 @@ def largest_dfil(numbers: Numbers) -> str:
     """Say which accuracy is reached before the floor of the most exposed image falls below 1."""
     return (
         f"{ran(numbers)}; best accuracy at a floor of 1 or more with kappa: {crossing(numbers, with_kappa)}. Exact for "
-        f"Poisson sampling: {crossing(numbers, exact)}"
+        f"Poisson sampling: {crossing(numbers, exact)}. Our bound for batches of 600 without replacement, which needs "
+        f"no delta: {crossing(numbers, without_replacement)}"
     )
 
 
@@ -174,7 +180,93 @@ def above_renyi(numbers: Numbers) -> str:
     return f"{ran(numbers)}; with kappa {', '.join(cells)} the Renyi bound. Both hold: the larger counts"
 
 
+def example(numbers: Numbers) -> str:
+    """Return the worked example of section 4."""
+    return (
+        f"bound {of(numbers, 'example', 'floor'):.1f}, standard deviation {of(numbers, 'example', 'deviation'):.1f}; "
+        f"as the interval shrinks, {of(numbers, 'tightness', 'ratios')[-1]:.4f} of the error of the best guess"
+    )
+
+
+def membership(numbers: Numbers) -> str:
+    """Return the probabilities of a right guess."""
+    found = of(numbers, "membership")
+    return ", ".join(
+        f"epsilon {each['epsilon']:g}: {each['right']:.1%} (advantage {each['advantage']:.1%})" for each in found
+    )
+
+
+def shrunk(numbers: Numbers) -> str:
+    """Return both theorems beside a biased attack."""
+    found = of(numbers, "biased")
+    first, second = ([each["error"] / each[name] for each in found] for name in ("theorem_1", "theorem_2"))
+    below = sum(each["error"] < each["unbiased"] for each in found)
+    return (
+        f"{len(found)} shrunk guesses: errors are {min(first):.2f} to {max(first):.2g} times the bound of theorem 1 with "
+        f"slope and bias, {min(second):.3f} to {max(second):.3f} times that of theorem 2; {below} are below the bound for "
+        "unbiased guesses"
+    )
+
+
+def ends(numbers: Numbers) -> str:
+    """Return the errors at both ends of the floors."""
+    errors = of(numbers, "without intercept", "error_quantiles")
+    return (
+        f"smallest error {errors[0]:.2g}, the median image {errors[2]:.2g}, the largest {errors[4]:.2g}; guessing the "
+        f"mean image errs by {of(numbers, 'prior_variance'):.3f}"
+    )
+
+
+def over_prior(place: int) -> Callable[[Numbers], Interval]:
+    """Return an error over that of guessing the mean image."""
+    return lambda n: Interval.exactly(of(n, "without intercept", "error_quantiles")[place] / of(n, "prior_variance"))
+
+
 ROWS = [
+    Row(
+        "sections 2, 3",
+        "probability of a right guess about membership at epsilon 0.1 and 2",
+        "about 53%, more than 88%",
+        "g22_section_4",
+        membership,
+        (
+            Criterion("at 0.1", lambda n: Interval.exactly(of(n, "membership")[0]["right"]), above=0.52, below=0.54),
+            Criterion("at 2", lambda n: Interval.exactly(of(n, "membership")[1]["right"]), above=0.88, below=0.89),
+        ),
+    ),
+    Row(
+        "section 4",
+        "theorem 1 for values in [0, 100] at epsilon 2: bound; tight up to a factor of 4 for short intervals",
+        "about 391, 19; sigma^2 / 4",
+        "g22_section_4",
+        example,
+        (
+            printed("bound", lambda n: of(n, "example", "floor"), 391, 1),
+            printed("bound over sigma^2 in the limit", lambda n: of(n, "tightness", "ratios")[-1], 0.25, 0.01),
+        ),
+    ),
+    Row(
+        "theorems 1, 2",
+        "with the slope and bias of an attack the bounds hold for biased attacks too",
+        "theorems",
+        "g22_section_4",
+        shrunk,
+        (
+            Criterion(
+                "error over the bound of theorem 1, every shrunk guess,",
+                lambda n: [
+                    Interval.around(e["error"] / e["theorem_1"], 3 * e["relative_error"]) for e in of(n, "biased")
+                ],
+                above=1.0,
+            ),
+            Criterion(
+                "over that of theorem 2, which is exact here,",
+                lambda n: [Interval.exactly(e["error"] / e["theorem_2"]) for e in of(n, "biased")],
+                above=0.98,
+                below=1.02,
+            ),
+        ),
+    ),
     Row(
         "7.1",
         "epsilon at order 2, and the bound from it",
@@ -213,6 +305,18 @@ ROWS = [
             ),
         ),
         remark="of this attack: another may be better, and the floor is for unbiased ones",
+    ),
+    Row(
+        "figure 4",
+        "images with a large dFIL are reconstructed, those with a small one are not",
+        "shown",
+        "g22_figure_3_4",
+        ends,
+        (
+            Criterion("error of the best reconstructed over guessing the mean image", over_prior(0), below=0.1),
+            Criterion("of the worst", over_prior(4), above=1.0),
+        ),
+        remark="the eight at each end are pictured on [one page](linear.md)",
     ),
     Row(
         "figure 5",

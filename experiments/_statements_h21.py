@@ -233,6 +233,17 @@ def flat(name: str, dropped: str) -> tuple[Criterion, ...]:
     )
 
 
+def composed(numbers: Numbers) -> str:
+    """Return what equal releases give away together."""
+    found = of(numbers, "eta_over_that_of_one")
+    return ", ".join(f"{count} releases: {each['most']:.4f} times the eta of one" for count, each in found.items())
+
+
+def of_four(power: int) -> Callable[[Numbers], list[Interval]]:
+    """Return eta of four equal releases over that of one, or its square, for everybody."""
+    return lambda n: [Interval.exactly(each**power) for each in of(n, "eta_over_that_of_one", "4").values()]
+
+
 ROWS = [
     *(
         Row("table 1", title, paper, "h21_table_1", cell(row), cells(row, "mean", "sd", "accuracy"))
@@ -414,5 +425,17 @@ ROWS = [
             ("figure 7a, b", "IWPC, last level dropped (as in the text): the same", "iwpc", "last"),
             ("figure 7c, d", "Adult, last level dropped (text and code): the same", "adult", "last"),
         )
+    ),
+    Row(
+        "composition",
+        "k equal releases have k times the eta of one",
+        "k eta",
+        "h21_composition",
+        composed,
+        (
+            Criterion("four releases, eta the norm of the information (early version),", of_four(2), 3.999, 4.001),
+            Criterion("eta its root (later version)", of_four(1), 3.999, 4.001),
+        ),
+        remark="in the later version k eta is a bound, and the root of k is exact",
     ),
 ]

@@ -10,7 +10,7 @@ from experiments._figures import draw_guo
 from experiments._networks import COLOR_DEVIATIONS, COLOR_MEANS, planes_and_cars
 from experiments._result import Result
 from experiments._work import Work
-from experiments.g22_private_sgd import RANGE, Setting, floors, table, train
+from experiments.g22_private_sgd import RANGE, Setting, floors, table, train, with_fixed_batches
 
 # As many passes over the images as the fewest of table 4: 12,500 steps of 50,000 images are 2,500 of 10,000.
 VERSION = 4
@@ -23,7 +23,7 @@ def run(*, quick: bool, work: Work) -> Result:
     """Train with the settings of figure 6, and with other noise."""
     warnings.simplefilter("ignore")
     every = work.pieces({each.key: partial(train, each, work) for each in (QUICK if quick else GRID)})
-    done = {key.rpartition("-")[0]: each for key, each in every.items()}
+    done = with_fixed_batches({key.rpartition("-")[0]: each for key, each in every.items()})
     means, deviations = (torch.tensor(values)[:, None, None] for values in (COLOR_MEANS, COLOR_DEVIATIONS))
     pictures = (planes_and_cars("train")[0] * deviations + means).clamp(0, 1)
     figures = draw_guo(done, floors, pictures, RANGE["color"]) if done else {}

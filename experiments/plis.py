@@ -19,12 +19,11 @@ from experiments._networks import guo_network, mnist, pneumonia
 from experiments._private import PrivateSGD, glorot
 from experiments._result import Result
 from experiments._work import Work
+from experiments.g22_private_sgd import SMOOTH
 
 VERSION = 2
 """2: counts of images, and intervals over them."""
 Tensor = torch.Tensor
-# The largest norm that a smoothly clipped gradient can have, in units of C.
-SMOOTH = 1.1153
 COLUMNS, INFORMATIVE = 13, 9
 PEOPLE, STEPS = 5000, 100
 

@@ -22,7 +22,8 @@ from seepage.attacks import GradientInversion
 from seepage.attacks._similarity import haar_similarity, structural_similarity
 from seepage.network import Update
 
-VERSION = 1
+VERSION = 2
+"""2: how maps and local errors go together."""
 REGION = 4
 """Pixels along the side of a region: 49 regions of an X-ray."""
 LOSS = nn.CrossEntropyLoss()

@@ -128,6 +128,22 @@ def test_a_biased_attacker_is_bounded_by_its_bias_and_slope():
     assert np.mean((guess - z) ** 2) == pytest.approx(floor, rel=0.01)
 
 
+def test_a_shrunk_guess_is_bounded_by_its_slope_and_bias_from_renyi_privacy_too():
+    # One value between 0 and M with noise: epsilon of order 2 is M^2 / sigma^2, and the guess is shrunk by a factor.
+    sigma, factor, z = 1.0, 0.7, 0.4
+    draws = np.random.default_rng(0).normal(size=400_000)
+    for width in (0.1, 1.0, 3.0):
+        error = np.mean((factor * (z * width + sigma * draws) - z * width) ** 2)
+        off = (factor - 1) * z * width
+        floor = meaning.reconstruction_floor((width / sigma) ** 2, [width], mean_slopes=factor, bias=off)
+        information = meaning.biased_floor(np.array([[1 / sigma**2]]), np.array([[factor]]), np.array([off]))
+        assert floor < information == pytest.approx(error, rel=0.02)
+        # A guess without bias could not be as near as that for wide intervals: what is known of it counts.
+        assert floor == pytest.approx(
+            factor**2 * meaning.reconstruction_floor((width / sigma) ** 2, [width]) + off**2, rel=1e-12
+        )
+
+
 def test_a_floor_beyond_the_range_says_nothing(leak):
     wide = leak.error_floor(interval={"x0": (-1e-3, 1e-3)})
     assert np.isinf(wide["x0"]).all()

@@ -1,5 +1,7 @@
 """The share of information that secret sampling leaves, against numerical integration and simulation."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,13 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 import seepage
-from seepage.network import gaussian_factor, guo_factor, poisson_factors, replacement_divergence
+from seepage.network import (
+    gaussian_factor,
+    guo_factor,
+    poisson_factors,
+    replacement_divergence,
+    without_replacement_factor,
+)
 from seepage.network._amplification import step_factors, tabulated
 
 RATES = [1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0]
@@ -163,3 +171,54 @@ def test_replacing_is_more_than_adding_and_four_times_it_without_sampling():
     assert replacement_divergence(1.0, 1.0) == pytest.approx(4 * adding(1.0))
     with pytest.raises(seepage.errors.InputError, match="noise_multiplier"):
         replacement_divergence(0.1, 0.0)
+
+
+def information_of_a_secret_batch(gradients, size):
+    """Return the Fisher information about the first of these gradients: all batches of a size, noise of scale 1."""
+    axis = np.linspace(-14, 14, 701)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1)
+
+    def density(first):
+        every = np.array([first, *gradients[1:]])
+        centers = [every[list(batch)].sum(0) for batch in combinations(range(len(every)), size)]
+        return np.mean([np.exp(-((grid - center) ** 2).sum(-1) / 2) / (2 * np.pi) for center in centers], axis=0)
+
+    here, step = density(gradients[0]), 1e-4
+    moved = [
+        (density(gradients[0] + step * unit) - density(gradients[0] - step * unit)) / (2 * step) for unit in np.eye(2)
+    ]
+    area = (axis[1] - axis[0]) ** 2
+    return np.array([[(a * b / np.maximum(here, 1e-300)).sum() * area for a in moved] for b in moved])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_batch_drawn_without_replacement_leaves_no_more_than_its_factor(size):
+    random = np.random.default_rng(size)
+    for _ in range(3):
+        gradients = random.normal(size=(4, 2))
+        farthest = np.linalg.norm(gradients[1:] - gradients[0], axis=1).max()
+        found = np.linalg.eigvalsh(information_of_a_secret_batch(gradients, size))[-1]
+        bound = size / 4 * float(without_replacement_factor(size, 4, farthest))
+        assert 0 < found <= bound * (1 + 1e-6)
+        # Without credit it would be the rate itself: there is something to gain.
+        assert bound < size / 4
+
+
+def test_the_factor_without_replacement_is_reached_where_all_others_are_alike():
+    gradients = np.array([[0.8, 0.3], *[[-0.5, -0.2]] * 3])
+    found = np.linalg.eigvalsh(information_of_a_secret_batch(gradients, 2))
+    across, along = poisson_factors(0.5, np.linalg.norm(gradients[0] - gradients[1]))
+    assert found == pytest.approx(sorted([0.5 * float(across), 0.5 * float(along)]), rel=1e-5)
+    assert found[-1] == pytest.approx(0.5 * float(without_replacement_factor(2, 4, 1.392839)), rel=5e-3)
+
+
+def test_the_factor_without_replacement_grows_and_is_below_kappa():
+    factors = without_replacement_factor(600, 60_000, np.linspace(0, 60, 500))
+    assert (np.diff(factors) >= 0).all()
+    assert factors[0] == pytest.approx(0.01)
+    assert factors[-1] <= 1
+    for noise in (0.5, 1.0, 2.0, 5.0):
+        assert without_replacement_factor(600, 60_000, 2.2306 / noise) < guo_factor(0.01, noise, 1e-9)
+    assert without_replacement_factor(5, 5, [0.0, 3.0]) == pytest.approx([1.0, 1.0])
+    with pytest.raises(seepage.errors.InputError, match="between 1 and the number of people, 5, not 6"):
+        without_replacement_factor(6, 5, 1.0)

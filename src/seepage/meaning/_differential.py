@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from seepage._facts import Assumption
@@ -78,19 +79,35 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
     return float(brentq(excess, 0.0, upper, xtol=1e-12))
 
 
-def reconstruction_floor(renyi: float, diameters: Sequence[float]) -> float:
-    """Return the mean squared error per value that any unbiased reconstruction has at least (eq. 5.12).
+def reconstruction_floor(
+    renyi: float, diameters: ArrayLike, *, mean_slopes: ArrayLike = 1.0, bias: ArrayLike = 0.0
+) -> float:
+    """Return the mean squared error per value that a reconstruction has at least (eq. 5.12).
 
-    Biased guesses are not covered: whoever always guesses the middle of the interval has no more than a quarter of its
-    square.
+    As it stands it is for unbiased guesses: whoever always guesses the middle of the interval has no more than a
+    quarter of its square. What is known of a guess that is biased can be given, as in `biased_floor`, which takes the
+    Fisher information in place of epsilon.
 
     Parameters
     ----------
     renyi : float
         Epsilon of Renyi differential privacy at order 2, for *replacing* a record by another: that for adding or
         removing one is smaller, and does not do.
-    diameters : sequence of float
+    diameters : array-like
         The length of the interval that each value lies in.
+    mean_slopes : array-like, default=1.0
+        How much the mean of the guess of each value moves with the value, at least, anywhere in its interval.
+    bias : array-like, default=0.0
+        The mean of the guess of each value minus the value.
+
+    Examples
+    --------
+    >>> from seepage.meaning import reconstruction_floor
+    >>> round(reconstruction_floor(2.0, [100.0]), 1)
+    391.3
+    >>> round(reconstruction_floor(2.0, [100.0], mean_slopes=0.5, bias=10.0), 1)
+    197.8
     """
+    widths, slopes, off = (np.asarray(each, dtype=np.float64) for each in (diameters, mean_slopes, bias))
     with np.errstate(over="ignore"):
-        return float(np.mean(np.square(np.asarray(diameters, dtype=np.float64))) / 4 / np.expm1(renyi))
+        return float(np.mean((slopes * widths) ** 2 / 4 / np.expm1(renyi) + off**2))

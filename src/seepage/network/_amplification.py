@@ -62,6 +62,42 @@ def poisson_factors(sample_rate: float, ratio: ArrayLike) -> tuple[Array, Array]
     return post @ weight, post @ (weight * t * t)
 
 
+def without_replacement_factor(batch_size: int, people: int, ratio: ArrayLike) -> Array:
+    """Return the share of an in-batch example's information that a secret batch of fixed size leaves at most.
+
+    Of n people B are drawn without replacement. Whoever else is in the batch may be known but for one place: either
+    the example has it, with probability B/n, or one other person j. The step then publishes one of two Gaussians as
+    far apart as their gradients, which is Poisson sampling with the gradient of j in the place of none; not to know j
+    tells no more. No failure probability is involved, and the factor holds in every direction.
+
+    Parameters
+    ----------
+    batch_size, people : int
+        B and n.
+    ratio : array-like
+        The largest distance between the example's clipped gradient and anybody else's, over the standard deviation of
+        the noise: at most 2 over the noise multiplier, and 2.2306 over it with smooth clipping.
+
+    Returns
+    -------
+    array
+        Beside `guo_factor`, which is for the same sampling.
+
+    Examples
+    --------
+    >>> import seepage.network
+    >>> seepage.network.without_replacement_factor(600, 60_000, [0.0, 1.0, 4.0]).round(3).tolist()
+    [0.01, 0.047, 0.782]
+    """
+    if not 0 < batch_size <= people:
+        raise InputError(f"batch_size must be between 1 and the number of people, {people!r}, not {batch_size!r}.")
+    r = np.abs(np.asarray(ratio, dtype=np.float64))
+    # Somebody may be nearer than the farthest: the largest factor up to there, at the next point of a grid.
+    grid = np.arange(0.0, min(r.max(initial=0.0), 40.0) + 2 * _SPACING, _SPACING)
+    largest = np.maximum.accumulate(np.maximum(*poisson_factors(batch_size / people, grid)))
+    return np.minimum(largest[np.minimum(np.ceil(r / _SPACING - 1e-9).astype(int), len(grid) - 1)], 1.0)
+
+
 def step_factors(sample_rate: float, batches: int, ratio: ArrayLike) -> tuple[Array, Array]:
     """Return what a whole step leaves of a person's information, drawn or not, across the gradient and along it.
 
