@@ -58,7 +58,7 @@ class Row:
         more = [f"needs {self.missing}"] if self.missing else []
         if len({each.verdict for each in decisions}) > 1:
             more += [
-                f"{name}: {', '.join(each.what for each in decisions if each.verdict == name)}"
+                f"{name}: {', '.join(each.what.rstrip(',') for each in decisions if each.verdict == name)}"
                 for name in dict.fromkeys(each.verdict for each in decisions)
             ]
         more += [self.remark] if self.remark else []

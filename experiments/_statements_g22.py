@@ -202,9 +202,9 @@ def shrunk(numbers: Numbers) -> str:
     first, second = ([each["error"] / each[name] for each in found] for name in ("theorem_1", "theorem_2"))
     below = sum(each["error"] < each["unbiased"] for each in found)
     return (
-        f"{len(found)} shrunk guesses: errors are {min(first):.2f} to {max(first):.2g} times the bound of theorem 1 with "
-        f"slope and bias, {min(second):.3f} to {max(second):.3f} times that of theorem 2; {below} are below the bound for "
-        "unbiased guesses"
+        f"{len(found)} shrunk guesses: errors are {min(first):.2f} to {max(first):.2g} times the bound of theorem 1 "
+        f"with slope and bias, {min(second):.3f} to {max(second):.3f} times that of theorem 2; {below} are below the "
+        "bound for unbiased guesses"
     )
 
 

@@ -239,9 +239,9 @@ def composed(numbers: Numbers) -> str:
     return ", ".join(f"{count} releases: {each['most']:.4f} times the eta of one" for count, each in found.items())
 
 
-def of_four(power: int) -> Callable[[Numbers], list[Interval]]:
-    """Return eta of four equal releases over that of one, or its square, for everybody."""
-    return lambda n: [Interval.exactly(each**power) for each in of(n, "eta_over_that_of_one", "4").values()]
+def of_four(power: int) -> Callable[[Numbers], Interval]:
+    """Return eta of four equal releases over that of one, or its square, over people."""
+    return lambda n: Interval(*(of(n, "eta_over_that_of_one", "4", end) ** power for end in ("least", "most")))
 
 
 ROWS = [
