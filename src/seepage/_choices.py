@@ -235,8 +235,15 @@ def choices_in(assumptions: Iterable[Assumption]) -> Iterator[Choice]:
             )
 
 
-def scale_choice(*, without_data: bool) -> Choice:
-    """Return the choice of the scale, which nobody counted: fixed without the data, or by them on a grid."""
+def scale_choice(*, without_data: bool, drawn: bool = False) -> Choice:
+    """Return the choice of the scale: drawn and counted, fixed without the data, or by them on a grid, uncounted."""
+    if drawn:
+        how = (
+            "The noise that is enough at every value in the stated ranges was found from the rows; its logarithm got "
+            "noise of 0.1 and a margin of 0.3, and it was rounded up on a grid. What it tells of everybody has a share "
+            "in every target, beside what the parameters tell."
+        )
+        return Choice("scale", KINDS["scale"], "counted", how)
     if without_data:
         how = "Chosen without looking at the data, says whoever published this."
     else:
@@ -248,10 +255,16 @@ def scale_choice(*, without_data: bool) -> Choice:
     return Choice("scale", KINDS["scale"], "declared", how)
 
 
-def publication_choice(*, judged: bool) -> Choice:
+def publication_choice(*, judged: bool, ranged: bool = False) -> Choice:
     """Return that something was published at all, which a verdict about the rows decides if there are targets."""
     how = "No target was set, so no verdict about the rows decided it."
-    if judged:
+    if judged and ranged:
+        how = (
+            "A release that misses a target at some value that a person could have within the stated ranges is not "
+            "published. That this one was does not hang on anybody's own value; what it tells through the others' "
+            "exposure is of second order, and not counted."
+        )
+    elif judged:
         how = (
             "A release that misses a target is not published, and that this one was tells that it meets them. What "
             "that tells is not counted."

@@ -385,3 +385,17 @@ def test_plan_counts_the_refits_of_a_policy(terminal: Terminal) -> None:
     assert re.search(r"refits +884,", answer.out)
     assert "884 for ward" in answer.out
     assert "refits" not in terminal.run("seepage plan wards.skops wards.csv -t progression").out
+
+
+def test_ranges_in_a_policy_let_the_scale_be_counted(terminal: Terminal) -> None:
+    policy = terminal.folder / "ranges.toml"
+    policy.write_text("[error_floor]\nage = 1\n\n[range]\nage = [0, 120]\n")
+    answer = terminal.run(f"seepage publish {ASK} --policy ranges.toml --out ranged.skops")
+    assert answer.code == 0, answer.text
+    certificate = json.loads((terminal.folder / "ranged.certificate.json").read_text())
+    assert {one["kind"]: one["status"] for one in certificate["choices"]}["scale"] == "counted"
+    assert certificate["policy"]["ranges"] == {"age": [0, 120]}
+    policy.write_text("[error_floor]\nage = 5\n\n[range]\nage = 120\n")
+    answer = terminal.run(f"seepage publish {ASK} --policy ranges.toml --out other.skops")
+    assert answer.code == 2
+    assert "two ends" in answer.err

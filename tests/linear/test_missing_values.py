@@ -335,11 +335,12 @@ def test_what_is_known_of_all_once_a_value_is_another_is_what_a_new_measurement_
     leak = seepage.measure(model, X, y, noise_scale=0.2, numbers=["code"])
     names = tuple(leak.attributes)
     whole = X.notna().all(axis=1)
-    some = [(person, "dose", 9.0) for person in np.flatnonzero(X["dose"].notna())[:4]]
-    some += [(person, "code", 2.0) for person in np.flatnonzero(X["code"].notna() & X["dose"].isna())[:2]]
+    some = [{person: {"dose": 9.0}} for person in np.flatnonzero(X["dose"].notna())[:4]]
+    some += [{person: {"code": 2.0}} for person in np.flatnonzero(X["code"].notna() & X["dose"].isna())[:2]]
 
     def compare(change, found):
-        person, column, value = change
+        ((person, values),) = change.items()
+        ((column, value),) = values.items()
         other = X.copy()
         other.loc[person, column] = value
         anew = seepage.measure(clone(model).fit(other, y), other, y, noise_scale=0.2, numbers=["code"])

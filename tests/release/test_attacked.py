@@ -39,7 +39,8 @@ def test_measuring_anew_agrees_with_measuring_the_changed_data(release):
     changes = [(3, "age", 80.0), (700, "bmi", 15.0), (9, "pressure", 200.0)]
     if kind == "ridge":
         changes.append((44, "outcome", 150.0))
-    found = Remeasured(leak.information, NAMES, with_eta=True).each(changes, lambda _, other: other)
+    each = [{person: {name: value}} for person, name, value in changes]
+    found = Remeasured(leak.information, NAMES, with_eta=True).each(each, lambda _, other: other)
     for (person, name, value), other in zip(changes, found, strict=True):
         X, y = ORDINARY.copy(), OUTCOME.copy()
         if name == "outcome":
@@ -81,7 +82,8 @@ def test_measuring_anew_takes_the_scaler_along(kind):
     changes = [(3, "age", 900.0), (700, "bmi", -300.0), (9, "pressure", 200.0)]
     if kind != "logistic":
         changes.append((44, "outcome", 150.0))
-    found = Remeasured(information, names, with_eta=True).each(changes, lambda _, other: other)
+    each = [{person: {name: value}} for person, name, value in changes]
+    found = Remeasured(information, names, with_eta=True).each(each, lambda _, other: other)
     for (person, name, value), other in zip(changes, found, strict=True):
         X, y = ORDINARY.copy(), OUTCOME.copy()
         if name == "outcome":

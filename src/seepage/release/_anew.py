@@ -6,7 +6,7 @@ new one, with what is then filled in.
 Nothing is linearized.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage.errors import UnansweredError
 from seepage.linear.information import (
     AddingFilled,
     ChangedScales,
@@ -29,7 +30,8 @@ from seepage.linear.objective import newton_sums, penalty_hessian
 from seepage.linear.rows import Batch, in_threads
 
 Array = NDArray[np.float64]
-Change: TypeAlias = tuple[int, str, float]
+Change: TypeAlias = Mapping[int, Mapping[str, float]]
+"""Whose values of which attributes become which."""
 Result = TypeVar("Result")
 
 
@@ -40,9 +42,9 @@ class Changed:
     distance: float
     """How far the release moves, in units of the noise, whose shape may move too; NaN if no minimizer was found."""
     information: Array
-    """About some attributes of each person, shape (n, attributes); NaN where there is no value."""
+    """About some attributes of each person who was asked about, shape (n, attributes); NaN where there is no value."""
     eta: Array | None
-    """Of each person, if it was asked for."""
+    """Of each of them, if it was asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +55,34 @@ class Remeasured:
     attributes: tuple[str, ...]
     """What to measure; of attributes that are one number each."""
     with_eta: bool = False
+    everybody: bool = True
+    """Or the first person of each change alone."""
 
     def each(self, changes: Sequence[Change], of: Callable[[Change, Changed], Result]) -> list[Result]:
         """Return a function of the release of each change, which is forgotten then: it is as large as the data.
 
         Parameters
         ----------
-        changes : sequence of (int, str, float)
-            Whose value, of which attribute, and which one it becomes.
+        changes : sequence of Change
+            All of equally many people.
         of : callable
             Of a change and the release that goes with it.
         """
         information = self.information
-        before = information.rows.picked(np.array([person for person, *_ in changes], dtype=np.intp))
-        after = self._after(before, changes)
-        refit, moves = information.refit, np.empty((len(before), information.geometry.parameters.size))
-        distances, swaps = np.empty(len(before)), dict[int, _Swap]()
-        for found in refit.exchanged(before, after, 1):
+        rows = len(changes[0]) if changes else 1
+        flat = [(person, values) for change in changes for person, values in change.items()]
+        before = information.rows.picked(np.array([person for person, _ in flat], dtype=np.intp))
+        after = self._after(before, flat)
+        refit, moves = information.refit, np.empty((len(changes), information.geometry.parameters.size))
+        distances, swaps = np.empty(len(changes)), dict[int, _Swap]()
+        for found in refit.exchanged(before, after, rows):
             moves[found.people], pairs = found.moves, refit.apart(found)
             distances[found.people] = information.geometry.lengths(found.moves) if pairs is None else pairs.length()
-            for i, person in enumerate(found.people.tolist()):
-                at, filled = slice(i, i + 1), found.around.near.filled
-                changed = None if found.changed is None else found.changed.take(at)
+            for i, which in enumerate(found.people.tolist()):
+                at, filled = slice(i * rows, (i + 1) * rows), found.around.near.filled
+                changed = None if found.changed is None else found.changed.take(slice(i, i + 1))
                 own = found.swapped.before.take(at), found.swapped.after.take(at)
-                swaps[person] = _Swap(information, changes[person][0], *own, changed, filled)
+                swaps[which] = _Swap(information, tuple(changes[which]), *own, changed, filled)
         # Made here, once, and not by each of the threads that ask for them.
         _ = self._batches, self._penalty, self._into_frame
         if information.geometry.loss.quadratic:
@@ -87,31 +93,47 @@ class Remeasured:
 
         return list(in_threads(one, range(len(changes))))
 
-    def _after(self, before: Batch, changes: Sequence[Change]) -> Batch:
+    def _after(self, before: Batch, changes: Sequence[tuple[int, Mapping[str, float]]]) -> Batch:
         """Return the rows as they become."""
         if self.information.geometry.curves is not None:
             return self._bent(before, changes)
         # Features are affine in each value.
-        information, affine = self.information, self.information.rows.reading.affine
+        information = self.information
         features = before.features
         features = features.copy() if isinstance(features, np.ndarray) else np.asarray(features.toarray())
         labels = before.labels.copy()
-        for i, (person, attribute, value) in enumerate(changes):
-            if information.is_label(attribute):
-                labels[i] = value
-                continue
-            column = information.columns[information.attribute_names.index(attribute)]
-            change = value - float(information.rows.column(attribute)[person])
-            features[i] += change * affine.of_columns((column,)).matrix.toarray()[:, 0]
+        for i, (person, values) in enumerate(changes):
+            for attribute, value in values.items():
+                if information.is_label(attribute):
+                    labels[i] = value
+                    continue
+                own, along = self._moved_by(attribute)
+                features[i] += (value - own[person]) * along
         return replace(before, features=features, labels=labels)
 
-    def _bent(self, before: Batch, changes: Sequence[Change]) -> Batch:
+    def _moved_by(self, attribute: str) -> tuple[Array, Array]:
+        """Return everybody's value of an attribute, and how the features of a row move with it."""
+        if attribute not in self._moving:
+            information = self.information
+            column = information.columns[information.attribute_names.index(attribute)]
+            along = information.rows.reading.affine.of_columns((column,)).matrix.toarray()[:, 0]
+            self._moving[attribute] = np.asarray(information.rows.column(attribute), dtype=np.float64), along
+        return self._moving[attribute]
+
+    @cached_property
+    def _moving(self) -> dict[str, tuple[Array, Array]]:
+        return {}
+
+    def _bent(self, before: Batch, changes: Sequence[tuple[int, Mapping[str, float]]]) -> Batch:
         """Return the rows as they become through steps that are not affine: preprocessed anew."""
         information = self.information
         features, labels = np.empty((len(changes), before.features.shape[1])), before.labels.copy()
         assert before.bent is not None
         bent = before.bent.copy()
-        for i, (person, attribute, value) in enumerate(changes):
+        for i, (person, values) in enumerate(changes):
+            if len(values) > 1:
+                raise UnansweredError("Behind curves one value of a person is changed at a time.")
+            ((attribute, value),) = values.items()
             if information.is_label(attribute):
                 features[i], labels[i] = before.take(slice(i, i + 1)).dense()[0], value
                 continue
@@ -129,7 +151,7 @@ class Remeasured:
         eta = None
         if self.with_eta:
             eta = np.sqrt(self._scored(found, swap, lambda scorer, batch: scorer.examples(batch)[0]))
-        return Changed(distance, self._known(scores), eta)
+        return Changed(distance, self._known(scores, swap), eta)
 
     def _geometry(self, swap: "_Swap", move: Array) -> Geometry:
         """Return the geometry after a change, at the minimizer that moved and in the units of its own scaler."""
@@ -161,11 +183,14 @@ class Remeasured:
 
     def _scored(self, geometry: Geometry, swap: "_Swap", of: Callable[[Any, Batch], Array]) -> Array:
         scorer = scorer_of(geometry)
+        own = of(scorer, swap.seen(swap.after))
+        if not self.everybody:
+            return own[:1]
         found = np.concatenate([of(scorer, swap.seen(batch)) for batch in self._batches])
-        found[swap.person] = of(scorer, swap.seen(swap.after))[0]
+        found[list(swap.people)] = own
         return found
 
-    def _known(self, scores: Array) -> Array:
+    def _known(self, scores: Array, swap: "_Swap") -> Array:
         """Return the columns that are asked for, in order; nobody's value is in a cell that was filled in."""
         found = np.empty((len(scores), len(self.attributes)))
         for i, name in enumerate(self.attributes):
@@ -176,7 +201,7 @@ class Remeasured:
             found[:, i] = scores[:, self._columns.index(index)]
             missing = self.information.rows.missing.get(self.information.columns[index])
             if missing is not None:
-                found[missing, i] = np.nan
+                found[missing if self.everybody else missing[[swap.people[0]]], i] = np.nan
         return found
 
     @cached_property
@@ -219,10 +244,10 @@ class Remeasured:
 
 @dataclass(frozen=True, eq=False)
 class _Swap:
-    """One person's record in exchange for another."""
+    """Records of one person or more in exchange for others."""
 
     information: LinearInformation
-    person: int
+    people: tuple[int, ...]
     before: Batch
     after: Batch
     changed: ChangedScales | None

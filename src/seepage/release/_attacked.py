@@ -81,7 +81,7 @@ def attacked(leak: Leakage, policy: Policy | None, *, seed: int | None = None) -
     people = _people(information, promised, np.random.default_rng(seed))
     kept = information.attributes()
     changes = [
-        (person, name, value)
+        {person: {name: value}}
         for person in people
         for name in promised
         # A policy for a share of people promises nothing to the others.
@@ -92,7 +92,8 @@ def attacked(leak: Leakage, policy: Policy | None, *, seed: int | None = None) -
 
     def compared(change: Change, other: Changed) -> tuple[float, str]:
         """Return the distance over that which was promised."""
-        person, name, value = change
+        ((person, values),) = change.items()
+        ((name, value),) = values.items()
         if np.isnan(other.distance):
             return 0.0, name
         _check_verdict(other, names, policy, name)

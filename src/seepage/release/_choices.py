@@ -41,14 +41,14 @@ def choices_of(
     """
     own = [one for one in assumptions if one.kind not in ABOUT_STEPS]
     found = [
-        scale_choice(without_data=terms.noise_chosen_without_data),
+        scale_choice(without_data=terms.noise_chosen_without_data, drawn=isinstance(terms.noise_scale, str)),
         *_spread(noise),
         *_penalty(fit, own, terms),
         *_weights(terms),
         *_classes(fit, terms),
         *filter(None, (stored.choice() for stored in steps.constants.values())),
         *(one for one in choices_in(own) if one.kind != "penalty"),
-        publication_choice(judged=policy is not None),
+        publication_choice(judged=policy is not None, ranged=policy is not None and bool(policy.ranges)),
     ]
     return tuple(dict.fromkeys(found))
 

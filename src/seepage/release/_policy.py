@@ -40,6 +40,10 @@ class Policy:
     unnamed : "public", optional
         Declares that the attributes without a target are public. Without it, whoever is told that the policy is met is
         told what has no target too.
+    ranges : mapping from attribute to (float, float), optional
+        Public limits that nobody's value is outside of, such as ``{"age": (18, 90)}``. `seepage.publish` then asks for
+        the targets at every value of each person's own within them, so that what it decides does not hang on anybody's
+        own value.
 
     Examples
     --------
@@ -56,8 +60,10 @@ class Policy:
     eta: float | None = None
     quantile: float = 1.0
     unnamed: Literal["public"] | None = None
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ranges", _checked_ranges(self.ranges))
         for what in ("error_floor", "success_rate"):
             targets = getattr(self, what)
             if not isinstance(targets, Mapping):
@@ -91,7 +97,14 @@ class Policy:
 
     def __reduce__(self) -> tuple[object, ...]:
         # Read-only views cannot be pickled; what they show can.
-        return Policy, (dict(self.error_floor), dict(self.success_rate), self.eta, self.quantile, self.unnamed)
+        return Policy, (
+            dict(self.error_floor),
+            dict(self.success_rate),
+            self.eta,
+            self.quantile,
+            self.unnamed,
+            dict(self.ranges),
+        )
 
     @classmethod
     def of(cls, targets: "Policy | Mapping[str, object]") -> "Policy":
@@ -102,7 +115,7 @@ class Policy:
             return cls(**targets)  # type: ignore[arg-type]
         except TypeError:
             raise InputError(
-                f"A policy has error_floor, success_rate, eta, quantile and unnamed, not {targets!r}."
+                f"A policy has error_floor, success_rate, eta, quantile, unnamed and ranges, not {targets!r}."
             ) from None
 
     @property
@@ -123,12 +136,13 @@ class Policy:
 
     def entries(self) -> dict[str, Json]:
         """Return the targets for a machine, as certificates hold them."""
-        return {
+        found: dict[str, Json] = {
             "error_floor": {name: float(floor) for name, floor in self.error_floor.items()},
             "success_rate": {name: float(rate) for name, rate in self.success_rate.items()},
             "eta": None if self.eta is None else float(self.eta),
             "quantile": float(self.quantile),
         }
+        return {**found, "ranges": {name: list(ends) for name, ends in self.ranges.items()}} if self.ranges else found
 
     def fingerprint(self) -> str:
         """Return a short form of the targets that people can compare: reports and certificates name it."""
@@ -240,6 +254,27 @@ def _largest_factor(information: Information, name: str, most: float) -> float:
     if (room <= 0).any():
         return np.inf
     return float(np.sqrt((moved / room).max(initial=0.0)))
+
+
+def _checked_ranges(ranges: object) -> Mapping[str, tuple[float, float]]:
+    """Return public ranges as pairs of numbers."""
+    if not isinstance(ranges, Mapping):
+        raise InputError(
+            f"ranges states two ends for each of some attributes, such as {{'age': (18, 90)}}, not {ranges!r}."
+        )
+    found = {}
+    for name, ends in ranges.items():
+        pair = list(ends) if isinstance(ends, list | tuple) else []
+        if (
+            len(pair) != 2
+            or not all(isinstance(end, int | float | np.number) and np.isfinite(end) for end in pair)
+            or pair[0] >= pair[1]
+        ):
+            raise InputError(
+                f"The range of {name!r} has two ends, the lower one first, such as (18, 90), not {ends!r}."
+            )
+        found[name] = float(pair[0]), float(pair[1])
+    return MappingProxyType(found)
 
 
 def _check_number(what: str, value: object) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import Literal, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,10 @@ from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
 from seepage.release._preprocessing import PublishedSteps, Rules, Unstated, refuse
+from seepage.release._ranges import Ranged
 from seepage.release._raw import DIGITS, RawModel
 from seepage.release._results import PublishedErrors, ResultTable
+from seepage.release._scale import counted_scale
 from seepage.release._seal import seal_of
 from seepage.release._table import is_table, text_of_published
 from seepage.release._terms import Terms
@@ -270,7 +272,7 @@ def publish(
     X: Data = None,
     y: Listed = None,
     *,
-    noise_scale: float | GaussianNoise,
+    noise_scale: float | GaussianNoise | Literal["calibrated"],
     accept: Policy | Mapping[str, object] | None,
     sample_weight: Listed = None,
     offset: Listed = None,
@@ -310,11 +312,12 @@ def publish(
     X, y : array-like
         The data that it was fitted on. Results of statsmodels know theirs, a model of lifelines finds times and status
         in the frame, and a `ModelTable` all that it names.
-    noise_scale : float or GaussianNoise
+    noise_scale : float, GaussianNoise or "calibrated"
         The noise to add to the model's own parameters. It stands in the certificate, so it must be 1, 2 or 5 times a
         power of ten, as `seepage.calibrate` returns it: the digits of the smallest scale that protects everyone tell
         how exposed the most exposed person is. Of a noise with a shape the scale stands there, and the rule that made
-        the shape, never its entries.
+        the shape, never its entries. "calibrated" takes one scale that is enough at every value within the `ranges` of
+        the policy: it is drawn with noise of its own, and what it tells is counted.
     accept : Policy, mapping or None
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
@@ -384,6 +387,10 @@ def publish(
     >>> publication.certificate.matches(model, X, y, key=publication.key)
     True
     """
+    if isinstance(noise_scale, str) and ledger is not None:
+        raise InputError(
+            f"noise_scale={noise_scale!r} tells something of its own, which a ledger does not take yet: give a scale."
+        )
     if units is not None and ledger is None:
         raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
     asked = given(
@@ -431,11 +438,18 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     """Measure a release and hold it against its policy, without drawing any noise."""
     if is_equalized(model, terms.sample_weight):
         check_choices(choices_in([EQUALIZED]), _NOTHING)
-    noise = as_noise(terms.noise_scale)
+    calibrated = isinstance(terms.noise_scale, str)
+    # A scale that is still to be found is one for now.
+    noise = GaussianNoise(scale=1.0) if isinstance(terms.noise_scale, str) else as_noise(terms.noise_scale)
     policy = None if terms.accept is None else Policy.of(terms.accept)
     decision = None if terms.decision is None else Decision.of(terms.decision)
     if policy is not None and policy.is_empty:
         raise InputError("The policy sets no target. Pass accept=None to publish without any.")
+    if calibrated and (terms.noise_scale != "calibrated" or policy is None or not policy.ranges):
+        raise InputError(
+            f'noise_scale is {terms.noise_scale!r}. It is a number, a GaussianNoise, or "calibrated" for a policy with '
+            'ranges: accept=seepage.Policy(error_floor={"age": 5}, ranges={"age": (18, 90)}).'
+        )
     if not terms.noise_chosen_without_data:
         _check_grid(noise)
     # A missing OpenDP should be known before anything is measured.
@@ -446,30 +460,40 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     check_choices(choices_before(fit, terms), _NOTHING)
     # What has to be said or changed should be known before anything is measured.
     _preprocessing(fit, None, terms)
-    leak = measure(
-        model,
-        X,
-        y,
-        noise_scale=noise,
-        sample_weight=terms.sample_weight,
-        offset=terms.offset,
-        # The mean of a count does not need its alpha: it stays.
-        published=fit.leaves if terms.published is None else terms.published,
-        public_label=terms.public_label,
-        attributes=terms.attributes,
-        public_preprocessing=terms.public_preprocessing,
-        ids=terms.ids,
-    )
+
+    def measured(noise: GaussianNoise) -> Leakage:
+        return measure(
+            model,
+            X,
+            y,
+            noise_scale=noise,
+            sample_weight=terms.sample_weight,
+            offset=terms.offset,
+            # The mean of a count does not need its alpha: it stays.
+            published=fit.leaves if terms.published is None else terms.published,
+            public_label=terms.public_label,
+            attributes=terms.attributes,
+            public_preprocessing=terms.public_preprocessing,
+            ids=terms.ids,
+        )
+
+    leak = measured(noise)
+    ranged = None if policy is None or not policy.ranges else Ranged.of(leak, policy)
     published = cast(Noised, leak.information)
     # With the covariance that its shape makes of these rows.
     noise = published.noise
     preprocessing = _preprocessing(fit, published.preprocessing.measured, terms)
     raw = RawModel.of(fit.model, fit.table, preprocessing)
-    assumptions = (*leak.information.assumptions, *terms.remarks)
-    choices = choices_of(fit, assumptions, noise, preprocessing, policy, terms)
+    choices = choices_of(fit, (*published.assumptions, *terms.remarks), noise, preprocessing, policy, terms)
     check_choices(choices, _NOTHING)
-    if policy is not None:
+    if ranged is not None and calibrated:
+        noise = GaussianNoise(scale=counted_scale(ranged, 1.0))
+        leak = measured(noise)
+    elif policy is not None:
         _check_policy(policy, leak, noise)
+        if ranged is not None:
+            ranged.check()
+    published = cast(Noised, leak.information)
     exact, key = published.exact, secrets.token_bytes(32)
     errors = None
     if terms.published is not None and ERRORS in terms.published:
@@ -505,7 +529,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
         untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
         decision=None if decision is None else decision.entries(),
         choices=tuple(cast(dict[str, str], to_json(one)) for one in choices),
-        assumptions=_assumptions(assumptions, preprocessing),
+        assumptions=_assumptions((*published.assumptions, *terms.remarks), preprocessing),
         versions=_versions(),
         fingerprints=fingerprints(key, fit),
         seal={},

@@ -166,7 +166,8 @@ def publish(asked: _Publish) -> None:
     """Write a copy of a model that carries noise, with a certificate.
 
     The noise is drawn once by OpenDP's Gaussian mechanism. Without --noise it is the noise that keeps the policy and
-    costs the model least. A policy that is missed publishes nothing (exit code 1).
+    costs the model least; with ranges in the policy, one scale whose choice is counted. A policy that is missed
+    publishes nothing (exit code 1).
     All files are written, or none.
     """
     from dataclasses import replace
@@ -234,7 +235,9 @@ def publish(asked: _Publish) -> None:
             question.assembled.check_publishable()
         with question.applying():
             terms = _terms(asked, question, file)
-            if asked.noise is None:
+            if asked.noise is None and file is not None and file.policy.ranges and books is None:
+                terms = replace(terms, noise_scale="calibrated")
+            elif asked.noise is None:
                 # Finding the noise takes longest, and what has to be said or changed does not wait for it.
                 check_leaving(fitted, rows.X, rows.y, terms)
                 terms = replace(terms, noise_scale=_least_noise(question, file, terms.published))

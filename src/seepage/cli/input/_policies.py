@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from seepage.release import Decision, Policy
 
 _TABLES = ("error_floor", "success_rate")
+_RANGE = "range"
 _NUMBERS = ("eta", "quantile")
 _UNNAMED = "unnamed"
 _DECISION = "decision"
@@ -86,9 +87,10 @@ class PolicyFile:
             )
         for name, value in found.items():
             _check(path, name, value)
+        ranges = found.pop(_RANGE, {})
         try:
             decision = None if said is None else Decision.of(said)
-            policy = Policy(**found)
+            policy = Policy(**found, ranges=ranges)
         except InputError as reason:
             raise InputError(f"The policy {path} cannot be used: {reason}") from None
         if policy.is_empty and appetite is None:
@@ -125,13 +127,14 @@ class PolicyFile:
 
 
 def _check(path: Path, name: str, value: object) -> None:
-    known = (*_TABLES, *_NUMBERS, _UNNAMED, _DECISION, _APPETITE)
+    known = (*_TABLES, *_NUMBERS, _UNNAMED, _RANGE, _DECISION, _APPETITE)
     if name not in known:
         raise InputError(
             f"The policy {path} sets {name!r}, which no policy has. {did_you_mean(name, known)}A policy has "
-            "error_floor, success_rate, eta, quantile, unnamed and decision, and for a folder of outputs risk_appetite."
+            "error_floor, success_rate, eta, quantile, unnamed, range and decision, and for a folder of outputs "
+            "risk_appetite."
         )
-    if name == _UNNAMED:
+    if name in (_UNNAMED, _RANGE):
         # The policy itself says what it may be.
         return
     if name in _NUMBERS:
