@@ -9,7 +9,7 @@ from pathlib import Path
 from cli.terminal import Terminal
 
 _DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (_DOCS / "how-to" / "command-line.md", _DOCS / "readers" / "checkers.md")
+PAGES = tuple(_DOCS / each for each in ("how-to/command-line.md", "how-to/check-a-file.md", "readers/checkers.md"))
 _BLOCK = re.compile(r"^```(console|python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -16,6 +16,7 @@ from seepage.cli.commands._certify import certify
 from seepage.cli.commands._check import check
 from seepage.cli.commands._endings import WORDS, Ending, LedgerRefusedError, ending_of, interrupts
 from seepage.cli.commands._explain import explain
+from seepage.cli.commands._inspect import inspect
 from seepage.cli.commands._key import key
 from seepage.cli.commands._ledger import ledger
 from seepage.cli.commands._measure import measure
@@ -70,6 +71,7 @@ app.command(rich_help_panel=_BEFORE)(measure)
 app.command(rich_help_panel=_BEFORE)(plan)
 app.command(rich_help_panel=_DECIDE)(calibrate)
 app.command(rich_help_panel=_DECIDE)(check)
+app.command(rich_help_panel=_DECIDE)(inspect)
 app.command(rich_help_panel=_DECIDE)(publish)
 app.add_typer(key, name="key", cls=_Commands, rich_help_panel=_DECIDE)
 app.add_typer(ledger, name="ledger", cls=_Commands, rich_help_panel=_DECIDE)

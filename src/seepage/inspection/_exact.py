@@ -163,28 +163,32 @@ class Runs:
         known = np.concatenate([rows[np.isfinite(rows)], *(each.distinct for each in columns)]) + 0.0
         self._sieve = Sieve(known.view(np.uint64))
         self._columns: list[tuple[str, int, NDArray[np.uint64], NDArray[np.intp]]] = []
-        width = rows.shape[1]
-        if width >= _WIDTH:
-            windows = np.lib.stride_tricks.sliding_window_view(rows, _WIDTH, axis=1).reshape(-1, _WIDTH)
-            varied = (np.diff(np.sort(windows, axis=1), axis=1) > 0).sum(axis=1) >= _WIDTH // 2
-            whose = np.repeat(np.arange(len(rows)), width - _WIDTH + 1)
-            self._add("", windows[varied], whose[varied], shared=2)
+        width = rows.shape[1] - _WIDTH + 1
+        if width > 0:
+            # Where most values differ from the one before.
+            changes = (rows[:, 1:] != rows[:, :-1]).astype(np.int8)
+            varied = sum(changes[:, i : i + width] for i in range(_WIDTH - 1)) >= _WIDTH // 2
+            hashes = _hashed(rows[:, i : i + width] for i in range(_WIDTH))
+            whose = np.broadcast_to(np.arange(len(rows))[:, None], hashes.shape)
+            self._add("", _WIDTH, hashes[varied], whose[varied], shared=2)
         for column in columns:
             if column.density <= TELLING or column.is_progression or column.bits <= 0:
                 continue
-            length = max(_WIDTH, int(np.ceil(_SURE / column.bits)))
-            if length <= min(_LONGEST_RUN, len(column.values)):
-                windows = np.lib.stride_tricks.sliding_window_view(column.values, length)
-                varied = windows.max(axis=1) > windows.min(axis=1)
-                self._add(column.name, windows[varied], np.flatnonzero(varied), shared=1)
+            length, values = max(_WIDTH, int(np.ceil(_SURE / column.bits))), column.values
+            count = len(values) - length + 1
+            if length <= _LONGEST_RUN and count > 0:
+                changes = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
+                varied = changes[length - 1 :] > changes[:count]
+                hashes = _hashed(values[i : i + count] for i in range(length))
+                self._add(column.name, length, hashes[varied], np.flatnonzero(varied), shared=1)
 
-    def _add(self, name: str, windows: Array, whose: "NDArray[np.intp]", *, shared: int) -> None:
-        known = np.isfinite(windows).all(axis=1)
-        hashes = _hashed(windows[known].T)
+    def _add(
+        self, name: str, length: int, hashes: "NDArray[np.uint64]", whose: "NDArray[np.intp]", *, shared: int
+    ) -> None:
         found, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         kept = counts <= shared
         if kept.any():
-            self._columns.append((name, windows.shape[1], found[kept], whose[known][first[kept]]))
+            self._columns.append((name, length, found[kept], whose[first[kept]]))
 
     def found(self, array: "NDArray[Any]") -> Hits | None:
         """Return whose rows, or runs of values, an array holds in their order."""

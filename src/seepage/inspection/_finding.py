@@ -60,7 +60,7 @@ class Finding:
         """Say it to whoever made the file, without anybody's value."""
         shown = ", ".join(self.about[:6]) + (f" and {len(self.about) - 6} more" if len(self.about) > 6 else "")
         whom = f" of {counted(self.people, 'person').replace('persons', 'people')}" if self.people else ""
-        more = f" and in {counted(self.places - 1, 'other place')}" if self.places > 1 else ""
+        more = f" (and {counted(self.places - 1, 'other place')})" if self.places > 1 else ""
         at = f"{self.where}{more}"
         return {
             "rows": f"{at} holds values{whom} as they are in the data ({shown}). {_INSTEAD}",

@@ -69,16 +69,11 @@ def inspect(path: str | os.PathLike[str], data: Data = None, *, ids: str | None 
     >>> found.verdict, found.findings[0].kind, found.findings[0].people
     ('fail', 'rows', 442)
     """
-    return Finder(None if data is None else People.of(data, ids)).inspected(Path(path))
+    return Finder.of(data, ids=ids).inspected(Path(path))
 
 
 class Finder:
-    """Looks for the same people in one file after the other.
-
-    Parameters
-    ----------
-    people : People or None
-    """
+    """Looks for the same people in one file after the other: `Finder.of(data, ids=...)`."""
 
     def __init__(self, people: People | None) -> None:
         self.people = people
@@ -90,12 +85,36 @@ class Finder:
             codes = {name: {each: i for i, each in enumerate(levels)} for name, levels in people.levels.items()}
             self._coded = {name: _Coded(people, name, codes[name]) for name in codes}
 
+    @classmethod
+    def of(cls, data: Data = None, *, ids: str | None = None) -> "Finder":
+        """Take the rows to look for, as `inspect` does.
+
+        Parameters
+        ----------
+        data : data frame, array or path, optional
+        ids : str, optional
+            The column that says who each row is.
+        """
+        return cls(None if data is None else People.of(data, ids))
+
     def inspected(self, path: Path) -> Inspection:
-        """Look into a file or a folder."""
+        """Look into a file or a folder.
+
+        Parameters
+        ----------
+        path : Path
+        """
         return self._inspection(path, read_path(path))
 
     def inspected_bytes(self, data: bytes, name: str) -> Inspection:
-        """Look into what is to be written to a file of that name."""
+        """Look into what is to be written to a file.
+
+        Parameters
+        ----------
+        data : bytes
+        name : str
+            What the file will be called.
+        """
         return self._inspection(Path(name), read_bytes(memoryview(data), name, Budget()))
 
     def _inspection(self, path: Path, pieces: Iterable[Piece]) -> Inspection:

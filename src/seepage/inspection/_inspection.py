@@ -1,6 +1,7 @@
 """The result of looking into a file, and how it is told."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,34 +65,7 @@ class Inspection:
 
     def to_sarif(self) -> str:
         """Return a log of the Static Analysis Results Interchange Format: one result for each finding."""
-        from urllib.parse import quote
-
-        kinds = list(RULES)
-        uri = self.path.as_uri() if self.path.is_absolute() else quote(self.path.as_posix())
-        results = [
-            {
-                "ruleId": f"seepage/inspect-{each.kind}",
-                "ruleIndex": kinds.index(each.kind),
-                "level": "error" if each.word == "fail" else "warning",
-                "message": {"text": each.sentence()},
-                "locations": [
-                    {
-                        "physicalLocation": {"artifactLocation": {"uri": uri}},
-                        "logicalLocations": [{"fullyQualifiedName": each.where}],
-                    }
-                ],
-                "partialFingerprints": {"finding/v1": f"{each.kind}:{each.where}"},
-            }
-            for each in self.findings
-        ]
-        rules = [{"id": f"seepage/inspect-{kind}", "shortDescription": {"text": RULES[kind]}} for kind in kinds]
-        driver = {"name": "seepage", "semanticVersion": __version__, "rules": rules}
-        log = {
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [{"tool": {"driver": driver}, "results": results}],
-        }
-        return json.dumps(log, indent=2, allow_nan=False)
+        return as_sarif([self])
 
     def _headline(self) -> str:
         words = {"pass": "holds nobody that was found", "review": "needs a look", "fail": "must not leave as it is"}
@@ -114,3 +88,39 @@ class Inspection:
         rows = [(each.word, each.sure, each.sentence()) for each in self.findings]
         table = pages.table("What was found", ("Verdict", "How sure", "What to tell"), rows) if rows else None
         return str(pages.article(pages.tag("h2", self._headline()), table, pages.paragraph(self._how())))
+
+
+def as_sarif(inspections: Sequence[Inspection]) -> str:
+    """Return what was found in several files as one log of the Static Analysis Results Interchange Format.
+
+    Parameters
+    ----------
+    inspections : sequence of Inspection
+    """
+    rules = [{"id": f"seepage/inspect-{kind}", "shortDescription": {"text": words}} for kind, words in RULES.items()]
+    driver = {"name": "seepage", "semanticVersion": __version__, "rules": rules}
+    results = [_result(each.path, finding) for each in inspections for finding in each.findings]
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    return json.dumps(log, indent=2, allow_nan=False)
+
+
+def _result(path: Path, finding: Finding) -> dict[str, object]:
+    from urllib.parse import quote
+
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    place = {
+        "physicalLocation": {"artifactLocation": {"uri": uri}},
+        "logicalLocations": [{"fullyQualifiedName": finding.where}],
+    }
+    return {
+        "ruleId": f"seepage/inspect-{finding.kind}",
+        "ruleIndex": list(RULES).index(finding.kind),
+        "level": "error" if finding.word == "fail" else "warning",
+        "message": {"text": finding.sentence()},
+        "locations": [place],
+        "partialFingerprints": {"finding/v1": f"{finding.kind}:{finding.where}"},
+    }

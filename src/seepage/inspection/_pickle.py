@@ -8,13 +8,14 @@ import numpy as np
 
 from seepage.inspection._standins import Named, Pairs, Thing, UnreadableError, dtype_of, shaped
 
-_MOST_STEPS = 30_000_000
+_MOST_STEPS = 6_000_000
 _MOST_NESTED = 3
 _LINE = 256
-# A run of floats is taken at once; the last ones by themselves, as what follows may take one, two or three.
+# A run of numbers is taken at once; the last ones by themselves, as what follows may take one, two or three.
 _RUN = 32
 _WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"
 _BYTES = ("_codecs.encode", "__builtin__.bytes", "builtins.bytes", "__builtin__.bytearray", "builtins.bytearray")
+_TYPES = {"<i": "<i4", "B": "u1", "<H": "<u2", ">d": ">f8"}
 _MARK = object()
 
 _Step = Callable[["_Machine"], None]
@@ -72,7 +73,9 @@ class _Machine:
         return self.data[self.at - count : self.at]
 
     def number(self, form: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+        (found,) = struct.unpack_from(form, self.data, self.at)
+        self.at += struct.calcsize(form)
+        return found
 
     def line(self, code: str = "utf-8") -> str:
         size = _LINE
@@ -130,27 +133,31 @@ def _mark(machine: _Machine) -> None:
     machine.push(_MARK)
 
 
-def _float(machine: _Machine) -> None:
-    """Push a float, or the run of floats that it begins as one array."""
-    data, at = machine.data, machine.at
-    if at + 9 * _RUN < len(data) and data[at + 8] == 0x47 and data[at + 9 * _RUN - 1] == 0x47:
-        count = min((len(data) - at - 8) // 9, 1 << 16)
-        codes = np.frombuffer(data, np.uint8, 9 * count, at)[8::9]
-        others = np.flatnonzero(codes != 0x47)
-        count = (int(others[0]) if len(others) else count) - 3
-        if count >= _RUN - 4:
-            whole = np.frombuffer(data, np.dtype({"names": ["x"], "formats": [">f8"], "itemsize": 9}), count, at)
-            machine.push(whole["x"].astype(np.float64))
-            machine.at += 9 * count
-    machine.push(machine.number(">d"))
+def _plain(code: str, form: str) -> _Step:
+    """Return the step that pushes a number, or the run of such numbers that it begins as one array."""
+    layout, opcode = struct.Struct(form), ord(code)
+    size = layout.size
+    record = np.dtype({"names": ["x"], "formats": [_TYPES[form]], "itemsize": size + 1})
+
+    def step(machine: _Machine) -> None:
+        data, at = machine.data, machine.at
+        last = at + (size + 1) * _RUN - 1
+        if last + size < len(data) and data[at + size] == opcode and data[last] == opcode:
+            count = min((len(data) - at - size) // (size + 1), 1 << 16)
+            codes = np.frombuffer(data, np.uint8, (size + 1) * count, at)[size :: size + 1]
+            others = np.flatnonzero(codes != opcode)
+            count = (int(others[0]) if len(others) else count) - 3
+            if count >= _RUN - 4:
+                machine.push(np.frombuffer(data, record, count, at)["x"].astype(np.float64))
+                machine.at += (size + 1) * count
+        machine.push(layout.unpack_from(data, machine.at)[0])
+        machine.at += size
+
+    return step
 
 
 def _fixed(value: Callable[[], object]) -> _Step:
     return lambda machine: machine.push(value())
-
-
-def _plain(form: str) -> _Step:
-    return lambda machine: machine.push(machine.number(form))
 
 
 def _textual(form: str) -> _Step:
@@ -352,10 +359,10 @@ _STEPS: dict[int, _Step] = {
     ord("F"): _written(float),
     ord("I"): _written(_integer),
     ord("L"): _written(_integer),
-    ord("J"): _plain("<i"),
-    ord("K"): _plain("B"),
-    ord("M"): _plain("<H"),
-    ord("G"): _float,
+    ord("J"): _plain("J", "<i"),
+    ord("K"): _plain("K", "B"),
+    ord("M"): _plain("M", "<H"),
+    ord("G"): _plain("G", ">d"),
     ord("N"): _fixed(lambda: None),
     ord("P"): _written(lambda name: Thing("persistent", name)),
     ord("Q"): _stored,

@@ -14,6 +14,8 @@ _FEWEST_PEOPLE = 20
 # Of an array of two dimensions, this many of its columns and rows are looked at.
 _MOST_VECTORS = 24
 _LONGEST = 1 << 20
+# Among more others than this for each of them, people are not looked for.
+_MOST_OTHERS = 10
 # Values are compared to a share of their spread: what single precision keeps.
 _NEAR = {4: 2e-6, 2: 2e-3}
 _NEAR_DOUBLE = 1e-8
@@ -41,6 +43,8 @@ class Shapes:
     def found(self, array: "NDArray[Any]", *, parts: bool = True) -> Hits | None:
         """Return of which column an array holds a scaled or reordered copy, or, with `parts`, one of some people's."""
         least = _NEAR.get(array.dtype.itemsize, _NEAR_DOUBLE) if array.dtype.kind == "f" else _NEAR_DOUBLE
+        if array.ndim == 1 and len(array) > _LONGEST and all(len(array) != len(each.values) for each in self._columns):
+            return None
         vectors = [(vector, _nearness(vector, least)) for vector in _vectors(array)]
         return self._whole(vectors) or (self._parts(vectors) if parts else None)
 
@@ -78,7 +82,8 @@ class Shapes:
                 if len(values) <= len(column.distinct):
                     same = self._contains(place, values, near)
                 else:
-                    same = len(column.distinct) >= _FEWEST_PEOPLE and self._contained(column.distinct, values, near)
+                    few = len(values) <= _MOST_OTHERS * len(column.distinct)
+                    same = few and self._contained(column.distinct, values, near)
                 if same:
                     return Hits((column.name,), min(len(vector), len(column.values)))
         return None

@@ -35,6 +35,12 @@ class Alone:
     output: Output | None = None
     """What it was made from, if it can be measured anew."""
     file: str = ""
+    inside: tuple[str, ...] = ()
+    """What is said of people who are in its file as they are."""
+
+    def holding(self, inside: tuple[str, ...]) -> "Alone":
+        """Return it with what is said of people in its file."""
+        return replace(self, inside=inside)
 
     @cached_property
     def held(self) -> tuple[Held, ...]:
@@ -55,7 +61,7 @@ class Alone:
 
     def verdict(self) -> OutputVerdict:
         """Hold it against the targets."""
-        found = replace(self._verdict(), file=self.file)
+        found = replace(self._verdict(), file=self.file).holding(self.inside)
         if self.targets.appetite is None:
             return found
         return found.held_to(answered(self.targets.appetite, self.leak, self.output))

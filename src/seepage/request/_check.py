@@ -9,6 +9,7 @@ from typing import Any
 from seepage._tables import Data
 from seepage.errors import InputError
 from seepage.execution.storage import followed
+from seepage.inspection import Finder
 from seepage.others import OthersLeakage
 from seepage.release import Policy
 from seepage.request._alone import Alone, looked_at
@@ -124,16 +125,26 @@ def _now(
 
 def _measured(folder: Path, people: People, targets: Targets, what: str) -> dict[str, Alone | OutputVerdict]:
     given, found = list(handed_in(folder)), dict[str, Alone | OutputVerdict]()
+    finder = Finder.of(people.table.native, ids=people.ids)
     with followed(what, len(given)) as tell:
         for each in given:
             name = each.name if each.name not in found else f"{each.name} ({len(found)})"
             # A model and its table may have one stem.
-            one = found[name] = replace(looked_at(each, people, targets), name=name, file=each.file)
+            one = replace(looked_at(each, people, targets), name=name, file=each.file)
+            one = found[name] = one.holding(_inside(folder, each.file, finder))
             if isinstance(one, Alone):
                 # Asked here, so that progress is where time is spent.
                 one.held  # noqa: B018
             tell(1)
     return found
+
+
+def _inside(folder: Path, file: str, finder: Finder) -> tuple[str, ...]:
+    """Return what is said of people who are in a file, or in the one that describes it, besides what it should hold."""
+    beside = (folder / file).with_suffix(".toml")
+    paths = [folder / file, *([beside] if beside.exists() and beside.name != file else [])]
+    findings = [finding for path in paths for finding in finder.inspected(path).findings]
+    return tuple(finding.sentence() for finding in findings if finding.word == "fail")
 
 
 def _told(outputs: Sequence[Alone | OutputVerdict]) -> list[str]:

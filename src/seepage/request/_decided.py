@@ -179,6 +179,13 @@ class OutputVerdict:
     rules: tuple[Rule, ...] = ()
     own: Word | None = None
 
+    def holding(self, inside: tuple[str, ...]) -> "OutputVerdict":
+        """Return the same of a file that holds people as they are: what it was not asked for fails it."""
+        if not inside:
+            return self
+        reasons = (*inside, *self.reasons)
+        return replace(self, word="fail", checked=True, unread=False, reasons=reasons)
+
     def held_to(self, rules: tuple[Rule, ...]) -> "OutputVerdict":
         """Return the same beside the rules of a risk appetite."""
         if not rules:

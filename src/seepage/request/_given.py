@@ -102,8 +102,9 @@ def _tool(suffix: str) -> tuple[str, str]:
         return "picture", "ask for the numbers behind it as a table, which is checked here"
     if suffix in _PICKLES:
         return "model file", (
-            "it can run code, so it is never opened: a linear model can come as a table or with skops; forests and "
-            "other classifiers are attacked by SACRO-ML"
+            "it can run code, so it is never run: people were looked for in it, and what it tells besides is not "
+            "measured. A linear model can come as a table or with skops; forests and other classifiers are attacked by "
+            "SACRO-ML"
         )
     if suffix in _LOGS:
         return "text", "read it yourself, and ask for its numbers as tables, which are checked here"

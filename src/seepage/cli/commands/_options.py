@@ -30,6 +30,7 @@ ARGUMENTS = {
     "a CSV. None with --formula.",
     "data": "The rows it was fitted on: CSV, Parquet (files, a folder, a pattern in quotes, a URI) or Arrow.",
     "quantity": "For example eta, error_floor, success_rate, epsilon; all names if left out.",
+    "paths": "What is to leave: files, or folders of them.",
     "file": "A report or a certificate, as JSON.",
     "published": "The published model, in a file of any kind.",
     "certificate": "The certificate that came with it.",

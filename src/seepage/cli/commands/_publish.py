@@ -11,6 +11,7 @@ from seepage.cli.commands import _options as options
 from seepage.cli.terminal import Amount
 
 if TYPE_CHECKING:
+    from seepage._writing import NewFile
     from seepage.cli.input import CommandQuestion, PolicyFile
     from seepage.ledger import Entry
     from seepage.release import Certificate, GaussianNoise, ResultTable
@@ -274,6 +275,7 @@ def publish(asked: _Publish) -> None:
             if page is not None and asked.report is not None:
                 page = replace(page, document=replace(page.document, certificate=written.fingerprint()))
                 others.append(NewFile(asked.report, page.html(), private=not page.document.is_public))
+            _check_nobody_inside([*others, *files], question)
             if books is not None and debit is not None:
                 books.released(debit, written.text())
             write_together([*others, *files])
@@ -282,6 +284,21 @@ def publish(asked: _Publish) -> None:
     if not asked.quiet:
         cost = release.leak.information.cost()
         _show(asked, written, certificate, debit, None if cost is None else cost.sentence())
+
+
+def _check_nobody_inside(files: "Sequence[NewFile]", question: "CommandQuestion") -> None:
+    """Refuse to write a file for others that holds people as they are: whatever went wrong, it stays here."""
+    from seepage.errors import PolicyError
+    from seepage.inspection import Finder
+
+    finder = Finder.of(question.rows.X)
+    for file in files:
+        if file.private or not isinstance(file.content, str | bytes):
+            continue
+        content = file.content.encode() if isinstance(file.content, str) else file.content
+        found = finder.inspected_bytes(content, Path(file.path).name)
+        if found.verdict == "fail":
+            raise PolicyError(f"Nothing was written. {found.findings[0].sentence()}")
 
 
 def _terms(asked: _Publish, question: "CommandQuestion", file: "PolicyFile | None") -> "Terms":
