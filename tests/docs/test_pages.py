@@ -12,7 +12,7 @@ PAGES += sorted((ROOT / "docs").glob("how-to/*.md"))
 # Pages that train networks have tests of their own at night, which also look at what they computed.
 NETWORKS = {"flower.md", "opacus.md"}
 # So has a page that takes up files of other software.
-ELSEWHERE = {*NETWORKS, "r-and-stata.md"}
+ELSEWHERE = {*NETWORKS, "lora.md", "r-and-stata.md"}
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,13 @@ def test_a_page_runs_as_it_stands(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
     run(path)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
+def test_the_page_about_lora_runs_and_knows_every_note(capfd):
+    leak = run(ROOT / "docs" / "how-to" / "lora.md").names["leak"]
+    assert len(leak.examples) == 64
+    assert (leak.examples["dfil"] > 0).all()
 
 
 @pytest.mark.parametrize("terms", ["age", "age + C(ward)", "age + C(ward, Sum)"])

@@ -249,7 +249,9 @@ def test_networks_that_opacus_does_not_train(make, x):
         return
     w = torch.randint(0, 2, x.shape).double() * 2 - 1
     products = accountant._probe.products((x, CLASSES), lambda name, values: w)
-    found = Mechanism("hard", 0.5, 0.9, None).information(products)[0]
+    found = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(products)[
+        0
+    ]
     for i in range(COUNT):
         some = slice(i, i + 1)
         (expected,) = differences.information(

@@ -41,7 +41,7 @@ def observed(model, loss, x, y, *, noise, bound, rate, ids=None, steps=1, **sett
 @pytest.mark.parametrize("name", ZOO)
 def test_each_direction_gives_away_what_the_explicit_jacobian_says(name, bound, clipping, whole):
     model, x, y = build(name)
-    mechanism = Mechanism(clipping, bound, NOISE, RATE)
+    mechanism = Mechanism(clipping=clipping, max_grad_norm=bound, noise_multiplier=NOISE, sample_rate=RATE)
     examples = explicit.published(model, F.cross_entropy, x, y, clipping, bound)
     matrices = [RATE * explicit.information(e, mechanism.noise_scale, factors(e, mechanism)) for e in examples]
     plain = [explicit.information(e, mechanism.noise_scale) for e in examples]
@@ -68,7 +68,7 @@ def test_each_direction_gives_away_what_the_explicit_jacobian_says(name, bound, 
 @pytest.mark.parametrize("rate", [None, RATE])
 def test_trace_attributes_and_eta_of_the_accountant(clipping, rate):
     model, x, y = build("linear")
-    mechanism = Mechanism(clipping, 0.5, NOISE, rate)
+    mechanism = Mechanism(clipping=clipping, max_grad_norm=0.5, noise_multiplier=NOISE, sample_rate=rate)
     columns = {f"column {j}": [j] for j in range(5)}
     accountant = observed(
         model, F.cross_entropy, x, y, noise=NOISE, bound=0.5, rate=rate, clipping=clipping, groups=columns, spectrum=8
@@ -191,7 +191,7 @@ def test_a_sketch_of_low_rank_brackets_the_largest_eigenvalue():
     accountant = observed(
         model, F.cross_entropy, x, y, noise=NOISE, bound=0.5, rate=RATE, spectrum=8, steps=2, probes=100
     )
-    mechanism = Mechanism("hard", 0.5, NOISE, RATE)
+    mechanism = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=NOISE, sample_rate=RATE)
     exact = np.sqrt([
         2 * RATE * float(torch.linalg.eigvalsh(explicit.information(e, NOISE * 0.5, factors(e, mechanism)))[-1])
         for e in explicit.published(model, F.cross_entropy, x, y, "hard", 0.5)
@@ -223,7 +223,9 @@ def test_tokens_are_measured_at_the_output_of_the_embedding():
     probe = Probe(model, F.cross_entropy, private={0: None})
     w = torch.randint(0, 2, (3, 4, 3)).double() * 2 - 1
     products = probe.products((tokens, y), lambda _, values: w)
-    found = Mechanism("hard", 0.2, NOISE, None).information(products)[0]
+    found = Mechanism(clipping="hard", max_grad_norm=0.2, noise_multiplier=NOISE, sample_rate=None).information(
+        products
+    )[0]
 
     # By finite differences: move the looked-up values, leave the table's gradient where its tokens are.
     def gradient(values, i):

@@ -78,7 +78,10 @@ def accounted(model, data, private=TEXT, probes=1, **settings):
 def traces(model, data):
     """What visits find, along each value by itself instead of in random directions."""
     probe = Probe(model, LOSS, private=TEXT)
-    batch, mechanism = torch.utils.data.default_collate(data), Mechanism("hard", BOUND, NOISE, None)
+    batch, mechanism = (
+        torch.utils.data.default_collate(data),
+        Mechanism(clipping="hard", max_grad_norm=BOUND, noise_multiplier=NOISE, sample_rate=None),
+    )
     units = torch.eye(LONGEST * WIDTH, dtype=torch.float64).view(-1, LONGEST, WIDTH)
     return sum(mechanism.information(probe.products(batch, lambda _, v, w=w: w.expand_as(v)))[0] for w in units)
 

@@ -51,7 +51,9 @@ def visited(make, data, loss=CROSS_ENTROPY, values=None, **settings):
         directions[name] = torch.randint(0, 2, held.shape).to(held.dtype) * 2 - 1
         return directions[name]
 
-    found = Mechanism("hard", 0.5, 0.9, None).information(accountant._probe.products(data[:], direct))[0]
+    found = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(
+        accountant._probe.products(data[:], direct)
+    )[0]
     fresh = make().double()
     fresh.load_state_dict(model.state_dict())
     for mine, theirs in zip(fresh.parameters(), model.parameters(), strict=True):
@@ -286,7 +288,9 @@ def test_a_visit_with_dropout_is_that_of_the_masks_it_drew(clipping):
     w = torch.randint(0, 2, X.shape).double() * 2 - 1
     products = accountant._probe.products((X, Y), lambda name, values: w)
     mask = accountant._probe.carrier.network[2].mask
-    found = Mechanism(clipping, 0.5, 0.9, 0.3).information(products)[0]
+    found = Mechanism(clipping=clipping, max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=0.3).information(
+        products
+    )[0]
     fixed = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), Again(), nn.Linear(8, 3)).double()
     fixed.load_state_dict(model.state_dict())
     for i in range(COUNT):
@@ -341,7 +345,9 @@ def token_distances(size, frozen):
     others[:, 1] = (others[:, 1] + 1) % 10
     between = (model.e(others) - model.e(TOKENS)).detach()
     products = accountant._probe.products((TOKENS, Y), lambda name, held: between)
-    said = Mechanism("hard", 0.5, 0.9, None).information(products)[0]
+    said = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(products)[
+        0
+    ]
 
     def published(tokens, i):
         return differences.clipped(differences.gradient(model, CROSS_ENTROPY, [tokens[i : i + 1]], [Y[i : i + 1]]), 0.5)

@@ -21,9 +21,15 @@ from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
 from seepage.network._filter import PrivacyLossFilter as PrivacyLossFilter
 from seepage.network._information import NetworkInformation as NetworkInformation
+from seepage.network._one_step import StepInformation as StepInformation
+from seepage.network._one_step import step_information as step_information
+from seepage.network._one_step import step_success_rate as step_success_rate
 from seepage.network._plan import Plan as Plan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
 from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
+from seepage.network._step import Mechanism as Mechanism
+from seepage.network._step_attack import StepAttack as StepAttack
+from seepage.network._step_attack import step_attack as step_attack
 from seepage.network._susceptibility import Susceptibility as Susceptibility
 from seepage.network._susceptibility import susceptibility as susceptibility
 from seepage.network._updates import Update as Update

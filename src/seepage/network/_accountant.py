@@ -279,7 +279,12 @@ class FisherAccountant:
                 raise InputError("Without secret sampling it matters who took part: give batch=, their ids.")
             self._draw(self._rows(batch))
         self._publish(
-            Mechanism(self.clipping, float(max_grad_norm), float(noise_multiplier), sample_rate),
+            Mechanism(
+                noise_multiplier=float(noise_multiplier),
+                max_grad_norm=float(max_grad_norm),
+                sample_rate=sample_rate,
+                clipping=self.clipping,
+            ),
             "other" if sample_rate is None else "poisson",
         )
         self._visit()

@@ -206,7 +206,10 @@ def _attention(
     if attn_mask is not None:
         hidden = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, -math.inf) if hidden else scores + attn_mask
-    return F.dropout(torch.softmax(scores, -1), dropout_p) @ value
+    # Who sees nobody, as padding on the left does, gets zeros, as PyTorch has it.
+    nobody = (scores == -math.inf).all(-1, keepdim=True)
+    shares = torch.softmax(scores.masked_fill(nobody, 0.0), -1).masked_fill(nobody, 0.0)
+    return F.dropout(shares, dropout_p) @ value
 
 
 def _detach(x: Tensor) -> Tensor:

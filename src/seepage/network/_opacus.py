@@ -262,7 +262,13 @@ class Attachment:
         # Ghost mode clips to a norm of its own, which no scheduler changes.
         bound = float(self.module.max_grad_norm if self._ghost else optimizer.max_grad_norm)
         batches = int(optimizer.accumulated_iterations) if self.rate is not None else 1
-        return Mechanism(self.accountant.clipping, bound, scale / bound, self.rate, batches)
+        return Mechanism(
+            noise_multiplier=scale / bound,
+            max_grad_norm=bound,
+            sample_rate=self.rate,
+            clipping=self.accountant.clipping,
+            batches=batches,
+        )
 
     def _check_booked(self, mechanism: Mechanism) -> None:
         if self.rate is None or self._before is None or not self.engine.accountant.history:

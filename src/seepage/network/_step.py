@@ -14,28 +14,29 @@ Array = NDArray[np.float64]
 Tensor = torch.Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """How a step turns gradients into what is published.
+    """How a step of private training turns gradients into what is published.
 
     Parameters
     ----------
-    clipping : {"hard", "smooth"}
-        How each example's gradient is bounded.
-    max_grad_norm : float
-        The bound C.
     noise_multiplier : float
-        The standard deviation of the noise, in units of C.
-    sample_rate : float or None
-        The probability of Poisson sampling, if membership of a batch is secret and drawn so; None otherwise.
-    batches : int
+        The standard deviation of the noise, in units of the bound.
+    max_grad_norm : float
+        The bound C on the norm of each example's gradient.
+    sample_rate : float, optional
+        The probability of Poisson sampling, if membership of a batch is secret and drawn so. Without it no credit is
+        given for sampling: the answer is about whoever takes part.
+    clipping : {"hard", "smooth"}, default="hard"
+        How gradients are bounded: as Opacus does, or as Guo et al. (2022) do.
+    batches : int, default=1
         How many batches the step adds up, each drawn anew.
     """
 
-    clipping: str
-    max_grad_norm: float
     noise_multiplier: float
-    sample_rate: float | None
+    max_grad_norm: float
+    sample_rate: float | None = None
+    clipping: str = "hard"
     batches: int = 1
 
     def __post_init__(self) -> None:

@@ -1,0 +1,334 @@
+"""What one step of private training tells about each person of a batch, at these weights: functions without a state.
+
+With T the derivatives of a person's gradient in each private value, shape (values, parameters), s the norm of the
+gradient, p = T grad and c the clipping (eq. 8.5), the published gradient moves by
+
+    U = c T + c'(s) (p/s) grad^T,     U U^T = c^2 T T^T + (2 c c'/s + c'^2) p p^T,     U ghat = p (c/s + c'),
+
+so that T T^T, p and s are all that the information needs (eqs. 8.2 and 8.11).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.func import jvp, vmap
+from torch.utils import _pytree as pytree
+
+from seepage.errors import InputError, UnansweredError
+from seepage.meaning import success_rate
+from seepage.network._amplification import tabulated
+from seepage.network._checks import undisturbed
+from seepage.network._composites import Composites
+from seepage.network._directions import Directions
+from seepage.network._losses import Loss
+from seepage.network._probe import Forward, Probe, size_of, standard_forward
+from seepage.network._records import Batch
+from seepage.network._step import Mechanism
+from seepage.network._tokens import Private
+
+Array = NDArray[np.float64]
+Tensor = torch.Tensor
+# Private values of a person, at most, whose derivatives are taken one by one.
+_FEW = 64
+# Gradients of so many numbers exist at once.
+_SCRATCH = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class StepInformation:
+    """What one step gives away about each person of a batch.
+
+    Attributes
+    ----------
+    trace : ndarray of shape (people,)
+        The trace of each person's information matrix; unbiased if it is estimated.
+    standard_error : ndarray of shape (people,)
+        Of the trace; zero where it is exact.
+    sizes : ndarray of shape (people,)
+        How many private values each person has, padding left out.
+    matrices : ndarray of shape (people, values, values) or None
+        The information matrices, where derivatives were taken value by value; None where directions were random.
+    """
+
+    trace: Array
+    standard_error: Array
+    sizes: Array
+    matrices: Array | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is estimated."""
+        return self.matrices is not None
+
+    @property
+    def dfil(self) -> Array:
+        """The root of the mean information about a value."""
+        return np.sqrt(self.trace / np.maximum(self.sizes, 1))
+
+    @property
+    def eta(self) -> Array:
+        """The root of the largest eigenvalue of each person's matrix."""
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(self._known())[:, -1], 0.0))
+
+    def error_floor(self, values: Sequence[int] | None = None) -> Array:
+        """Return the smallest error of unbiased guesses by somebody who knows everything but some values of a person.
+
+        Parameters
+        ----------
+        values : sequence of int, optional
+            The values that are not known, all at once, by their place in the flattened input. By default each value by
+            itself: everything else about the person is known.
+
+        Returns
+        -------
+        floors : ndarray of shape (people, values)
+            Infinite where nothing is told.
+        """
+        matrices = self._known()
+        with np.errstate(divide="ignore"):
+            if values is None:
+                return np.asarray(1.0 / np.sqrt(np.maximum(np.einsum("nvv->nv", matrices), 0.0)))
+            chosen = np.asarray(values, dtype=np.intp)
+            found = np.empty((len(matrices), len(chosen)))
+            for i, matrix in enumerate(matrices[:, chosen][:, :, chosen]):
+                scale = np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
+                root, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+                lost = root <= len(chosen) * np.finfo(float).eps * max(root[-1], 0.0)
+                # Of a value with a part in a direction that tells nothing, there is no unbiased guess.
+                variance = (vectors**2 / np.where(lost, np.inf, root)).sum(axis=1)
+                silent = (vectors[:, lost] ** 2).sum(axis=1) > 1e-12
+                found[i] = np.where(silent, np.inf, np.sqrt(variance) / scale)
+            return found
+
+    def _known(self) -> Array:
+        if self.matrices is None:
+            raise UnansweredError(
+                f"Somebody has {int(self.sizes.max())} private values, which are too many to take derivatives one by "
+                f"one: the trace was estimated along random directions. Give directions=None and at most {_FEW} "
+                "values, or ask dfil, which the trace answers."
+            )
+        return self.matrices
+
+
+def step_information(
+    model: nn.Module,
+    loss: Loss,
+    batch: Batch,
+    *,
+    mechanism: Mechanism,
+    label: Literal["public", "private"],
+    private: Private | None = None,
+    directions: int | None = None,
+    forward: Forward | None = None,
+    seed: int = 0,
+) -> StepInformation:
+    """Return what one step of private training at these weights gives away about each person of a batch.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The network, before Opacus wraps it. It is copied, and never touched.
+    loss : callable
+        The loss of training, such as ``torch.nn.CrossEntropyLoss()``.
+    batch
+        Some people, as training is given them.
+    mechanism : Mechanism
+        How the step clips gradients and adds noise.
+    label : {"public", "private"}
+        Whether the label is among the private values.
+    private : mapping, optional
+        As for `FisherAccountant`: which entries of a batch hold private integers.
+    directions : int, optional
+        Random directions, of which each takes a pass. By default derivatives are exact where a person has at most 64
+        private values, and taken along 16 random directions otherwise.
+    forward : callable, optional
+        As for `FisherAccountant`.
+    seed : int, default=0
+        Of random directions, and of dropout.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from seepage.network import Mechanism, step_information
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    >>> batch = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
+    >>> mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)
+    >>> step = step_information(model, torch.nn.CrossEntropyLoss(), batch, mechanism=mechanism, label="public")
+    >>> step.eta.round(2).tolist()
+    [0.54, 0.45, 0.48, 0.49]
+    """
+    if label not in ("public", "private"):
+        raise InputError(f"label must be 'public' or 'private', not {label!r}.")
+    if directions is not None and not (isinstance(directions, int) and directions >= 1):
+        raise InputError(
+            f"directions must be a positive whole number, or None for exact derivatives, not {directions!r}."
+        )
+    probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private", private=private)
+    with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
+        probe.carrier.follow(model)
+        one = probe.functional(batch)
+        values = sum(math.prod(shape) for shape in one.shapes.values())
+        if directions is None and values <= _FEW:
+            return _exact(probe, batch, mechanism, seed)
+        generator = torch.Generator().manual_seed(seed)
+        along = Directions(None, label == "private", generator).along(0)
+        pairs = [mechanism.information(probe.products(batch, along))[0] for _ in range(directions or 16)]
+    found = np.stack(pairs)
+    spread = found.std(axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else np.full(found.shape[1], np.nan)
+    return StepInformation(found.mean(axis=0), spread, _sizes(probe, found.shape[1]), None)
+
+
+def _device(model: nn.Module) -> torch.device:
+    return next(iter(model.parameters())).device
+
+
+def _sizes(probe: Probe, people: int) -> Array:
+    return np.asarray(sum(probe.counts(people).values()), dtype=np.float64)
+
+
+def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> StepInformation:
+    one = probe.functional(batch)
+    real = _real(probe, one.shapes, size_of(batch))
+    ends = np.cumsum([math.prod(shape) for shape in one.shapes.values()]).tolist()
+    like = next(iter(probe.carrier.trained.values()))
+    basis = torch.eye(ends[-1], dtype=like.dtype, device=like.device)
+
+    def shifts(flat: Tensor) -> dict[str, Tensor]:
+        parts = zip([0, *ends], ends, one.shapes.items(), strict=False)
+        return {name: flat[start:end].view(shape) for start, end, (name, shape) in parts}
+
+    def sums(own: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        def gradient(flat: Tensor) -> Tensor:
+            # One network: dropout must draw the same each time.
+            torch.manual_seed(seed)
+            return one.gradient(shifts(flat), own)
+
+        still = torch.zeros_like(basis[0])
+        value = gradient(still)
+        moved = vmap(lambda w: jvp(gradient, (still,), (w,))[1], randomness="same")(basis)
+        return moved @ moved.T, moved @ value, value @ value
+
+    size = sum(p.numel() for p in probe.carrier.trained.values())
+    with Composites():
+        try:
+            together = vmap(sums, randomness="different", chunk_size=max(1, _SCRATCH // (size * ends[-1])))
+            inner, along, squared = together(one.people)
+        except RuntimeError as error:
+            if "control flow" not in str(error):
+                raise
+            # A network that asks its masks before it runs is asked one person at a time.
+            each = (sums([entry[i] for entry in one.people]) for i in range(size_of(batch)))
+            inner, along, squared = (torch.stack(parts) for parts in zip(*each, strict=True))
+    inner, along = inner.double().cpu() * real[:, :, None] * real[:, None, :], along.double().cpu() * real
+    matrices = _published(inner, along, squared.double().cpu(), mechanism)
+    trace = np.asarray(np.einsum("nvv->n", matrices))
+    return StepInformation(trace, np.zeros_like(trace), real.sum(1).numpy(), matrices)
+
+
+def _real(probe: Probe, shapes: Mapping[str, tuple[int, ...]], people: int) -> Tensor:
+    """Return which values of each person are theirs and not padding, shape (people, values)."""
+    parts = []
+    for name, shape in shapes.items():
+        mask = probe.carrier.masks.get(name)
+        whole = torch.ones(people, *shape, dtype=torch.float64)
+        parts.append((whole if mask is None else whole * mask.cpu().unsqueeze(-1)).flatten(1))
+    return torch.cat(parts, 1)
+
+
+def _published(inner: Tensor, along: Tensor, squared: Tensor, mechanism: Mechanism) -> Array:
+    """Return the information matrices, given T T^T, T grad and |grad|^2 of each person."""
+    norm = squared.sqrt()
+    factor, slope = mechanism.rule.factor(norm), mechanism.rule.slope(norm)
+    inverse = torch.where(norm > 0, 1 / norm.clamp(min=1e-300), torch.zeros_like(norm))
+    pairs = along[:, :, None] * along[:, None, :]
+    moved = factor[:, None, None] ** 2 * inner
+    moved = moved + (2 * factor * slope * inverse + slope**2)[:, None, None] * pairs
+    radial = (factor * inverse + slope)[:, None, None] ** 2 * pairs
+    plain = (moved / mechanism.noise_scale**2).numpy()
+    if mechanism.sample_rate is None:
+        return np.asarray(plain)
+    across, parallel = tabulated(mechanism.sample_rate, mechanism.batches)(
+        (factor * norm / mechanism.noise_scale).numpy()
+    )
+    extra = (parallel - across)[:, None, None] * radial.numpy() / mechanism.noise_scale**2
+    return np.asarray(across[:, None, None] * plain + extra)
+
+
+def step_success_rate(
+    model: nn.Module,
+    loss: Loss,
+    batch: Batch,
+    *,
+    mechanism: Mechanism,
+    entry: Any,
+    values: Sequence[Any],
+    position: int | None = None,
+    forward: Forward | None = None,
+    seed: int = 0,
+) -> Array:
+    """Return how often the best attacker tells the true category of each person from another, after one step.
+
+    The attacker knows everything but that category, and that the person is in the batch. The published gradients with
+    the one and with the other are so many units of the noise apart; nothing is differentiated in a value.
+
+    Parameters
+    ----------
+    model, loss, batch, mechanism, forward, seed
+        As for `step_information`.
+    entry : int or str
+        Which entry of the batch holds the category: labels or tokens.
+    values : sequence
+        What it could be.
+    position : int, optional
+        Of a sequence of tokens, which one.
+
+    Returns
+    -------
+    rates : ndarray of shape (people, values)
+        One half where nothing is told, NaN where the value is the true one.
+    """
+    held = batch[entry]
+    if not isinstance(held, Tensor):
+        raise InputError(f"entry={entry!r} is a {type(held).__name__}; categories are tensors.")
+    if (position is None) != (held.dim() == 1):
+        raise InputError(
+            f"entry={entry!r} has shape {tuple(held.shape)}: "
+            + ("give position=, which of its tokens is asked for." if position is None else "leave position= out.")
+        )
+    probe = Probe(model, loss, forward=forward or standard_forward)
+    mine = held if position is None else held[:, position]
+    found = np.full((len(mine), len(values)), np.nan)
+    with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
+        probe.carrier.follow(model)
+        true = _gradients(probe, batch, mechanism, seed)
+        for j, value in enumerate(values):
+            other = held.clone()
+            other[(slice(None),) if position is None else (slice(None), position)] = value
+            there = _gradients(probe, _replaced(batch, held, other), mechanism, seed)
+            apart = (there - true).double().norm(dim=1).cpu().numpy() / mechanism.noise_scale
+            found[:, j] = np.where((mine == value).cpu().numpy(), np.nan, success_rate(apart))
+    return found
+
+
+def _replaced(batch: Batch, held: Tensor, other: Tensor) -> Batch:
+    return pytree.tree_map(lambda leaf: other if leaf is held else leaf, batch)
+
+
+def _gradients(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> Tensor:
+    """Return what each person adds to the published sum, shape (people, parameters)."""
+    parts = []
+    for i in range(size_of(batch)):
+        torch.manual_seed(seed)
+        one = pytree.tree_map(
+            lambda leaf, i=i: leaf[i : i + 1] if isinstance(leaf, Tensor) and leaf.dim() else leaf, batch
+        )
+        gradient = torch.cat([part.flatten() for part in probe.gradient(one)])
+        parts.append(gradient * mechanism.rule.factor(gradient.norm()))
+    return torch.stack(parts)

@@ -1,0 +1,138 @@
+"""One step as a pure function, against explicit Jacobians, the best test, and least squares on noisy gradients."""
+
+import explicit
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from zoo import ZOO, build
+
+from seepage.errors import InputError, UnansweredError
+from seepage.network import Mechanism, poisson_factors, step_attack, step_information, step_success_rate
+
+
+def told(mechanism, x, y, model, clipping):
+    examples = explicit.published(model, F.cross_entropy, x, y, clipping, mechanism.max_grad_norm)
+    if mechanism.sample_rate is None:
+        return np.stack([explicit.information(e, mechanism.noise_scale).numpy() for e in examples])
+    found = []
+    for e in examples:
+        ratio = float(e.gradient.norm()) / mechanism.noise_scale
+        factors = tuple(float(k) for k in poisson_factors(mechanism.sample_rate, ratio))
+        found.append(mechanism.sample_rate * explicit.information(e, mechanism.noise_scale, factors).numpy())
+    return np.stack(found)
+
+
+# Every kind of layer once, and each way of clipping and sampling with two of them.
+WAYS = [(bound, clipping, rate) for bound in (0.3, 30.0) for clipping in ("hard", "smooth") for rate in (None, 0.2)]
+CASES = [(name, *way) for name in ("linear", "attention") for way in WAYS]
+CASES += [(name, *WAYS[i % len(WAYS)]) for i, name in enumerate(ZOO) if name not in ("linear", "attention")]
+
+
+@pytest.mark.parametrize(("name", "bound", "clipping", "rate"), CASES)
+def test_matrices_are_those_of_the_explicit_jacobian(name, bound, clipping, rate):
+    model, x, y = build(name)
+    mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=bound, sample_rate=rate, clipping=clipping)
+    step = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public")
+    expected = told(mechanism, x, y, model, clipping)
+    assert step.exact == (x[0].numel() <= 64)
+    if not step.exact:
+        assert np.abs((step.trace - np.einsum("nvv->n", expected)) / step.standard_error).max() < 6
+        return
+    np.testing.assert_allclose(step.matrices, expected, rtol=1e-6, atol=1e-12 * np.abs(expected).max())
+    np.testing.assert_allclose(step.eta, np.sqrt(np.linalg.eigvalsh(expected)[:, -1]), rtol=1e-6)
+    np.testing.assert_allclose(step.dfil, np.sqrt(np.einsum("nvv->n", expected) / x[0].numel()), rtol=1e-6)
+
+
+def test_random_directions_estimate_the_trace_with_the_error_that_they_say():
+    model, x, y = build("linear")
+    mechanism = Mechanism(noise_multiplier=1.3, max_grad_norm=0.3)
+    exact = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public")
+    loose = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public", directions=400)
+    assert not loose.exact
+    assert np.abs((loose.trace - exact.trace) / loose.standard_error).max() < 4
+    with pytest.raises(UnansweredError, match="random directions"):
+        _ = loose.eta
+
+
+def test_nothing_of_the_network_or_of_random_numbers_changes():
+    model, x, y = build("linear")
+    before, state = [p.clone() for p in model.parameters()], torch.get_rng_state()
+    step_information(
+        model, nn.CrossEntropyLoss(), (x, y), mechanism=Mechanism(noise_multiplier=1, max_grad_norm=1), label="public"
+    )
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(p.grad is None for p in model.parameters())
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_the_same_person_beside_others_has_the_same_number():
+    model, x, y = build("linear")
+    mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=0.3)
+    whole = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public")
+    alone = step_information(model, nn.CrossEntropyLoss(), (x[1:2], y[1:2]), mechanism=mechanism, label="public")
+    np.testing.assert_allclose(alone.matrices[0], whole.matrices[1], rtol=1e-9)
+
+
+def test_unknown_together_floors_are_above_those_of_one_value_by_itself():
+    model, x, y = build("linear")
+    step = step_information(
+        model,
+        nn.CrossEntropyLoss(),
+        (x, y),
+        mechanism=Mechanism(noise_multiplier=1.0, max_grad_norm=0.3),
+        label="public",
+    )
+    alone, together = step.error_floor(), step.error_floor([0, 2])
+    expected = np.sqrt(np.linalg.inv(step.matrices[:, [0, 2]][:, :, [0, 2]])[:, [0, 1], [0, 1]])
+    np.testing.assert_allclose(together, expected, rtol=1e-6)
+    assert (together >= alone[:, [0, 2]] * (1 - 1e-9)).all()
+
+
+def test_labels_are_told_as_often_as_by_the_likelihood_ratio():
+    model, x, y = build("linear")
+    mechanism = Mechanism(noise_multiplier=0.8, max_grad_norm=0.5)
+    rates = step_success_rate(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, entry=1, values=[0, 1])
+    own = explicit.published(model, F.cross_entropy, x, y, "hard", 0.5)
+    generator = torch.Generator().manual_seed(0)
+    for i, truth in enumerate(y.tolist()):
+        other = 1 - truth if truth < 2 else 0
+        (there,) = explicit.published(model, F.cross_entropy, x[i : i + 1], torch.tensor([other]), "hard", 0.5)
+        gap = (there.gradient - own[i].gradient).double()
+        seen = mechanism.noise_scale * torch.randn(40_000, generator=generator, dtype=torch.float64)
+        # Along the gap alone noise counts: the nearer of the two is guessed.
+        right = float((seen < gap.norm() / 2).double().mean())
+        assert rates[i, other] == pytest.approx(right, abs=4 * np.sqrt(0.25 / 40_000))
+        assert rates[i, other] == pytest.approx(norm.cdf(float(gap.norm()) / mechanism.noise_scale / 2), rel=1e-9)
+        if truth < 2:
+            assert np.isnan(rates[i, truth])
+
+
+def test_what_cannot_be_asked_is_said():
+    model, x, y = build("linear")
+    mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)
+    with pytest.raises(InputError, match="'secret'"):
+        step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="secret")
+    with pytest.raises(InputError, match="directions"):
+        step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public", directions=0)
+    with pytest.raises(InputError, match="position"):
+        step_success_rate(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, entry=1, values=[0], position=2)
+
+
+@pytest.mark.parametrize("values", [[0], [1, 3]])
+def test_least_squares_on_a_little_noise_reaches_the_floor(values):
+    model, x, y = build("linear")
+    mechanism = Mechanism(noise_multiplier=1e-3, max_grad_norm=0.5)
+    found = step_attack(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, values=values, trials=800)
+    assert np.abs(found.over_floor - 1).max() < 4 / np.sqrt(2 * found.trials)
+    assert np.abs(found.bias / found.floor).max() < 4 / np.sqrt(found.trials)
+
+
+def test_a_floor_that_is_too_high_would_be_passed():
+    model, x, y = build("linear")
+    little, more = (Mechanism(noise_multiplier=noise, max_grad_norm=0.5) for noise in (1e-3, 1.3e-3))
+    found = step_attack(model, nn.CrossEntropyLoss(), (x, y), mechanism=little, values=[0], trials=400)
+    high = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=more, label="public").error_floor([0])
+    assert (found.error / high < 1 - 3 / np.sqrt(2 * found.trials)).all()
