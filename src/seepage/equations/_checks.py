@@ -1,6 +1,5 @@
 """What must hold of equations before a number is said of them, each refused by its name."""
 
-from collections.abc import Callable
 from copy import deepcopy
 
 import numpy as np
@@ -13,12 +12,12 @@ from seepage.errors import InputError, MinimizerError, UnsupportedError
 
 # Of a standard error: how far a solution may be off, which is then mended.
 _SOLVED = 1e-3
-# People who are looked at for kinks, and units whose rows are refitted.
+# People who are looked at for kinks, and columns of which a refit is compared.
 SOME, _REFITS = 256, 4
 # How far a refit may be from the derivative, of the largest move.
 _AGREE = 1e-4
 # Shares of an interval that are kept around a kink, how often, and the change of slope that is one.
-_KEPT, _TURNS, _KINK = 0.6, 24, 1e-2
+_KEPT, _TURNS, _KINK = 0.6, 14, 1e-2
 _SMOOTH = "What it tells of people is no derivative, and is not answered."
 
 
@@ -135,7 +134,7 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
         if step is None:
             raise _not_smooth(name)
         for moved in slots:
-            _check_kinks(name, psi.along_column(theta, some, at, moved, automatic=False), sample, moved > 0)
+            _check_kinks(name, at, spread, sample, moved > 0)
     if step is not None and step.size is not None:
         step = Step(step.size * spread)
     return Values(at, step, known)
@@ -149,38 +148,43 @@ def _not_smooth(name: str) -> UnsupportedError:
     )
 
 
-def _check_kinks(name: str, along: Callable[[Array], Array], sample: Solved, some: NDArray[np.bool_]) -> None:
+def _check_kinks(name: str, column: int, spread: float, sample: Solved, some: NDArray[np.bool_]) -> None:
     """Look for a kink within a deviation of each person's value, where the slope changes most, and closer and closer.
 
     A smooth slope changes the less the closer one looks; that at a kink does not.
     """
     mix = np.random.default_rng(1).uniform(0.5, 1.0, len(sample.equations))
     mix = mix / np.maximum(np.abs(sample.equations).max(axis=1), 1e-300)
-    shape = len(some)
-    low, wide = np.full(shape, -1.0), np.full(shape, 2.0)
+    count, moved = len(some), np.where(some, spread, 0.0)
 
-    def at(t: Array) -> Array:
+    def at(points: Array) -> Array:
+        """Return the mixed equations at some points of each row, shape (points, rows)."""
+        # Where rows are people, copies of them are other people: one evaluation is enough.
+        many = len(points) if sample.unit is None else 1
+        table = Table(sample.table.picked(np.tile(np.arange(count), many)), sample.table.names)
+        along = sample.psi.along_column(sample.theta, table, column, np.tile(moved, many), automatic=False)
         with np.errstate(all="ignore"):
-            # Of units with several rows all equations together.
-            found = mix @ sample.together(np.asarray(along(t)))
-        return np.asarray(found if sample.unit is None else found[sample.unit])
+            if sample.unit is None:
+                return np.asarray(mix @ along(points.ravel())).reshape(points.shape)
+            return np.stack([(mix @ sample.together(along(each)))[sample.unit] for each in points])
 
-    def bend(start: Array, width: Array) -> Array:
-        points = [at(start + share * width) for share in (0.0, 0.5, 1.0)]
-        found = np.abs(points[0] + points[2] - 2.0 * points[1]) / width
+    def bends(starts: Array, width: float) -> Array:
+        """Return how much the slope changes within intervals, shape (intervals, rows)."""
+        values = at(np.concatenate([starts, starts + 0.5 * width, starts + width])).reshape(3, *starts.shape)
+        found = np.abs(values[0] + values[2] - 2.0 * values[1]) / width
         return np.where(np.isfinite(found), found, 0.0)
 
-    ends = at(low + wide) - at(low)
-    slope = np.abs(np.where(np.isfinite(ends), ends, 0.0)) / wide
-    starts = [low + 0.25 * i for i in range(8)]
-    each = np.stack([bend(one, np.full(shape, 0.25)) for one in starts])
-    low, wide = np.stack(starts)[each.argmax(axis=0), np.arange(shape)], np.full(shape, 0.25)
-    largest = max(float(slope.max()), float(each.max()) * 8.0)
+    starts, wide = np.repeat(np.arange(-1.0, 1.0, 0.25)[:, None], count, axis=1), 0.25
+    ends = at(np.stack([np.full(count, -1.0), np.full(count, 1.0)]))
+    each = bends(starts, wide)
+    low = starts[each.argmax(axis=0), np.arange(count)]
+    largest = max(float(np.nan_to_num(np.abs(ends[1] - ends[0]) / 2.0, posinf=0.0).max()), 8.0 * float(each.max()))
     for _ in range(_TURNS):
-        later = low + (1.0 - _KEPT) * wide
-        wide = wide * _KEPT
-        low = np.where(bend(later, wide) > bend(low, wide), later, low)
-    if (bend(low, wide)[some] > _KINK * largest).any():
+        both = np.stack([low, low + (1.0 - _KEPT) * wide])
+        wide *= _KEPT
+        found = bends(both, wide)
+        low = both[found.argmax(axis=0), np.arange(count)]
+    if (found.max(axis=0)[some] > _KINK * largest).any():
         raise _not_smooth(name)
 
 
@@ -188,8 +192,10 @@ def check_refits(solved: Solved) -> None:
     """Refuse derivatives that a few refits do not agree with."""
     random, start = np.random.default_rng(2), 0
     scale = np.abs(solved.slopes).max(axis=0)
+    numbers = [name for name, each in solved.private.items() if each.step is not None and each.levels is None]
+    drawn = {numbers[i] for i in random.permutation(len(numbers))[:_REFITS]}
     for name, values in solved.private.items():
-        if values.step is not None and values.levels is None:
+        if name in drawn:
             column = np.asarray(solved.table.column_at(values.at), dtype=np.float64)
             reach = 1e-2 * (float(column.std()) or 1.0)
             row = int(random.integers(len(column)))

@@ -144,7 +144,9 @@ class Equations:
                 psi, table, theta, tuple(steps), unit, False, np.array(chosen), np.asarray(np.linalg.inv(matrix))
             )
 
-        return at(solve(at(theta)))
+        found = at(theta)
+        nearer = solve(found)
+        return found if (np.abs(nearer - theta) <= 1e-9 * found.errors).all() else at(nearer)
 
 
 _EQUATIONS = Assumption(

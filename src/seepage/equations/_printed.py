@@ -32,7 +32,9 @@ def printed_of(information: EquationsInformation) -> Printed:
             # What somebody's value would do elsewhere, among the rows of a cluster, is taken to be what it does here.
             return jacobian(people)
         part, at = solved.of(people), solved.private[attribute].at
-        return Formed(part.slopes_of(part.table.with_column(at, part.table.column_at(at).astype(np.float64) + by)))
+        moved = part.table.with_column(at, part.table.column_at(at).astype(np.float64) + by)
+        # Of other attributes nobody asks there.
+        return Formed(part.slopes_of(moved, attribute))
 
     def changed(people: NDArray[np.intp], attribute: str, value: Hashable) -> Array:
         return solved.changed([owned.of_person(int(each)) for each in people], attribute, value)

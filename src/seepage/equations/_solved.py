@@ -115,12 +115,12 @@ class Solved:
         """How what is published moves with the private values of each row, shape (rows, numbers, values)."""
         return self.slopes_of(self.table)
 
-    def slopes_of(self, table: Table) -> Array:
-        """Return the same of rows that stand for these, with other values."""
+    def slopes_of(self, table: Table, only: str | None = None) -> Array:
+        """Return the same of rows that stand for these, with other values; of one column, and zeros, if it is named."""
         found = np.zeros((len(table), len(self.published), sum(each.width for each in self.private.values())))
         start = 0
-        for values in self.private.values():
-            for slot in range(int(self.slots.max()) + 1):
+        for name, values in self.private.items():
+            for slot in range(int(self.slots.max()) + 1 if only in (None, name) else 0):
                 some = self.slots == slot
                 for i, moved in enumerate(self._moved(table, values, some)):
                     seen = self._reach @ self.together(moved)

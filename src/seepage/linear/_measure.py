@@ -8,6 +8,7 @@ from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
 from seepage._where import for_whom
+from seepage.equations import GROUP, is_gee, read_gee
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Job
 from seepage.execution.storage import Paths
@@ -56,10 +57,11 @@ def measure(
     ----------
     model : estimator or Pipeline
         A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing, or a search that chose
-        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, MNLogit, Poisson, NegativeBinomial, PHReg),
-        which know their rows; or a Cox model of lifelines (CoxPHFitter) or scikit-survival (CoxPHSurvivalAnalysis); or
-        a `ModelTable` of R, Stata or a hand, which finds its outcome in the frame; or a table of means, counts and
-        shares (`Aggregate`) or of survival (`KaplanMeier`), which is measured without noise.
+        one; or fitted results of statsmodels (OLS, WLS, GLM, Logit, Probit, MNLogit, Poisson, NegativeBinomial, PHReg,
+        GEE), which know their rows; or a Cox model of lifelines (CoxPHFitter) or scikit-survival
+        (CoxPHSurvivalAnalysis); or a `ModelTable` of R, Stata or a hand, which finds its outcome in the frame; or a
+        table of means, counts and shares (`Aggregate`) or of survival (`KaplanMeier`), which is measured without noise;
+        or the `Equations` that any other estimator solves.
     X : array, sparse matrix or data frame of shape (n, columns), or paths of Parquet files
         The rows that it was fitted on; of results of statsmodels, their own by default. A path may be a folder, a
         pattern (``people/*.parquet``) or a URI (``s3://...``); that of a Delta or Iceberg table stands for its newest
@@ -151,6 +153,13 @@ def measure(
     True
     """
     refuse_mistakes(model)
+    if is_gee(model):
+        if X is not None or y is not None:
+            raise InputError("Results of GEE know their rows: seepage.measure(results, noise_scale=...).")
+        model, X, coefficients = read_gee(model)
+        published = coefficients if published is None else published
+        # Groups are people, unless others are named in them.
+        ids, clusters = (GROUP, clusters) if ids is None else (ids, GROUP)
     if isinstance(model, Tabular):
         refuse_beside_tabular(
             model,

@@ -41,7 +41,6 @@ _INSTEAD = {
     "GLSAR": "OLS, or WLS with known weights",
     "QuantReg": "OLS",
     "RLM": "OLS",
-    "GEE": "GLM of the same family, with ids= for people with several rows",
     "MixedLM": "OLS, with ids= for people with several rows",
     "GLMGam": "GLM with a formula of splines, bs(x, knots=...)",
     "OrderedModel": "GLM with the binomial family, of one threshold",
