@@ -8,6 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import seepage
+from benchmarks._scale import GRID, _at_every_age, left
+from benchmarks._scale import _needed as needed_there
 from seepage._amounts import on_grid
 from seepage.errors import InputError, PolicyError, UnsupportedError
 from seepage.release import GaussianNoise
@@ -176,3 +178,20 @@ def _publish(accept, noise_scale="calibrated", model=None, **more):
 def test_what_ranges_cannot_do_is_refused_with_a_way_out(accept, more, error, words):
     with pytest.raises(error, match=words):
         _publish(accept, **more)
+
+
+def test_a_counted_scale_leaves_what_was_promised():
+    """An attacker who reruns everything, the scale included; one that is calibrated and rounded up gives away more."""
+    uncounted, counted = (left(60, 15, drawn=drawn) for drawn in (False, True))
+    assert counted.together <= counted.alone + 0.005 + 2 / 300
+    assert uncounted.together > uncounted.alone + 0.03
+
+
+def test_the_attack_needs_the_noise_that_publish_finds():
+    policy = seepage.Policy(error_floor=FLOORS, ranges={"age": (0, 100)})
+    # The attack asks about ages alone, and publish of all that has a target.
+    narrow = seepage.Policy(error_floor=FLOORS, ranges={**policy.ranges, "bmi": (X["bmi"].min(), X["bmi"].max())})
+    design = np.column_stack([X, np.ones(len(X))])
+    assert _at_every_age(design, Y.to_numpy()) <= ranged(policy=narrow).factor * (1 + 1e-9)
+    np.testing.assert_allclose(needed_there(design[None], Y.to_numpy())[1][0], _needed(X.to_numpy(), Y), rtol=1e-9)
+    assert (np.diff(GRID) > 0).all()
