@@ -58,6 +58,21 @@ def test_a_publishable_edition_names_nobody(requests):
         assert "499" not in written
 
 
+def test_what_a_ledger_remembers_is_read_together_with_a_later_request(requests):
+    folder, books = requests.folder, "books --key books.key"
+    assert requests.run(f"seepage ledger create {books} --eta 10").code == 0
+    (folder / "later").mkdir()
+    line(folder / "later" / "may", PEOPLE, "age", "score", where="id != 'p7'")
+    recorded = requests.run(f"seepage ledger record {books} harmless --people people.parquet")
+    assert (recorded.code, "Recorded: model, entry 2" in recorded.text) == (0, True), recorded.text
+    check = "seepage check later --people people.parquet"
+    assert requests.run(check).code == 0
+    found = requests.run(f"{check} --earlier books --ledger-key books.key")
+    assert (found.code, "Inside only: p7" in found.out) == (1, True), found.text
+    assert "model, entry 2 (earlier)" in found.out
+    assert "--earlier" in requests.run(f"{check} --ledger-key books.key").text
+
+
 def test_several_folders_make_one_worksheet(requests):
     found = requests.run("seepage check harmless pair --people people.parquet --output sheet.csv")
     assert found.code == 1

@@ -57,6 +57,11 @@ def audited(books: Books, *, seen: Entry, head: Head | None, signer: str | None)
         yield from _of_file(books, stored, signer)
     for bucket in range(books.buckets):
         yield from _of_balance(books, bucket)
+    try:
+        books.asked(books.register)
+    except (LedgerError, ValueError, KeyError) as error:
+        why = f"{error.place} {error.reason}" if isinstance(error, LedgerError) else error
+        yield Fault("outputs", f"cannot be read: {why}")
     for path in orphans(books):
         if not is_ours(path):
             yield Fault(path, "was written by no ledger")

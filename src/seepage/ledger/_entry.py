@@ -23,10 +23,10 @@ class Entry:
     ----------
     number : int
         Its place, from 0 on.
-    kind : {"created", "debit", "release", "signed", "forgotten", "swept", "merged", "rekeyed"}
+    kind : {"created", "debit", "release", "signed", "output", "forgotten", "swept", "merged", "rekeyed"}
         A debit is committed before any noise is drawn; a release says that it has left, with which certificate, and
-        another entry that the certificate was signed since. People are forgotten, or found to be one; files that
-        nobody counts are swept; and the key is changed.
+        another entry that the certificate was signed since. An output was let out without noise. People are forgotten,
+        or found to be one; files that nobody counts are swept; and the key is changed.
     when : str
         In UTC.
     body : mapping

@@ -16,6 +16,7 @@ from seepage.ledger._books import Books
 from seepage.ledger._buckets import BucketSums, bucket_of
 from seepage.ledger._entry import Entry
 from seepage.ledger._log import number_of
+from seepage.ledger._names import BYTES
 from seepage.ledger._state import State, Stored, is_dead, listed
 
 
@@ -36,17 +37,19 @@ def _tried(books: Books, names: NDArray[np.void], state: State) -> Entry | None:
         def rewritten(files: Mapping[int, Stored], folder: str) -> dict[str, Json]:
             here = [bucket for bucket in touched if bucket in files]
             replaced.extend(files[bucket] for bucket in here)
-            without = ((bucket, books.sums(files[bucket]).without(names)) for bucket in here)
-            return listed(draft.keep_sums(folder, without))
+            kept = ((bucket, books.sums(files[bucket]).without(names)) for bucket in here)
+            return listed(draft.keep_sums(folder, kept))
 
         def debit(number: int) -> dict[str, Json]:
             return rewritten(state.debits[number], f"debits/{draft.mark}-{number}")
 
         gone = np.unique(np.concatenate([books.gone(state), names]))
+        without = books.register(state).changed({bytes(name): bytes(BYTES) for name in names})
         body: dict[str, Json] = {
             "people": len(names),
             "debits": {str(number): found for number in state.debits if (found := debit(number))},
             "balances": rewritten(state.balances, f"balances/{draft.mark}"),
+            "outputs": draft.keep_outputs(without, replaced, books.names),
             "tombstones": draft.keep(f"forgotten/{draft.mark}.parquet", BucketSums(gone, {}).content()).written(),
         }
         return draft.commit("forgotten", body, replaced)

@@ -24,6 +24,8 @@ from seepage.ledger._merging import merged
 from seepage.ledger._names import Names
 from seepage.ledger._posting import checked, posted
 from seepage.ledger._preview import Preview, previewed
+from seepage.ledger._recording import recorded
+from seepage.ledger._register import Recorded
 from seepage.ledger._rotation import rotated
 from seepage.ledger._store import store_at
 
@@ -376,6 +378,44 @@ class Ledger:
         if not len(names):
             raise InputError("forget was given nobody.")
         return _erasure.erased(self._books, names)
+
+    @property
+    def outputs(self) -> tuple[Recorded, ...]:
+        """What was let out without noise, in order: the register."""
+        return self._books.asked(self._books.register).outputs
+
+    def record(self, name: str, files: Mapping[str, str], ids: Iterable[object]) -> Entry:
+        """Record that an output without noise was let out, and about whom.
+
+        Its files and the list of its people are hidden by the ledger's key. The same output about the same people is
+        recorded once: a run that was killed is started again.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        files : mapping from str to str
+            What it consists of, and what says how it was made: texts by the names of their files.
+        ids : iterable
+            Whom it is about.
+        """
+        return recorded(self._books, name, files, ids)
+
+    def near(self, ids: Iterable[object], *, fewer_than: int) -> tuple[Recorded, ...]:
+        """Return the recorded outputs that say something about few people, together with one about these.
+
+        An output comes near if it differs from the new one by fewer people; or if, of the new one and any two that are
+        recorded, one is the union or the difference of the others but for fewer people.
+
+        Parameters
+        ----------
+        ids : iterable
+            Whom the new output is about.
+        fewer_than : int
+            How many people are enough to hide each of them.
+        """
+        names, books = self._books.names.of(ids), self._books
+        return books.asked(lambda state: tuple(books.register(state).near(books.who(names, state), fewer_than)))
 
     def merge(self, one: object, other: object) -> Entry:
         """Count two ids as one person from now on, in earlier releases and in further ones.

@@ -48,6 +48,8 @@ class State:
     """The debits of which nothing has left yet, and the request that each has paid for."""
     certificates: dict[int, Stored] = field(default_factory=dict)
     """By the number of the release's entry."""
+    outputs: dict[int, Stored] = field(default_factory=dict)
+    """What was let out without noise, by the number of the entry."""
     spreads: dict[str, dict[str, float]] = field(default_factory=dict)
     """How widely attributes were spread in each release, by what that is in words: most are the same again."""
 
@@ -70,6 +72,8 @@ class State:
             self.certificates[entry.number] = Stored.of(body["certificate"])
         elif entry.kind == "signed":
             self.certificates[cast(int, body["release"])] = Stored.of(body["certificate"])
+        elif entry.kind == "output":
+            self.outputs[entry.number] = Stored.of(body["output"])
         elif entry.kind == "swept":
             self.generation = entry.number
         elif entry.kind in ("forgotten", "merged", "rekeyed"):
@@ -85,6 +89,7 @@ class State:
         for number, buckets in cast(Mapping[str, Json], body["debits"]).items():
             self.debits[int(number)].update(by_bucket(buckets))
         self.balances.update(by_bucket(body["balances"]))
+        self.outputs.update(by_bucket(body.get("outputs", {})))
         if "tombstones" in body:
             self.forgotten = [Stored.of(body["tombstones"])]
         if "aliases" in body:
@@ -92,7 +97,7 @@ class State:
 
     def files(self) -> dict[str, Stored]:
         """Return every file that counts, by its path."""
-        kept = [*self.balances.values(), *self.forgotten, *self.certificates.values()]
+        kept = [*self.balances.values(), *self.forgotten, *self.certificates.values(), *self.outputs.values()]
         kept += [] if self.aliases is None else [self.aliases]
         return {each.path: each for each in [*kept, *(one for debit in self.debits.values() for one in debit.values())]}
 
@@ -108,7 +113,7 @@ def by_bucket(entries: Json) -> dict[int, Stored]:
 
 
 # Files that belong to entries; a dot stands before one that is not complete, and digits behind it.
-_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates|aliases)/\.?(\d+)-[0-9a-f]{16}[-./].*")
+_WRITTEN = re.compile(r"(?:debits|balances|forgotten|certificates|aliases|outputs)/\.?(\d+)-[0-9a-f]{16}[-./].*")
 _ENTRY = re.compile(r"entries/\.(\d{12})\.json\.[0-9a-f]{16}")
 
 

@@ -74,6 +74,7 @@ class FolderStore(Store):
                 with os.fdopen(handle, "wb") as file:
                     file.write(content)
                     file.flush()
+                    # On the disk before anything is drawn.
                     os.fsync(file.fileno())
                 return _linked(staged, whole)
             finally:
@@ -87,9 +88,9 @@ class FolderStore(Store):
             raise FileNotFoundError(path) from None
 
     def names(self, folder: str = "", after: str = "") -> Iterator[str]:
-        top = Path(self.place, folder)
-        found = (Path(inside, name) for inside, _, names in os.walk(top) for name in names)
-        yield from sorted(name for path in found if (name := path.relative_to(self.place).as_posix()) > after)
+        top, start = os.path.join(self.place, folder) if folder else self.place, len(self.place) + 1
+        found = (f"{inside}/{name}"[start:] for inside, _, names in os.walk(top) for name in names)
+        yield from sorted(path for each in found if (path := each.replace(os.sep, "/")) > after)
 
     def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
@@ -132,13 +133,6 @@ def _linked(staged: Path, whole: Path) -> bool:
             f"{whole.parent} is on a drive without hard links ({error.strerror}), on which two could write the same "
             "entry. Keep the ledger on another drive, or in an object store."
         ) from error
-    if os.name == "posix":
-        # The name is on the disk too before anything is drawn.
-        handle = os.open(whole.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
     return True
 
 

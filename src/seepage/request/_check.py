@@ -10,6 +10,7 @@ from seepage._tables import Data
 from seepage.errors import InputError
 from seepage.execution.storage import followed
 from seepage.inspection import Finder
+from seepage.ledger import Ledger
 from seepage.others import OthersLeakage
 from seepage.release import Policy
 from seepage.request._alone import Alone, looked_at
@@ -17,6 +18,7 @@ from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import OutputVerdict, Stage
 from seepage.request._given import handed_in
 from seepage.request._people import People
+from seepage.request._recorded import laid_out, near
 from seepage.request._targets import Targets
 from seepage.request._together import overlapping, stage
 from seepage.request._verdict import Verdict
@@ -30,7 +32,7 @@ def check(
     people: Data,
     ids: str = "id",
     policy: Policy | None = None,
-    earlier: str | os.PathLike[str] | None = None,
+    earlier: str | os.PathLike[str] | Ledger | None = None,
     risk_appetite: Mapping[str, Any] | str | os.PathLike[str] | None = None,
 ) -> Verdict:
     """Decide whether outputs about some people may be let out: each by itself, all together, and with earlier ones.
@@ -51,8 +53,10 @@ def check(
     policy : Policy, optional
         Targets for some columns. Without one, or for columns that it does not name: no guess nearer than half the
         column's standard deviation, and no category told more than 75% of the time.
-    earlier : path, optional
-        A folder of outputs that were let out before.
+    earlier : path or Ledger, optional
+        A folder of outputs that were let out before; or a ledger in which they were recorded (`record`), of which those
+        are read that come near: they differ from an output of this request, or it from the union or the difference of
+        two of them, by fewer people than hide somebody.
     risk_appetite : mapping or path, optional
         That of ACRO: `acro.ACRO().config`, the config.json that it writes, or the YAML file that it reads. Each output
         is held against its `safe_threshold`, `safe_nk_n` and `safe_nk_k`, `safe_pratio_p` and `safe_dof_threshold` by
@@ -81,8 +85,8 @@ def check(
     everybody = People.of(people, ids)
     appetite = None if risk_appetite is None else RiskAppetite.of(risk_appetite)
     targets = Targets(everybody, policy, appetite)
-    before = {} if earlier is None else _measured(Path(earlier), everybody, targets, "what was let out before")
     now = _now(request, everybody, targets)
+    before = _before(earlier, now, everybody, targets)
     folder = None if isinstance(request, Mapping) else Path(request).resolve()
     outputs = tuple(each.verdict() if isinstance(each, Alone) else each for each in now.values())
     told = _told([*now.values(), *before.values()])
@@ -102,6 +106,29 @@ def check(
     return Verdict(
         name, targets.words, len(everybody), outputs, tuple(stages), tuple(told), folder=folder, limits=limits
     )
+
+
+def _before(
+    earlier: str | os.PathLike[str] | Ledger | None,
+    now: Mapping[str, Alone | OutputVerdict],
+    people: People,
+    targets: Targets,
+) -> dict[str, Alone | OutputVerdict]:
+    """Return what was let out before, all of a folder or what comes near of a register."""
+    what = "what was let out before"
+    if earlier is None:
+        return {}
+    if not isinstance(earlier, Ledger):
+        return _measured(Path(earlier), people, targets, what)
+    found: dict[str, Alone | OutputVerdict] = {}
+    known = near(earlier, {name: each for name, each in now.items() if isinstance(each, Alone)})
+    with laid_out(known) as folders:
+        for recorded, folder in zip(known, folders, strict=True):
+            for name, one in _measured(folder, people, targets, what).items():
+                # Several requests may have called theirs alike.
+                called = f"{name}, entry {recorded.number}"
+                found[called] = replace(one, name=called)
+    return found
 
 
 def _now(

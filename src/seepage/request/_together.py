@@ -214,7 +214,8 @@ def _pair(all_: Together, finding: Finding, tried: dict[frozenset[str], Together
         (one, other): int((place[one] & ~place[other]).sum()) or len(place[one])
         for one in finding.inside
         for other in all_.alone
-        if one != other
+        # Two without anybody in common say nothing together.
+        if one != other and (place[one] & place[other]).any()
     }
     asked = 0
     for one, other in sorted(between, key=lambda pair: between[pair]):

@@ -23,8 +23,16 @@ class _Check(options.Measured):
         options.option(options.MEASURED, "FILE", "Of a folder of outputs: everybody they are about.", "--people"),
     ] = None
     earlier: Annotated[
-        Path | None,
-        options.option(options.MEASURED, "FOLDER", "Of a folder of outputs: what was let out before.", "--earlier"),
+        str | None,
+        options.option(
+            options.MEASURED,
+            "PLACE",
+            "Of a folder of outputs: what was let out before, a folder or, with --ledger-key, a ledger.",
+            "--earlier",
+        ),
+    ] = None
+    ledger_key: Annotated[
+        Path | None, options.option(options.MEASURED, "FILE", "The key of the ledger of --earlier.", "--ledger-key")
     ] = None
     stream: options.Stream = None
     format: Annotated[Format, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=options.OUT)] = (
@@ -60,7 +68,7 @@ class _Check(options.Measured):
     quiet: options.Quiet = False
 
     # What says something of a folder of outputs.
-    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "format", "output", "report")
+    _OF_A_REQUEST = ("model", "data", "people", "ids", "policy", "earlier", "ledger_key", "format", "output", "report")
     _FOLDERS = ("out", "sacro", "edition")
     _OF_BOTH = ("force", "quiet")
 
@@ -177,6 +185,7 @@ def _requests(asked: _Check) -> None:
     from seepage.cli.commands._endings import Ending
     from seepage.cli.input import PolicyFile, whole_frame
     from seepage.cli.terminal import Waiting, aside, check_outputs, printable, screen, show_written
+    from seepage.ledger import Ledger
     from seepage.release import Policy
     from seepage.request import check as checked
 
@@ -202,10 +211,14 @@ def _requests(asked: _Check) -> None:
             raise typer.BadParameter(
                 "several requests make one worksheet (CSV): check one folder for a page or JSON.", param_hint=name
             )
+    earlier = asked.earlier
+    if asked.ledger_key is not None and earlier is None:
+        raise typer.BadParameter("it is the key of a ledger: name that with --earlier.", param_hint="--ledger-key")
+    before = earlier if asked.ledger_key is None else Ledger(str(earlier), key=asked.ledger_key.read_bytes())
     inputs: dict[str, str | Path | None] = {"--people": Path(asked.people), "--policy": asked.policy}
     check_outputs({"--output": asked.output, "--report": asked.report}, inputs=inputs, force=asked.force)
     # What is written is never read as an output, neither now nor next time.
-    inputs |= {"MODEL": asked.model, "--earlier": asked.earlier}
+    inputs |= {"MODEL": asked.model, "--earlier": None if earlier is None or "://" in earlier else Path(earlier)}
     check_outputs({"--out": asked.out, "--sacro": asked.sacro}, inputs=inputs, force=asked.force, folders=True)
     verdicts: list[Verdict] = []
     with Waiting(quiet=asked.quiet).shown() as waiting:
@@ -221,7 +234,7 @@ def _requests(asked: _Check) -> None:
                     people=people,
                     ids=asked.ids or "id",
                     policy=policy,
-                    earlier=asked.earlier,
+                    earlier=before,
                     risk_appetite=None if file is None else file.risk_appetite,
                 )
             verdicts.append(found if asked.edition is options.Edition.internal else found.for_everybody())

@@ -269,6 +269,30 @@ def head(place: Place, key: Key) -> None:
 
 
 @ledger.command()
+def record(
+    place: Place,
+    key: Key,
+    request: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Of outputs that were let out.", show_default=False)
+    ],
+    people: Annotated[
+        str, typer.Option("--people", metavar="FILE", help="Everybody they are about.", show_default=False)
+    ],
+    ids: Annotated[str, typer.Option("--ids", metavar="COLUMN", help="Who each row is.")] = "id",
+) -> None:
+    """Record outputs without noise that were let out, and about whom: seepage check --earlier reads what comes near."""
+    from rich.text import Text
+
+    from seepage.cli.input import whole_frame
+    from seepage.cli.terminal import printable, screen
+    from seepage.request import record as recorded
+
+    found = recorded(request, people=whole_frame(people), ids=ids, ledger=_opened(place, key))
+    for name, entry in found.items():
+        screen().print(Text(printable(f"Recorded: {name}, entry {entry.number}")))
+
+
+@ledger.command()
 def merge(place: Place, key: Key, one: _Id, other: _Id) -> None:
     """Count two ids as one person, in earlier releases and in further ones."""
     from rich.text import Text
