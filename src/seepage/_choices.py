@@ -158,6 +158,12 @@ _RULES = {
     "preprocessing": _Rule(
         "constants", "what steps before the model learned elsewhere", "declared", "Taken as public, not measured."
     ),
+    "equations": _Rule(
+        "constants",
+        "which equations are solved, and the constants in them",
+        "declared",
+        "Taken as written down without these rows. Constants in them that the rows made are not counted.",
+    ),
     "filled": _Rule("filled cells", "what fills in missing cells", "declared", "Given, not taken from these rows."),
 }
 """For each kind of assumption that is about a choice of the rows, which one, and what becomes of it."""

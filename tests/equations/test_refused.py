@@ -172,3 +172,11 @@ def test_the_same_equations_are_measured_where_nothing_is_wrong():
 def test_a_kink_in_what_attackers_know_is_let_in():
     equations = _solved(lambda t, f: np.stack([np.abs(f["dose"]) * (f["y"] - t[0])]), [5.0])
     assert seepage.measure(equations, FRAME, noise_scale=1.0, attributes=["y"]).attributes["y"].min() > 0
+
+
+def test_equations_are_not_published_and_a_page_for_everybody_names_them():
+    equations = Equations(_line, THETA)
+    with pytest.raises(SeepageError, match="a set of equations gives away is measured, and not published"):
+        seepage.publish(equations, FRAME, noise_scale=1.0, accept=None)
+    leak = seepage.measure(equations, FRAME, noise_scale=1.0)
+    assert "solve the equations that were given" in seepage.Report.of(leak, "publishable").markdown()

@@ -20,6 +20,7 @@ from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted
 from seepage.linear.results import is_results, taken_apart, with_steps
 from seepage.linear.survival import SurvivalFit, is_survival
 from seepage.linear.written import ModelTable, explaining
+from seepage.others import Tabular
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,6 +87,12 @@ def given(
     to_publish : bool, default=False
         Whether to refuse what is measured and not published: terms that have no step of scikit-learn.
     """
+    if isinstance(model, Tabular):
+        raise UnsupportedError(
+            f"What {model.kind} gives away is measured, and not published with noise and a certificate yet. Measure "
+            "it, add noise of the scale that seepage.calibrate finds, and take the report along: "
+            "seepage.Report.of(leak, ...)."
+        )
     if isinstance(model, ModelTable):
         refuse_beside_table(y, sample_weight, offset, target)
         if X is None:
