@@ -358,8 +358,8 @@ def test_a_missed_target_with_a_covariance_names_the_factor():
 
 
 HARD = {
-    "an unknown target": ({"accept": {"floor": 1}}, "error_floor, success_rate, eta, quantile and unnamed"),
-    "a number as policy": ({"accept": 5.0}, "error_floor, success_rate, eta, quantile and unnamed"),
+    "an unknown target": ({"accept": {"floor": 1}}, "error_floor, success_rate, eta, quantile, unnamed and ranges"),
+    "a number as policy": ({"accept": 5.0}, "error_floor, success_rate, eta, quantile, unnamed and ranges"),
     "an empty policy": ({"accept": {}}, "accept=None"),
     "an unknown attribute": ({"accept": {"error_floor": {"height": 1.0}}}, "'height'"),
     "no noise": ({"noise_scale": 0.0}, "infinite information"),

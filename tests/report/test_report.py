@@ -274,9 +274,9 @@ def test_a_model_card_gets_a_section():
     [
         (
             {"policy": {"floor": 1.0}},
-            "A policy has error_floor, success_rate, eta, quantile and unnamed, not {'floor': 1.0}",
+            "A policy has error_floor, success_rate, eta, quantile, unnamed and ranges, not {'floor': 1.0}",
         ),
-        ({"policy": 3}, "A policy has error_floor, success_rate, eta, quantile and unnamed, not 3"),
+        ({"policy": 3}, "A policy has error_floor, success_rate, eta, quantile, unnamed and ranges, not 3"),
         ({"units": {"height": "cm"}}, "no private attribute 'height'"),
         ({"categories": ["height"]}, "no private attribute 'height'"),
         ({"prior": "public"}, 'prior must be "data"'),
