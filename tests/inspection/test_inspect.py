@@ -135,6 +135,7 @@ def test_people_are_found_however_they_are_kept(tmp_path, planted):
 
 def test_numbers_that_mean_something_else_are_not_people(tmp_path):
     rng = np.random.default_rng(3)
+    rows = 10 * rng.normal(size=(200, 4))
     clean = {
         "counts": np.arange(100_000),
         "ages": list(range(18, 90)),
@@ -144,8 +145,28 @@ def test_numbers_that_mean_something_else_are_not_people(tmp_path):
         "halves": np.arange(0, 200, 0.5),
         "thousands": np.arange(0, 200_000, 1000.0),
         "identity": np.eye(100),
+        "decaying": np.exp(-(np.linspace(0, 60, 400) ** 1.3)),
+        "kernel": np.linalg.cholesky(np.exp(-((rows[:, None] - rows) ** 2).sum(-1) / 2) + 1e-10 * np.eye(200)),
     }
     assert _found(tmp_path, clean).verdict == "pass"
+
+
+def test_the_factor_of_a_kernel_is_not_a_scaled_column(tmp_path):
+    from sklearn.datasets import load_diabetes
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    factor = GaussianProcessRegressor().fit(X, y).L_
+    assert _kinds(_found(tmp_path, {"factor": factor}, X)) == {"length"}
+
+
+def test_what_takes_too_long_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(30_000, 3))
+    found = _found(tmp_path, rng.normal(size=(25, 10)), many)
+    assert found.verdict == "pass"
+    assert "too many people" in found.text()
+    assert _found(tmp_path, many[:25] * 3 - 1, many[:2000]).verdict == "fail"
 
 
 def test_ids_are_found_as_text_and_as_numbers(tmp_path):

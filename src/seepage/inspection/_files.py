@@ -17,7 +17,7 @@ from seepage.inspection._bounded import Budget, is_compressed, unpacked
 from seepage.inspection._pickle import read_pickle
 from seepage.inspection._rds import is_rds, read_rds
 from seepage.inspection._standins import Mention, Numbers, Opaque, Piece, Unread, UnreadableError, Words, shaped
-from seepage.inspection._text import arrow_pieces, decoded, read_text
+from seepage.inspection._text import BEGINNING, arrow_pieces, decoded, read_text
 from seepage.inspection._walk import halves, walk
 
 _DEEPEST = 4
@@ -149,9 +149,8 @@ def _reader(data: memoryview, where: str) -> _Reader:
     if name.endswith(_PICKLES) and not read_pickle(data)[2]:
         # Of protocols 0 and 1, which have no first byte of their own.
         return _pickle
-    text = decoded(data)
-    if text is not None:
-        return lambda data, where, budget, depth: read_text(data, text, where)
+    if decoded(data, BEGINNING) is not None:
+        return lambda data, where, budget, depth: read_text(data, where)
     return _closed("it is of a format that is not read here")
 
 

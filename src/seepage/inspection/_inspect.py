@@ -34,6 +34,10 @@ _OF_TREES = (
     ".sum_hessians",
     ".values",
 )
+_GIVEN_UP = (
+    "There are too many people and arrays to hold every array against scaled copies of a part of the people: some were "
+    "held against whole columns and values as they are alone."
+)
 _SEARCHED = 1_000_000_000
 
 
@@ -125,14 +129,12 @@ class Finder:
                 # Findings of a kind in one file are one; classes and what was not read are told apart.
                 key = (each.kind, *(each.about if each.kind in ("stored", "unread") else ()))
                 found[key] = found[key].joined(each) if key in found else each
-        if self._shapes is not None and self._shapes.budget <= 0:
-            why = "not all of its arrays were held against scaled copies of a part of the people: there are too many"
-            found["unread", why] = Finding("unread", path.name, (why,), sure="possible")
+        notes = () if self._shapes is None or self._shapes.budget > 0 else (_GIVEN_UP,)
         certain = any(each.word == "fail" and each.sure == "certain" for each in found.values())
         # Beside people's values, what only points at them is in the way.
         listed = [each for each in found.values() if not (certain and each.kind in ("unread", "length"))]
         people = 0 if self.people is None else self.people.count
-        return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people)
+        return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people, notes)
 
     def _found(self, piece: Piece) -> Iterator[Finding]:
         if isinstance(piece, Numbers):

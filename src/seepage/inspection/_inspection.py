@@ -25,11 +25,14 @@ class Inspection:
         The gravest first.
     people : int
         How many people the file was held against; 0 if none were given.
+    notes : tuple of str
+        What was not done because it would take too long.
     """
 
     path: Path
     findings: tuple[Finding, ...]
     people: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Word:
@@ -60,7 +63,13 @@ class Inspection:
             for each in self.findings
         ]
         said: dict[str, Json] = {"schema": "urn:seepage:inspect:1", "seepage": __version__, "path": str(self.path)}
-        said |= {"verdict": self.verdict, "people": self.people, "findings": findings, "how": self._how()}
+        said |= {
+            "verdict": self.verdict,
+            "people": self.people,
+            "findings": findings,
+            "how": self._how(),
+            "notes": list(self.notes),
+        }
         return json.dumps(said, indent=2, allow_nan=False)
 
     def to_sarif(self) -> str:
@@ -76,10 +85,11 @@ class Inspection:
             return (
                 "No data were given, so it was judged by shapes, classes and names alone: give the data to find rows."
             )
-        return (
+        how = (
             f"Held against {self.people:,} people: values as they are, in single precision, rounded, scaled, shifted, "
             "sorted and in another order. What was transformed in another way, or encrypted, is not found."
         )
+        return " ".join([how, *self.notes])
 
     def __str__(self) -> str:
         return self.text()

@@ -33,7 +33,7 @@ class Shapes:
         How many guesses of a scale are made before the search for parts of columns is given up.
     """
 
-    def __init__(self, columns: tuple[Measured, ...], budget: int = 400_000_000) -> None:
+    def __init__(self, columns: tuple[Measured, ...], budget: int = 100_000_000) -> None:
         self._columns = [each for each in columns if len(each.distinct) > 1 and not each.is_progression]
         self._standard = [_standardized(each.values) for each in self._columns]
         self._sorted = [None if each is None else np.sort(each) for each in self._standard]
@@ -102,7 +102,7 @@ class Shapes:
         """Return whether some scale and shift put all of a few values on some of many.
 
         The smallest of them is put on each of the smallest, the largest on each of the largest (or the other way
-        round); where a third and a fourth fall upon somebody's value, all are held against it.
+        round); where some between them fall upon somebody's value, all are held against it.
         """
         low, high = many[0], many[-1]
         inner = (few - few[0]) / (few[-1] - few[0])
@@ -120,7 +120,7 @@ class Shapes:
         first, last = (many[:ends] - low) / (high - low), (many[-ends:] - low) / (high - low)
         own = (many - low) / (high - low)
         for at in (inner, (1.0 - inner)[::-1]):
-            probes = at[[count // 2, count // 3, (2 * count) // 3]]
+            probes = at[np.linspace(1, count - 2, 9).astype(int)]
             for start in range(0, ends, 1 + 1_000_000 // ends):
                 some = first[start : start + 1 + 1_000_000 // ends, None]
                 may = np.nonzero(cells[((some + probes[0] * (last - some)) * (_CELLS - 1)).astype(np.int32)])
@@ -152,10 +152,11 @@ def _occupied(values: Array) -> "NDArray[np.bool_]":
 
 
 def _upon(points: Array, own: Array, near: float) -> bool:
-    """Return whether nearly all points are as near to one of a few others as rounding is."""
+    """Return whether nearly all points are as near to others as rounding is, each to one of its own."""
     places = np.clip(np.searchsorted(own, points), 1, len(own) - 1)
-    distance = np.minimum(np.abs(own[places] - points), np.abs(own[places - 1] - points))
-    return float(np.mean(distance <= 3 * near)) >= 0.95
+    nearest = places - (points - own[places - 1] < own[places] - points)
+    hit = nearest[np.abs(own[nearest] - points) <= 3 * near]
+    return len(np.unique(hit)) >= 0.95 * len(points)
 
 
 def _standardized(values: Array) -> Array | None:

@@ -16,34 +16,37 @@ _WORD = re.compile(r"[\w.@+-]{2,64}")
 _PATH = re.compile(r"(?:/home/|/Users/|[A-Z]:\\+Users\\+|/mnt/|\\\\)[\w.@ -]{1,64}")
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _TABLE = 20
+# What a text is, its beginning says.
+BEGINNING = 1 << 16
 _LONGEST_TEXT = 32 << 20
 _LONGEST_JSON = 24 << 20
 # More texts are looked at once each, not in their order.
 _MOST_TEXTS = 500_000
 
 
-def decoded(data: memoryview) -> str | None:
-    """Return bytes as text, if they are text."""
+def decoded(data: memoryview, most: int = _LONGEST_TEXT) -> str | None:
+    """Return bytes as text, if they are text; no more than some of them."""
     head = bytes(data[:4096])
     for start, name in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
         if head.startswith(start):
-            return str(data[:_LONGEST_TEXT], name, "replace")
+            return str(data[:most], name, "replace")
     if sum(each < 9 or 13 < each < 32 for each in head) > len(head) / 100 or b"\0" in head:
         return None
     try:
-        return str(data[:_LONGEST_TEXT], "utf-8")
+        return str(data[:most], "utf-8")
     except UnicodeDecodeError as reason:
         # A character may be cut where it ends; in older encodings every byte is one.
-        cut = reason.start >= min(len(data), _LONGEST_TEXT) - 4
-        return str(data[:_LONGEST_TEXT], "utf-8" if cut else "latin-1", "replace")
+        cut = reason.start >= min(len(data), most) - 4
+        return str(data[:most], "utf-8" if cut else "latin-1", "replace")
 
 
-def read_text(data: memoryview, text: str, where: str) -> Iterator[Piece]:
+def read_text(data: memoryview, where: str) -> Iterator[Piece]:
     """Yield what text holds: JSON, a table with separators, or lines with numbers in them."""
-    start = text[:100].lstrip()[:1]
+    head = decoded(data, BEGINNING) or ""
+    start = head[:100].lstrip()[:1]
     if start and start in "[{" and len(data) <= _LONGEST_JSON:
         try:
-            found = json.loads(text)
+            found = json.loads(decoded(data) or "")
         except (ValueError, RecursionError):
             pass
         else:
@@ -53,13 +56,13 @@ def read_text(data: memoryview, text: str, where: str) -> Iterator[Piece]:
                     # Outputs of notebooks are tables in texts.
                     yield from (each for each in lines(_unbroken(piece.texts), where) if len(piece.texts) < 10_000)
             return
-    table = _separated(data, text)
+    table = _separated(data, head)
     if table is not None:
         yield from arrow_pieces(table, where)
         return
     if len(data) > _LONGEST_TEXT:
         yield Unread(where, "of text without separators only the first 32 MB are read")
-    yield from lines(text, where)
+    yield from lines(decoded(data) or "", where)
 
 
 def _unbroken(texts: list[str]) -> str:
@@ -90,7 +93,7 @@ def _separated(data: memoryview, text: str) -> object:
     import pyarrow as pa
     from pyarrow import csv
 
-    first = text[: 1 << 16].splitlines()[:5]
+    first = text.splitlines()[:5]
     if len(first) < 3:
         return None
     for mark in ",;\t|":
