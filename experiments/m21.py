@@ -60,7 +60,7 @@ GRID = [
     *(Setting(name, "AlexNet", seed) for name in ("mnist", "cifar") for seed in range(3)),
     *(Setting("adult", "FCNet", seed) for seed in range(3)),
     *(Setting("lfw", "VGG11Net", seed) for seed in range(3)),
-    *(Setting("lfw", name, seed) for name in ("AlexNet", "FCNet") for seed in range(3, 10)),
+    *(Setting("lfw", name, seed) for name in ("FCNet", "AlexNet", "VGG11Net") for seed in range(3, 10)),
 ]
 QUICK = [
     Setting(data, network, 0, rounds=140, every=4, final=16, most=1500)

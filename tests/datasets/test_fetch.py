@@ -217,6 +217,12 @@ def test_cifar_is_cut_out_of_the_official_archive(shelf, data_home, tmp_path, mo
         for name, array in kept.items():
             np.testing.assert_array_equal(made[name], array)
     assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(_cifar, "WHOLE", replace(_cifar.WHOLE, urls=(f"{shelf}/cifar.tar",), sha256=digest))
+    whole = seepage.datasets.load_cifar10(data_home=tmp_path, classes=10)
+    assert whole.data.shape == (50_000, 3072)
+    assert whole.target_names[9] == "truck"
+    np.testing.assert_array_equal(np.bincount(whole.target), [5_000, 5_000, *[0] * 7, 40_000])
+    np.testing.assert_array_equal(whole.images[kept["idx_train"]], kept["x_train"])
 
 
 def test_a_download_goes_on_where_it_stopped(shelf, tmp_path):

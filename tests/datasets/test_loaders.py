@@ -135,3 +135,36 @@ def test_an_array_that_is_not_the_data_set_is_refused(tmp_path):
     for load in (datasets.load_cifar10, datasets.load_lfw, datasets.load_pneumonia):
         with pytest.raises(seepage.errors.DatasetError, match="is not"):
             load(data_home=tmp_path)
+
+
+@pytest.mark.parametrize("start", ["# attributes\n#\t", ""])
+def test_attributes_of_lfw_come_without_names(tmp_path, start):
+    rows = "Zoe A\t1\t0.5\t-1.25\nAda B\t2\t-0.5\t2\nZoe A\t3\t1\t0\n"
+    (tmp_path / "lfw_attributes.txt").write_text(f"{start}person\timagenum\tMale\tEyeglasses\n{rows}")
+    found = datasets.load_lfw_attributes(data_home=tmp_path)
+    assert found.feature_names == ["Male", "Eyeglasses"]
+    assert found.data.tolist() == [[0.5, -1.25], [-0.5, 2.0], [1.0, 0.0]]
+    assert found.person.tolist() == [1, 0, 1]
+    assert found.photograph.tolist() == [1, 2, 3]
+    assert "Zoe" not in str(found)
+
+
+def test_a_file_that_is_not_the_attributes_of_lfw_is_refused(tmp_path):
+    with pytest.raises(seepage.errors.DatasetError, match="Kumar et al"):
+        datasets.load_lfw_attributes(data_home=tmp_path)
+    for text, found in (
+        ("a\tb\n", 'no line names "person"'),
+        ("person\timagenum\tMale\n", "no photograph"),
+        ("person\timagenum\tMale\nZoe\t1\n", "a line of 2 values for 3 names"),
+    ):
+        (tmp_path / "lfw_attributes.txt").write_text(text)
+        with pytest.raises(seepage.errors.DatasetError, match=found):
+            datasets.load_lfw_attributes(data_home=tmp_path)
+
+
+def test_classes_of_cifar_are_two_or_ten(tmp_path):
+    with pytest.raises(seepage.errors.InputError, match="or 10, not 3"):
+        datasets.load_cifar10(classes=3)
+    np.savez(tmp_path / "cifar10.npz", x_train=np.zeros((3, 32, 32, 3)), y_train=np.zeros(3))
+    with pytest.raises(seepage.errors.DatasetError, match="is not all of CIFAR-10"):
+        datasets.load_cifar10(data_home=tmp_path, classes=10)

@@ -204,12 +204,16 @@ def test_a_batch_drawn_without_replacement_leaves_no_more_than_its_factor(size):
         assert bound < size / 4
 
 
-def test_the_factor_without_replacement_is_reached_where_all_others_are_alike():
-    gradients = np.array([[0.8, 0.3], *[[-0.5, -0.2]] * 3])
-    found = np.linalg.eigvalsh(information_of_a_secret_batch(gradients, 2))
-    across, along = poisson_factors(0.5, np.linalg.norm(gradients[0] - gradients[1]))
-    assert found == pytest.approx(sorted([0.5 * float(across), 0.5 * float(along)]), rel=1e-5)
-    assert found[-1] == pytest.approx(0.5 * float(without_replacement_factor(2, 4, 1.392839)), rel=5e-3)
+@pytest.mark.parametrize(("people", "size", "larger"), [(4, 2, "across"), (12, 1, "along")])
+def test_the_factor_without_replacement_is_reached_where_all_others_are_alike(people, size, larger):
+    gradients = np.array([[0.8, 0.3], *[[-0.5, -0.2]] * (people - 1)])
+    found = np.linalg.eigvalsh(information_of_a_secret_batch(gradients, size))
+    distance, rate = np.linalg.norm(gradients[0] - gradients[1]), size / people
+    across, along = (rate * float(each) for each in poisson_factors(rate, distance))
+    assert found == pytest.approx(sorted([across, along]), rel=1e-5)
+    # Either may be the larger one: which it is depends on the rate.
+    assert (across > along) == (larger == "across")
+    assert found[-1] == pytest.approx(rate * float(without_replacement_factor(size, people, distance)), rel=1e-2)
 
 
 def test_the_factor_without_replacement_grows_and_is_below_kappa():
