@@ -61,14 +61,13 @@ class Mechanism:
         """Return what the step gives away along one direction, and what it would if the person were known to be in it.
 
         With secret sampling the first is about anybody, drawn or not; without, both are about who takes part.
-
-        With grad the gradient, grad' how it moves, s = |grad| and p = grad . grad' (eq. 8.5):
-
-            g' = c grad' + c'(s) (p/s) grad,     |g'|^2 = c^2 |grad'|^2 + 2 c c' p^2/s + c'^2 p^2,
-            ghat . g' = p (c/s + c'),
-
-        and the information is (k_perp |g'|^2 + (k_par - k_perp) (ghat . g')^2) / (sigma C)^2 (eqs. 8.2 and 8.11).
         """
+        # With grad the gradient, grad' how it moves, s = |grad| and p = grad . grad' (eq. 8.5):
+        #
+        #     g' = c grad' + c'(s) (p/s) grad,     |g'|^2 = c^2 |grad'|^2 + 2 c c' p^2/s + c'^2 p^2,
+        #     ghat . g' = p (c/s + c'),
+        #
+        # and the information is (k_perp |g'|^2 + (k_par - k_perp) (ghat . g')^2) / (sigma C)^2 (eqs. 8.2 and 8.11).
         squared, inner, moved = products.double().cpu()
         norm = squared.sqrt()
         factor, slope = self.rule.factor(norm), self.rule.slope(norm)
