@@ -168,7 +168,7 @@ class Runs:
             # Where most values differ from the one before.
             changes = (rows[:, 1:] != rows[:, :-1]).astype(np.int8)
             varied = sum(changes[:, i : i + width] for i in range(_WIDTH - 1)) >= _WIDTH // 2
-            hashes = _hashed(rows[:, i : i + width] for i in range(_WIDTH))
+            hashes = hashed(rows[:, i : i + width] for i in range(_WIDTH))
             whose = np.broadcast_to(np.arange(len(rows))[:, None], hashes.shape)
             self._add("", _WIDTH, hashes[varied], whose[varied], shared=2)
         for column in columns:
@@ -179,7 +179,7 @@ class Runs:
             if length <= _LONGEST_RUN and count > 0:
                 changes = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
                 varied = changes[length - 1 :] > changes[:count]
-                hashes = _hashed(values[i : i + count] for i in range(length))
+                hashes = hashed(values[i : i + count] for i in range(length))
                 self._add(column.name, length, hashes[varied], np.flatnonzero(varied), shared=1)
 
     def _add(
@@ -224,12 +224,12 @@ class Runs:
         starts = np.flatnonzero(sums[length:] - sums[:-length] == length)
         if not len(starts):
             return whose[:0]
-        found = _hashed(part[starts + i] for i in range(length))
+        found = hashed(part[starts + i] for i in range(length))
         places = np.minimum(np.searchsorted(hashes, found), len(hashes) - 1)
         return np.unique(whose[places[hashes[places] == found]])
 
 
-def _hashed(columns: Any) -> "NDArray[np.uint64]":
+def hashed(columns: Any) -> "NDArray[np.uint64]":
     """Return one number for each sequence of floats, given value by value."""
     total: Any = np.uint64(7)
     with np.errstate(over="ignore"):

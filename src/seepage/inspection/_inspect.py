@@ -19,6 +19,7 @@ from seepage.inspection._files import read_bytes, read_path
 from seepage.inspection._finding import Finding
 from seepage.inspection._inspection import Inspection
 from seepage.inspection._people import RARE, Measured, People, as_numbers, decimals
+from seepage.inspection._rows import Beside, Rows
 from seepage.inspection._scaled import Shapes
 from seepage.inspection._standins import Mention, Numbers, Opaque, Piece, Unread, Words
 
@@ -83,6 +84,7 @@ class Finder:
         self.people = people
         if people is not None:
             self._runs = Runs(people.rows, people.numbers)
+            self._rows = Rows(people.numbers)
             self._sets = lru_cache(maxsize=12)(lambda places: Sets(people.rounded(places)))
             self._patterns = Patterns(people.numbers, people.named)
             self._lookup = lru_cache(maxsize=12)(lambda places: Lookup(people.rounded(places)))
@@ -124,7 +126,7 @@ class Finder:
     def _inspection(self, path: Path, pieces: Iterable[Piece]) -> Inspection:
         found: dict[tuple[str, ...], Finding] = {}
         self._shapes = None if self.people is None else Shapes(self.people.numbers)
-        for piece in pieces:
+        for piece in self._with_tables(pieces):
             for each in self._found(piece):
                 # Findings of a kind in one file are one; classes and what was not read are told apart.
                 key = (each.kind, *(each.about if each.kind in ("stored", "unread") else ()))
@@ -136,8 +138,32 @@ class Finder:
         people = 0 if self.people is None else self.people.count
         return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people, notes)
 
-    def _found(self, piece: Piece) -> Iterator[Finding]:
-        if isinstance(piece, Numbers):
+    @staticmethod
+    def _with_tables(pieces: Iterable[Piece]) -> "Iterator[Piece | Beside]":
+        """Yield the pieces, and after columns that lie beside each other the table that they are."""
+        beside, blocks = Beside(), dict[int, Beside]()
+        for piece in pieces:
+            yield piece
+            if isinstance(piece, Numbers) and piece.array.dtype.kind in "biuf" and piece.array.ndim in (1, 2):
+                if piece.array.ndim == 2:
+                    yield from (Beside.of(piece.where, way) for way in (piece.array.T, piece.array))
+                    # Data frames keep their columns as rows, in a block for each type.
+                    block = blocks.setdefault(piece.array.shape[1], Beside())
+                    for each in Beside.of(piece.where, piece.array).columns:
+                        block.add(piece.where, each)
+                    continue
+                if not beside.takes(piece.array):
+                    yield beside
+                    beside = Beside()
+                beside.add(piece.where, piece.array)
+        yield from (beside, *blocks.values())
+
+    def _found(self, piece: "Piece | Beside") -> Iterator[Finding]:
+        if isinstance(piece, Beside):
+            hits = None if self.people is None else self._rows.found(piece.columns, piece.names)
+            if hits is not None:
+                yield Finding("rows", piece.where, hits.columns, hits.people, "likely")
+        elif isinstance(piece, Numbers):
             yield from self._numbers(piece)
         elif isinstance(piece, Words):
             yield from self._words(piece)

@@ -1,0 +1,98 @@
+"""Rows of people in tables of few digits: no value tells whose it is, and two or three beside each other do."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._tables import Array
+from seepage.inspection._exact import FEWEST, Hits, hashed
+from seepage.inspection._people import Measured
+
+# Of longer tables the first rows are looked at, and of wider ones the first columns.
+_ROWS, _COLUMNS = 200_000, 64
+_SAMPLE = 2_048
+_SHUFFLES = 8
+# A column of a table is one of the people's where nearly all of its values are values of that.
+_INSIDE = 0.95
+
+
+@dataclass(eq=False)
+class Beside:
+    """Columns of one table, which come one after the other."""
+
+    where: str = ""
+    names: list[str] = field(default_factory=list)
+    columns: "list[NDArray[Any]]" = field(default_factory=list)
+
+    @classmethod
+    def of(cls, where: str, rows: "NDArray[Any]") -> "Beside":
+        """Take the rows of an array for columns, if they are not too many for that."""
+        few = rows if len(rows) <= _COLUMNS else rows[:0]
+        return cls(where, [""] * len(few), [each[:_ROWS] for each in few])
+
+    def takes(self, array: "NDArray[Any]") -> bool:
+        """Return whether an array can be a column of the same table."""
+        return array.ndim == 1 and (not self.columns or len(array) == len(self.columns[0]))
+
+    def add(self, where: str, array: "NDArray[Any]") -> None:
+        """Take one more."""
+        self.where = self.where or where
+        if len(self.columns) < _COLUMNS:
+            self.names.append(where.rpartition(".")[2])
+            self.columns.append(array[:_ROWS])
+
+
+class Rows:
+    """The people's columns, to be found beside each other in whatever order."""
+
+    def __init__(self, numbers: tuple[Measured, ...]) -> None:
+        self._numbers = [each for each in numbers if len(each.distinct) > 1 and not each.is_progression]
+
+    def found(self, columns: "list[NDArray[Any]]", names: list[str]) -> Hits | None:
+        """Return whose rows a table holds, more often than one whose columns were shuffled would."""
+        if len(columns) < 2 or len(columns[0]) < FEWEST:
+            return None
+        matched = self._matched([np.asarray(each, dtype=np.float64) for each in columns], names)
+        if len(matched) < 2:
+            return None
+        mine = hashed(each.values for each, _ in matched)
+        keys, first, counts = np.unique(mine, return_index=True, return_counts=True)
+        # What several people have in common is nobody's.
+        keys, first = keys[counts == 1], first[counts == 1]
+        if len(keys) < FEWEST:
+            return None
+        hit = np.isin(keys, hashed(values for _, values in matched))
+        rng = np.random.default_rng(0)
+        chance = [
+            np.isin(keys, hashed(rng.permutation(values) for _, values in matched)).sum() for _ in range(_SHUFFLES)
+        ]
+        people = len(np.unique(first[hit]))
+        if people < FEWEST + 5.0 * float(np.mean(chance)):
+            return None
+        return Hits(tuple(each.name for each, _ in matched), people)
+
+    def _matched(self, columns: list[Array], names: list[str]) -> list[tuple[Measured, Array]]:
+        """Return which of the people's columns those of a table are: of that name, or of the nearest spread."""
+        found: dict[str, tuple[Measured, Array]] = {}
+        for name, values in zip(names, columns, strict=True):
+            some = np.sort(values[np.isfinite(values)][:_SAMPLE])
+            if len(some) < FEWEST or some[0] == some[-1]:
+                continue
+            near = [
+                (each.name != name, _apart(some, each), each)
+                for each in self._numbers
+                if each.name not in found and float(np.isin(some, each.distinct).mean()) >= _INSIDE
+            ]
+            if near:
+                best = min(near, key=lambda one: one[:2])[2]
+                found[best.name] = (best, values + 0.0)
+        return list(found.values())
+
+
+def _apart(some: Array, column: Measured) -> float:
+    """Return the largest difference of two distribution functions."""
+    every = np.sort(column.values[np.isfinite(column.values)])
+    share = np.searchsorted(every, some, "right") / len(every)
+    return float(np.abs(share - np.arange(1, len(some) + 1) / len(some)).max())
