@@ -68,6 +68,7 @@ class FolderStore(Store):
         # Beside its place, so that it belongs to the same try if this process is killed.
         staged = whole.with_name(f".{whole.name}.{secrets.token_hex(8)}")
         with self._naming(path):
+            new = not whole.parent.is_dir()
             whole.parent.mkdir(parents=True, exist_ok=True)
             try:
                 handle = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -76,7 +77,10 @@ class FolderStore(Store):
                     file.flush()
                     # On the disk before anything is drawn.
                     os.fsync(file.fileno())
-                return _linked(staged, whole)
+                first = _linked(staged, whole)
+                for folder in (whole.parent, whole.parent.parent)[: 1 + new]:
+                    _kept(folder)
+                return first
             finally:
                 with suppress(OSError):
                     staged.unlink()
@@ -118,6 +122,18 @@ class FolderStore(Store):
                 why = f"it may not be written to ({error.strerror})"
                 raise UnwrittenError(f"{self.place}/{path}", why, "Ask whoever owns the folder") from error
             raise UnwrittenError(f"{self.place}/{path}", str(error.strerror), "See to the drive") from error
+
+
+def _kept(folder: Path) -> None:
+    """Have the names in a folder on the disk too: an entry without its name would be spent again after a power cut."""
+    if os.name == "nt":
+        # Windows keeps names with its journal, and opens no folders.
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _linked(staged: Path, whole: Path) -> bool:
