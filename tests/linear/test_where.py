@@ -100,5 +100,5 @@ def test_who_knows_its_rows_takes_no_filter():
     model = LinearRegression().fit(X.to_numpy(), PEOPLE["y"])
     with pytest.raises(InputError, match="give X as a data frame"):
         seepage.measure(model, X.to_numpy(), PEOPLE["y"], where="age >= 50")
-    with pytest.raises(InputError, match="says itself for whom"):
+    with pytest.raises(InputError, match="is said where it is made"):
         seepage.measure(table, PEOPLE, where="age >= 50")

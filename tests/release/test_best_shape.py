@@ -169,7 +169,7 @@ def test_a_certificate_says_the_rule_and_no_entry_of_the_covariance(diabetes):
     for entry in {*np.abs(noise.covariance).ravel().tolist(), *np.sqrt(np.diag(noise.covariance)).tolist()}:
         assert f"{entry:.4g}" not in text
     assert f"{noise.gap:.3g}" not in text
-    assert "used, not printed" in text
+    assert "The covariance is made from the rows, and what it tells is part of everybody's numbers" in text
     # Models that are published have the noise that was measured.
     moved = publication.estimator.coef_ - model.coef_
     assert np.abs(moved / np.sqrt(np.diag(noise.covariance))[:-1]).max() < 6

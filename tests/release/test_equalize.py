@@ -314,7 +314,7 @@ def test_equalized_weights_are_not_published_whatever_way_they_come():
     for way, (model, weights) in _ways_to_publish(equal).items():
         with pytest.raises(seepage.errors.UnsupportedError, match=r"clone\(equal.estimator\).fit\(X, y\)"):
             pytest.fail(f"{seepage.publish(model, PEOPLE, OUTCOME, sample_weight=weights, **RELEASE)} through {way}")
-    with pytest.raises(seepage.errors.UnsupportedError, match='Ask for the "internal" edition'):
+    with pytest.raises(seepage.errors.UnsupportedError, match='the "internal" one there is'):
         seepage.Report.of(equal.leakage_, "publishable")
     # The way out, and weights that were given.
     seepage.publish(clone(equal.estimator).fit(PEOPLE, OUTCOME), PEOPLE, OUTCOME, **RELEASE)

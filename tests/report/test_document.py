@@ -218,7 +218,7 @@ def _assuming(*assumptions):
 def test_given_numbers_off_the_grid_are_withheld():
     """A scale with all its digits may have been calibrated to somebody."""
     said = Assumption(
-        "noise", "Noise of deviation {low} to {high}.", {"low": given(1234.0, "g"), "high": given(5000.0, "g")}
+        "rounding", "Noise of deviation {low} to {high}.", {"low": given(1234.0, "g"), "high": given(5000.0, "g")}
     )
     leak = _assuming(said)
     for form in ("html", "json", "markdown"):
@@ -240,7 +240,9 @@ def test_a_name_that_holds_a_number_stays_a_name():
 
 def test_sentences_about_the_rows_are_withheld_from_everybody():
     leak = _assuming(
-        Assumption("rows", "The largest is {largest} of {count}.", {"largest": personal(98.7654), "count": public(442)})
+        Assumption(
+            "scatter", "The largest is {largest} of {count}.", {"largest": personal(98.7654), "count": public(442)}
+        )
     )
     report = _report("publishable", leak)
     assert "The largest is" not in report.html() + report.json() + report.markdown()

@@ -159,12 +159,24 @@ def _alike(texts: pa.Array) -> pa.BinaryArray:
     try:
         texts = pc.utf8_trim_whitespace(pc.utf8_normalize(texts.cast(pa.string()), form="NFC"))
     except pa.ArrowInvalid:
-        raise InputError("An id is bytes that are no text in UTF-8: a person's id is text or a whole number.") from None
+        return _some_bytes(texts)
     if pc.any(pc.starts_with(texts, "0")).as_py():
         texts = pc.replace_substring_regex(texts, r"^0+([0-9]+)$", r"\1")
     if pc.any(pc.equal(texts, "")).as_py():
         raise InputError("An id is empty, which names nobody. A ledger needs an id for each person.")
     return texts.cast(pa.binary())
+
+
+def _some_bytes(ids: pa.Array) -> pa.BinaryArray:
+    """Write ids of which some are bytes and no text, such as those of UUIDs: these are compared as they are."""
+    found: list[bytes] = ids.cast(pa.binary()).to_pylist()
+    for at, each in enumerate(found):
+        try:
+            text = each.decode()
+        except UnicodeDecodeError:
+            continue
+        found[at] = _alike(pa.array([text]))[0].as_py()
+    return pa.array(found, pa.binary())
 
 
 def _blocks(texts: pa.BinaryArray) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
