@@ -303,3 +303,9 @@ def test_a_certificate_without_a_ledger_is_not_paid_for(made, tmp_path):
 
 def test_at_least_twenty_attacks_are_listed():
     assert len(ATTACKS) >= 20
+
+
+def test_two_ledgers_that_are_made_at_once_begin_differently(tmp_path):
+    promised = {"key": b"k" * 32, "error_floor": {"age": 1.0}, "units": {"age": "years"}}
+    heads = {str(seepage.ledger.Ledger.create(tmp_path / f"{i}", **promised).head) for i in range(5)}
+    assert len(heads) == 5

@@ -1,6 +1,7 @@
 """A ledger of releases: what each person has given away, and which release must not follow."""
 
 import json
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -134,6 +135,8 @@ class Ledger:
             raise InputError(f"buckets must be a power of two of at most 65,536, not {buckets!r}.")
         names, store = Names(key), store_at(place, storage_options)
         body: dict[str, Json] = {"limits": dict(limits), "units": dict(units or {}), "buckets": buckets}
+        # Two that are made at once with one key begin differently, or entries of the one would follow in the other.
+        body["drawn"] = secrets.token_hex(16)
         first, path = Entry.after(None, "created", body, names), path_of(0)
         if next(store.names(), None) is not None or not store.create(path, first.line().encode()):
             raise InputError(f"{place} is not empty. A ledger is made in a folder of its own.")
