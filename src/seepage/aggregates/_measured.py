@@ -15,7 +15,7 @@ from seepage.aggregates._printed import printed_of
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import PeopleInMemory
 from seepage.leakage.types import By
-from seepage.others import Attacker, Check, Digits, OthersLeakage, TableQuestion, about, with_known_size
+from seepage.others import Attacker, Check, Digits, OthersLeakage, TableQuestion, about, described, with_known_size
 from seepage.others.rows import is_code
 
 # For sums over a cell to be like normal ones: people, and people to a number.
@@ -127,16 +127,7 @@ def _statistics(names: Sequence[str]) -> dict[str, None]:
 
 
 def _assumptions(what: Sequence[str], digits: Digits, made: Made) -> tuple[Assumption, ...]:
-    found = [
-        Assumption(
-            "release", "Printed are {what}, and nothing else about these people.", names={"what": ", ".join(what)}
-        ),
-        Assumption("digits", "Every number is {rule}.", names={"rule": digits.rule}),
-        Assumption(
-            "averages",
-            "This describes an attacker who uses averages; it is no bound, and nothing is claimed where it is missing.",
-        ),
-    ]
+    found = [*described(what, digits)]
     if made.counted is not None:
         found.append(
             Assumption(

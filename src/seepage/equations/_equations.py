@@ -18,7 +18,16 @@ from seepage.equations._psi import Psi, Step, as_table
 from seepage.equations._solved import Solved, bread
 from seepage.errors import InputError
 from seepage.leakage import Leakage, PeopleInMemory
-from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, TableQuestion, about, with_known_size
+from seepage.others import (
+    Attacker,
+    Digits,
+    OthersInformation,
+    OthersLeakage,
+    TableQuestion,
+    about,
+    described,
+    with_known_size,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,19 +251,6 @@ def _without(
             noise=None,
             attribute_names=base.attribute_names,
             categorical=base.categorical,
-            assumptions=(about(attacker), *_said(what, digits), *base.assumptions),
+            assumptions=(about(attacker), *described(what, digits), *base.assumptions),
         )
-    )
-
-
-def _said(what: Sequence[str], digits: Digits) -> tuple[Assumption, ...]:
-    return (
-        Assumption(
-            "release", "Printed are {what}, and nothing else about these people.", names={"what": ", ".join(what)}
-        ),
-        Assumption("digits", "Every number is {rule}.", names={"rule": digits.rule}),
-        Assumption(
-            "averages",
-            "This describes an attacker who uses averages; it is no bound, and nothing is claimed where it is missing.",
-        ),
     )

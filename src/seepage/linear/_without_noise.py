@@ -27,7 +27,16 @@ from seepage.linear.printed import (
     refuse_weights,
 )
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
-from seepage.others import Attacker, Digits, OthersInformation, OthersLeakage, Printed, about, with_known_size
+from seepage.others import (
+    Attacker,
+    Digits,
+    OthersInformation,
+    OthersLeakage,
+    Printed,
+    about,
+    described,
+    with_known_size,
+)
 from seepage.others.types import Known
 
 UNIT = GaussianNoise(scale=1.0)
@@ -123,7 +132,7 @@ def _measured(told: "_Told", before: Before, remarks: tuple[Assumption, ...], de
         noise=None,
         attribute_names=private,
         categorical=frozenset(base.categorical & set(private)),
-        assumptions=(about(attacker), *_assumptions(published, digits), *kept, *remarks),
+        assumptions=(about(attacker), *described(published, digits), *kept, *remarks),
         units=base.units,
     )
     return OthersLeakage(found)
@@ -195,16 +204,3 @@ def _families(clusters: Listed, people: PeopleInMemory, count: int) -> NDArray[n
     if values.shape != (count,):
         raise InputError(f"clusters= must name the cluster of each of the {count} people; it has shape {values.shape}.")
     return np.unique(values, return_inverse=True)[1].astype(np.intp)
-
-
-def _assumptions(names: tuple[str, ...], digits: Digits) -> tuple[Assumption, ...]:
-    return (
-        Assumption(
-            "release", "Printed are {what}, and nothing else about these people.", names={"what": ", ".join(names)}
-        ),
-        Assumption("digits", "Every number is {rule}.", names={"rule": digits.rule}),
-        Assumption(
-            "averages",
-            "This describes an attacker who uses averages; it is no bound, and nothing is claimed where it is missing.",
-        ),
-    )

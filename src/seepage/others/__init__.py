@@ -8,6 +8,7 @@ from seepage.others._crowd import Held as Held
 from seepage.others._digits import Digits as Digits
 from seepage.others._information import OthersInformation as OthersInformation
 from seepage.others._information import about as about
+from seepage.others._information import described as described
 from seepage.others._leakage import OthersLeakage as OthersLeakage
 from seepage.others._printed import Form as Form
 from seepage.others._printed import Level as Level

@@ -758,3 +758,25 @@ def about(attacker: Attacker) -> Assumption:
         "The attacker uses averages, knows everything about the person but one value, and {known}.",
         names={"known": attacker.words},
     )
+
+
+def described(what: Iterable[str], digits: Digits) -> tuple[Assumption, ...]:
+    """Say what is printed, to which digits, and what an answer is.
+
+    Parameters
+    ----------
+    what : iterable of str
+        What is printed, in words.
+    digits : Digits
+        How it is rounded.
+    """
+    return (
+        Assumption(
+            "release", "Printed are {what}, and nothing else about these people.", names={"what": ", ".join(what)}
+        ),
+        Assumption("digits", "Every number is {rule}.", names={"rule": digits.rule}),
+        Assumption(
+            "averages",
+            "This describes an attacker who uses averages; it is no bound, and nothing is claimed where it is missing.",
+        ),
+    )
