@@ -32,6 +32,7 @@ from seepage.linear.objective import (
     Smooth,
     VectorLoss,
     derivatives,
+    in_units,
     minimize,
     newton_sums,
     settled_signs,
@@ -401,8 +402,7 @@ def _faded(found: Minimizer, before: Minimizer) -> bool:
     """Return whether a Hessian is next to nothing, in some direction, beside an earlier one."""
     kept = np.ones(before.parameters.size, dtype=bool) if before.free is None else before.free.T.ravel()
     now, then = (each.hessian_inverse[np.ix_(kept, kept)] for each in (found, before))
-    scale = 1 / np.sqrt(then.diagonal())
-    now, then = (matrix * scale[:, None] * scale for matrix in (now, then))
+    now, then = (in_units(matrix, then.diagonal())[0] for matrix in (now, then))
     last = [len(then) - 1, len(then) - 1]
     try:
         return bool(eigh(now, then, eigvals_only=True, subset_by_index=last)[0] * _FADED > 1.0)

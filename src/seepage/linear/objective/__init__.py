@@ -1,6 +1,9 @@
 """What a linear model minimizes, its derivatives as sums over rows, and the exact minimizer."""
 
 from seepage.linear.objective._absolute import minimize_absolute as minimize_absolute
+from seepage.linear.objective._descent import UnitFactor as UnitFactor
+from seepage.linear.objective._descent import descended as descended
+from seepage.linear.objective._descent import in_units as in_units
 from seepage.linear.objective._dispersed import Dispersed as Dispersed
 from seepage.linear.objective._estimators import Objective as Objective
 from seepage.linear.objective._estimators import balance_of as balance_of

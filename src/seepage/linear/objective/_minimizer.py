@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lapack
+from scipy.linalg import LinAlgError, eigh, lapack
 
 from seepage._tables import Array
 from seepage.errors import MinimizerError
 from seepage.linear.objective._acceptance import Departure, Promise, check_fit
+from seepage.linear.objective._descent import UnitFactor, descended, in_units
 from seepage.linear.objective._point import Point, held_still
 from seepage.linear.objective._problem import Problem
 from seepage.linear.objective._sums import NewtonSums
@@ -19,7 +20,6 @@ from seepage.linear.rows import Frame
 Evaluate = Callable[[Array, Frame], NewtonSums]
 
 _MOST_STEPS = 60
-_MOST_HALVINGS = 40
 _SETTLED = 1e-11
 # Newton's steps shrink by squares until rounding stops them; from here on a step that does not shrink is rounding.
 _NEAR = 1e-6
@@ -131,10 +131,9 @@ class Minimizer:
 
 @dataclass(frozen=True, eq=False)
 class _Factor:
-    """The Cholesky factor of the Hessian with unit diagonal (and with a shift, where it is not positive definite)."""
+    """The factor of a Hessian (with a shift, where it is not positive definite), and how much is lost with it."""
 
-    factor: tuple[Array, bool]
-    scale: Array
+    factor: UnitFactor
     reciprocal_condition: float
     shifted: bool
 
@@ -150,25 +149,17 @@ class _Factor:
             diagonal = hessian.diagonal()
         if not (diagonal > 0).all():
             return None
-        scale = 1.0 / np.sqrt(diagonal)
-        unit = _scaled(hessian, scale)
+        unit = _finite(in_units(hessian)[0])
         shift = 0.0
         while True:
             try:
-                factor = cho_factor(unit + shift * np.eye(len(unit)) if shift else unit, lower=True)
+                factor = UnitFactor.of(hessian, shift)
             except LinAlgError:
                 # Enough to be positive definite: a loss that is not convex bends down on the way.
                 shift = max(1.5 * -float(eigh(unit, subset_by_index=[0, 0], eigvals_only=True)[0]), 1e-12, 10 * shift)
                 continue
-            condition, _ = lapack.dpocon(factor[0], np.abs(unit).sum(axis=0).max(), uplo="L")
-            return cls(factor, scale, 0.0 if shift else float(condition), bends_down or shift > 1e-6)
-
-    def solve(self, gradient: Array) -> Array:
-        return np.asarray(self.scale * cho_solve(self.factor, self.scale * gradient))
-
-    def inverse(self) -> Array:
-        found = self.scale[:, None] * cho_solve(self.factor, np.diag(self.scale))
-        return np.asarray(0.5 * (found + found.T))
+            condition, _ = lapack.dpocon(factor.lower, np.abs(unit).sum(axis=0).max(), uplo="L")
+            return cls(factor, 0.0 if shift else float(condition), bends_down or shift > 1e-6)
 
 
 class _Objective:
@@ -219,7 +210,7 @@ class _Objective:
         if self.frame.axes is None:
             self.units = np.sqrt(diagonal)
         scale = 1.0 / np.sqrt(np.maximum(diagonal, _UNCLEAR * diagonal.max() + 1e-300))
-        values, vectors = eigh(_scaled(mean, scale))
+        values, vectors = eigh(_finite(mean * scale[:, None] * scale))
         root = np.sqrt(np.maximum(values, _UNCLEAR * values[-1]))
         self.frame = self.frame.along(scale[:, None] * vectors / root)
         self.position = root[:, None] * (vectors.T @ (self.position / scale[:, None]))
@@ -308,7 +299,7 @@ def minimize(
     previous = np.inf
     for steps in range(1, _MOST_STEPS + 1):
         position = objective.position
-        step = -factor.solve(point.gradient.T.ravel()).reshape(position.T.shape).T
+        step = -factor.factor.solve(point.gradient.T.ravel()).reshape(position.T.shape).T
         decrement = np.sqrt(max(-float((step * point.gradient).sum()), 0.0))
         size = max(float(position.T.ravel() @ point.hessian @ position.T.ravel()), 0.0)
         if departure is None:
@@ -347,15 +338,17 @@ def minimize(
 
 def _descend(objective: _Objective, point: Point, step: Array) -> Point | None:
     """Take as much of a step as lowers the objective, or return None."""
+
+    def at(position: Array) -> tuple[float, Point]:
+        moved = objective.at(position)
+        return moved.value, moved
+
     start = objective.position
-    for _ in range(_MOST_HALVINGS):
-        objective.position = start + step
-        moved = objective.at(objective.position)
-        if moved.value <= point.value + 1e-9 * abs(point.value) + 1e-300:
-            return moved
-        # The step overshot (or left the loss's domain).
-        step = 0.5 * step
-    return None
+    found = descended(at, start, start + step, point.value + 1e-9 * abs(point.value) + 1e-300)
+    if found is None:
+        return None
+    objective.position, moved = found
+    return moved
 
 
 def _found(
@@ -368,7 +361,7 @@ def _found(
     *,
     faded: bool,
 ) -> Minimizer:
-    inverse, axes, outputs = factor.inverse(), objective.frame.axes, objective.position.shape[1]
+    inverse, axes, outputs = factor.factor.inverse(), objective.frame.axes, objective.position.shape[1]
     free = objective.problem.free
     if free is not None:
         inverse = inverse * np.outer(free.T.ravel(), free.T.ravel())
@@ -422,11 +415,10 @@ def check_sums(sums: NewtonSums) -> None:
         raise _overflow()
 
 
-def _scaled(matrix: Array, scale: Array) -> Array:
-    found = matrix * scale[:, None] * scale
-    if not np.isfinite(found).all():
+def _finite(matrix: Array) -> Array:
+    if not np.isfinite(matrix).all():
         raise _overflow()
-    return np.asarray(found)
+    return matrix
 
 
 def _overflow() -> MinimizerError:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from seepage._tables import Array
+from seepage.linear.objective._descent import UnitFactor, descended
 from seepage.linear.objective._point import Point
 from seepage.linear.objective._sums import NewtonSums
 
 MOST_STEPS = 100
-_MOST_HALVINGS = 40
 # What is left of a step, as a share of all, when signs are taken to be found: the rest is up to Newton's method.
 _SETTLED = 1e-7
 # Beyond its bound by this share of it, a gradient is not at it by rounding.
@@ -54,6 +54,11 @@ def settled_signs(smooth: Callable[[Array], Smooth], absolute: Array, start: Arr
     quadratic : bool
         Whether the smooth part is its own second-order model, so that one step is all.
     """
+
+    def at(there: Array) -> tuple[float, Smooth]:
+        found = smooth(there)
+        return with_absolute(found, absolute, there), found
+
     theta = start.copy()
     here = smooth(theta)
     for _ in range(MOST_STEPS):
@@ -68,16 +73,11 @@ def settled_signs(smooth: Callable[[Array], Smooth], absolute: Array, start: Arr
         if length <= _SETTLED * whole and (np.sign(target) == np.sign(theta))[absolute > 0].all():
             return target
         expected = float(here.gradient @ step + absolute @ (np.abs(target) - np.abs(theta)))
-        now, moved, share = with_absolute(here, absolute, theta), here, 1.0
-        for _ in range(_MOST_HALVINGS):
-            moved = smooth(theta + share * step)
-            if with_absolute(moved, absolute, theta + share * step) <= now + 1e-4 * share * expected + 1e-12 * abs(now):
-                break
-            share *= 0.5
-        else:
+        now = with_absolute(here, absolute, theta)
+        moved = descended(at, theta, target, now + 1e-12 * abs(now), 1e-4 * expected)
+        if moved is None:
             return None
-        # A whole step keeps the zeros of its end exact.
-        theta, here = (target if share == 1.0 else theta + share * step), moved
+        theta, here = moved
     return None
 
 
@@ -144,15 +144,11 @@ def _best_on_the_way(
 
 def _solution(matrix: Array, right: Array) -> Array | None:
     """Return the solution of equations with a matrix that is positive definite, or nearly so."""
-    diagonal = matrix.diagonal()
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    unit = matrix * scale[:, None] * scale
     for shift in (0.0, 1e-12, 1e-9):
         try:
-            factor = cho_factor(unit + shift * np.eye(len(unit)), lower=True)
+            return UnitFactor.of(matrix, shift).solve(right)
         except (LinAlgError, ValueError):
             continue
-        return np.asarray(scale * cho_solve(factor, scale * right))
     return None
 
 

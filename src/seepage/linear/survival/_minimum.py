@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from seepage.errors import MinimizerError
-from seepage.linear.objective import not_unique
+from seepage.linear.objective import UnitFactor, descended, in_units, not_unique
 from seepage.linear.survival._risk import Cohort, Sums
 
 Array = NDArray[np.float64]
@@ -15,7 +15,6 @@ Array = NDArray[np.float64]
 # How far a model may be from the minimizer, in standard errors of its own coefficients: what solvers leave is less.
 _ALLOWED = 0.05
 _MOST_STEPS = 100
-_MOST_HALVINGS = 40
 # From here one more step is exact up to rounding: Newton's steps shrink by squares.
 _NEAR = 1e-7
 # How far a step from there may move a logarithm of somebody's hazard: toward infinity each step moves it by about one.
@@ -59,6 +58,10 @@ def minimized(
     start_is_fit : bool
         Whether the coefficients are those of a fit, which must be near.
     """
+
+    def at(there: Array) -> tuple[float, None]:
+        return -penalized(*cohort.slope(there), there, penalty)[0], None
+
     beta, sums, distance = start, cohort.at(start), None
     for _ in range(_MOST_STEPS):
         if not (np.isfinite(sums.gradient).all() and np.isfinite(sums.hessian).all()):
@@ -80,13 +83,10 @@ def minimized(
             sums = cohort.at(beta)
             inverse, condition = _inverse(sums.hessian + np.diag(penalty), names, estimator)
             return Minimum(beta, inverse, sums, penalty, distance, condition)
-        for _ in range(_MOST_HALVINGS):
-            there = beta + step
-            reached, _ = penalized(*cohort.slope(there), there, penalty)
-            if reached >= here - 1e-12 * abs(here):
-                break
-            step = 0.5 * step
-        beta = beta + step
+        moved = descended(at, beta, beta + step, -here + 1e-12 * abs(here))
+        if moved is None:
+            break
+        beta, _ = moved
         sums = cohort.at(beta)
     raise MinimizerError(
         f"No minimizer of this {estimator}'s objective was found: some combination of the columns tells in which order "
@@ -104,16 +104,14 @@ def _inverse(hessian: Array, names: tuple[str, ...], estimator: str) -> tuple[Ar
     diagonal = hessian.diagonal()
     if not (diagonal > 0).all():
         raise not_unique((~(diagonal > 0)).astype(np.float64), names, estimator)
-    scale = 1.0 / np.sqrt(diagonal)
-    unit = hessian * scale[:, None] * scale
-    values, vectors = np.linalg.eigh(unit)
+    values, vectors = np.linalg.eigh(in_units(hessian)[0])
     if values[0] * _COLLINEAR <= values[-1]:
         raise not_unique(vectors[:, 0], names, estimator)
     try:
-        found = scale[:, None] * cho_solve(cho_factor(unit, lower=True), np.diag(scale))
+        found = UnitFactor.of(hessian).inverse()
     except LinAlgError:
         raise not_unique(vectors[:, 0], names, estimator) from None
-    return np.asarray(0.5 * (found + found.T)), float(values[-1] / values[0])
+    return found, float(values[-1] / values[0])
 
 
 def _elsewhere(estimator: str, distance: float) -> MinimizerError:
