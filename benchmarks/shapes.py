@@ -6,16 +6,13 @@ Each row is a data set with standardized columns and one floor for every number 
 sides have the smallest scale that keeps everybody at the floor, with what the shape itself tells counted; "own" is the
 part of what may be told that the shape alone tells, where it is most. The gap is how many times the excess loss of the
 best of all shapes (by the dual of the convex program, what shapes tell aside) the noise costs at most. "best" is the
-cheapest of some thirty rules, for experiments; "fixed" is the one rule that noise which leaves has. Rows that say
-"equal" are of models whose rows were reweighted once, towards equal leakage under noise of the best shape; their excess
-loss, on all rows alike, includes what the weights cost. What was measured is kept in --state FILE (shapes.json by
-default).
+cheapest of some thirty rules, for experiments; "fixed" is the one rule that noise which leaves has. What
+was measured is kept in --state FILE (shapes.json by default).
 """
 
 import json
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,7 +34,6 @@ GOALS = {
     "breast cancer": {"best": (24, 24, 24), "hessian": (4.5, 4.5, 4.5)},
     "iwpc": {"best": (1.8, 1.8, 1.8), "hessian": (1.5, 1.5, 1.5)},
 }
-EQUALIZED = ("diabetes", "breast cancer")
 
 Problem = tuple[Any, pd.DataFrame, Any, list[str]]
 
@@ -103,23 +99,11 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
-def excess(model: Any, plain: Any, X: pd.DataFrame, y: Any) -> float:
-    """Return by how much the sum of losses of one model, on all rows alike, is above that of another."""
-
-    def loss(one: Any) -> float:
-        if isinstance(one, Ridge):
-            return 0.5 * float(((one.predict(X) - y) ** 2).sum())
-        margin = one.decision_function(X)
-        return float((np.logaddexp(0.0, margin) - y * margin).sum())
-
-    return loss(model) - loss(plain)
-
-
-def measured(problem: Problem, weights: Any = None) -> Any:
+def measured(problem: Problem) -> Any:
     """Return what is known of a release with isotropic noise of scale one."""
     model, X, y, names = problem
     return seepage.measure(
-        model, X, y, noise_scale=1.0, sample_weight=weights, attributes=names, numbers=names, public_label=False
+        model, X, y, noise_scale=1.0, attributes=names, numbers=names, public_label=False
     ).information
 
 
@@ -164,53 +148,25 @@ def run(name: str, state: dict[str, Any], keep: Callable[[], None]) -> None:
     """Measure a data set, unless it is known, and print its rows."""
     problem: Problem | None = None
     for floor in FLOORS:
-        for equal in (False, True) if name in EQUALIZED else (False,):
-            key = f"{name} {floor}{' equal' if equal else ''}"
-            if key in state:
-                continue
-            problem = problem or PROBLEMS[name]()
-            model, X, y, names = problem
-            weights, lost, used = None, 0.0, problem
-            if equal:
-                leak = seepage.Leakage(measured(problem))
-                best = seepage.calibrate(leak, error_floor=dict.fromkeys(names, floor), shape="best", exact=True)
-                with warnings.catch_warnings():
-                    # One step towards equal leakage, under noise of the best shape: more cost more than they save.
-                    warnings.simplefilter("ignore")
-                    found = seepage.release.EqualizedLeakage(model, noise_scale=best, max_iter=2).fit(X, y)
-                weights = found.weights_
-                lost, used = excess(found.estimator_, model, X, y), (found.estimator_, X, y, names)
-            information = measured(used, weights)
-            plain = measured(problem)
-            rows = {}
-            for shape, rule in wanted(dict.fromkeys(names, floor)).items():
-                rows[shape] = at(information, dict.fromkeys(names, floor), rule)
-                if equal and np.isfinite(rows[shape]["cost"]):
-                    # On all rows alike.
-                    noise = seepage.calibrate(
-                        seepage.Leakage(information),
-                        error_floor=dict.fromkeys(names, floor),
-                        shape=rule,
-                        exact=True,
-                    )
-                    assert isinstance(noise, seepage.release.GaussianNoise)
-                    fixed = noise if noise.scale else seepage.release.GaussianNoise(covariance=noise.known())
-                    rows[shape]["cost"] = plain.with_noise(fixed).excess_loss() + lost
-            state[key] = {"people": len(X), "parameters": X.shape[1] + 1, "rows": rows}
-            keep()
+        key = f"{name} {floor}"
+        if key in state:
+            continue
+        problem = problem or PROBLEMS[name]()
+        _, X, _, names = problem
+        information, floors = measured(problem), dict.fromkeys(names, floor)
+        rows = {shape: at(information, floors, rule) for shape, rule in wanted(floors).items()}
+        state[key] = {"people": len(X), "parameters": X.shape[1] + 1, "rows": rows}
+        keep()
     for floor in FLOORS:
-        base = state[f"{name} {floor}"]["rows"]["isotropic"]["cost"]
-        for key, label in ((f"{name} {floor}", name), (f"{name} {floor} equal", f"{name}, equal")):
-            if key not in state:
-                continue
-            for shape, row in state[key]["rows"].items():
-                goal = GOALS.get(label, {}).get(shape)
-                asked = "" if goal is None else f"{goal[FLOORS.index(floor)]:6g}"
-                gap = "" if row["gap"] is None else f"{row['gap']:8.3g}"
-                print(
-                    f"{label:22}{floor:5g}  {shape:10}{base / row['cost']:9.3g}{asked:>7}{gap:>9}"
-                    f"{row.get('own', 0.0):9.2g}{row['seconds']:9.1f}  {row['shape']}"
-                )
+        rows = state[f"{name} {floor}"]["rows"]
+        for shape, row in rows.items():
+            goal = GOALS.get(name, {}).get(shape)
+            asked = "" if goal is None else f"{goal[FLOORS.index(floor)]:6g}"
+            gap = "" if row["gap"] is None else f"{row['gap']:8.3g}"
+            print(
+                f"{name:22}{floor:5g}  {shape:10}{rows['isotropic']['cost'] / row['cost']:9.3g}{asked:>7}{gap:>9}"
+                f"{row.get('own', 0.0):9.2g}{row['seconds']:9.1f}  {row['shape']}"
+            )
 
 
 def main() -> None:

@@ -43,7 +43,6 @@ from seepage.display import (
     AttributeDisplay,
     BalanceDisplay,
     DistributionDisplay,
-    EqualizedDisplay,
     FloorDisplay,
     FrontierDisplay,
     GalleryDisplay,
@@ -130,15 +129,6 @@ def _floor() -> Any:
     people, income, model, _ = adult()
     leak = seepage.measure(model, people, income, noise_scale=0.0005)
     return FloorDisplay.from_leakage(leak, "age", unit="years")
-
-
-def _equalized() -> Any:
-    _, X, y = mnist()
-    model = LinearRegression(fit_intercept=False)
-    before = seepage.measure(model.fit(X, y), X, y, noise_scale=1.0)
-    return EqualizedDisplay.from_leakages(
-        before, seepage.release.EqualizedLeakage(model, noise_scale=1.0).fit(X, y).leakage_
-    )
 
 
 def _gallery() -> Any:
@@ -343,7 +333,6 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "groups_adult": _groups,
     "groups_iwpc": _groups_iwpc,
     "floor_adult": _floor,
-    "equalized_mnist": _equalized,
     "gallery_mnist": _gallery,
     "attack_iwpc": _attack,
     "frontier_iwpc": _frontier,

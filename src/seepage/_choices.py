@@ -117,16 +117,6 @@ _RULES = {
         "Weights that follow the labels are counted in the success rates of the label, which are of refits with the "
         "weights that go with another label. Those that were given are public.",
     ),
-    "equalized weights": _Rule(
-        "weights",
-        "what each row weighs",
-        "refused",
-        "The model was fitted with weights that EqualizedLeakage made of the rows. It is measured, and not published "
-        "yet: with another value of one person everybody's weights would be others, which is not counted, and an "
-        "attacker who knows how they are made comes nearer than anything here would promise. Fit the same model "
-        "without these weights: model = sklearn.base.clone(equal.estimator).fit(X, y), where equal is the "
-        "EqualizedLeakage.",
-    ),
     "active set": _Rule(
         "kept columns",
         "which coefficients are zero",

@@ -300,20 +300,6 @@ def test_a_step_that_holds_single_people_takes_a_word(terminal: Terminal) -> Non
     assert terminal.run(f"{command} --public-preprocessing minmaxscaler").code == 0
 
 
-def test_a_model_with_equalized_weights_is_refused_from_its_file(terminal: Terminal) -> None:
-    people = pd.read_csv(terminal.folder / "people.csv")
-    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=1.0, tol=0.5).fit(
-        people[["age", "bmi"]], people["progression"]
-    )
-    skops.io.dump(equal.estimator_, terminal.folder / "equal.skops")
-    people.assign(weight=equal.weights_).to_csv(terminal.folder / "weighted.csv", index=False)
-    ask = "equal.skops weighted.csv -t progression --sample-weight weight -n 5 --without-policy --out never-equal.skops"
-    answer = terminal.run(f"seepage publish {ask}")
-    assert answer.code == 2
-    assert "EqualizedLeakage made of the rows" in " ".join(answer.err.replace("│", "").split())
-    assert not (terminal.folder / "never-equal.skops").exists()
-
-
 @pytest.mark.parametrize("data", ["people.csv", "people.feather", "people.parquet", "people.parquet --stream"])
 def test_plan_says_rows_memory_and_time(terminal: Terminal, data: str) -> None:
     answer = terminal.run(f"seepage plan model.skops {data} -t progression")

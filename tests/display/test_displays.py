@@ -11,7 +11,7 @@ from pages import ROOT
 from people import write_people
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_digits
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -22,7 +22,6 @@ from seepage.display import (
     BalanceDisplay,
     DecisionDisplay,
     DistributionDisplay,
-    EqualizedDisplay,
     FloorDisplay,
     FrontierDisplay,
     GalleryDisplay,
@@ -40,14 +39,6 @@ FEW = X[["age", "sex", "bmi"]]
 WITHOUT_NOISE = seepage.measure(Ridge().fit(FEW, Y), FEW, Y)
 SEX = X["sex"].map({1.0: "f", 2.0: "m"})
 DIGITS = load_digits()
-
-
-def _equalized():
-    model = LinearRegression(fit_intercept=False)
-    before = seepage.measure(model.fit(X, Y), X, Y, noise_scale=2.0)
-    return EqualizedDisplay.from_leakages(
-        before, seepage.release.EqualizedLeakage(model, noise_scale=2.0).fit(X, Y).leakage_
-    )
 
 
 def _gallery():
@@ -88,7 +79,6 @@ DISPLAYS = {
     "floor": lambda: FloorDisplay.from_leakage(LEAK, "bmi"),
     "known": lambda: KnownDisplay.from_leakage(WITHOUT_NOISE, "bmi"),
     "floor without a prior": lambda: FloorDisplay.from_leakage(LEAK, "bmi", prior=None),
-    "equalized": _equalized,
     "gallery": _gallery,
     "frontier": _frontier,
     "frontier of penalties": lambda: _frontier(penalties=[1.0, 100.0]),
@@ -284,15 +274,6 @@ def test_the_floor_is_a_distribution_function():
     np.testing.assert_allclose(
         np.sort(prior), known[np.unique(np.linspace(0, len(known) - 1, 400).round()).astype(int)]
     )
-
-
-def test_equalizing_flattens_the_curve():
-    display = _equalized().plot()
-    before, after = (line.get_ydata() for line in display.ax_.lines)
-    assert before.max() / before.min() > 5 > 1.05 > after.max() / after.min()
-    with pytest.raises(seepage.errors.InputError, match="quantity must be"):
-        EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="height")
-    assert EqualizedDisplay.from_leakages(LEAK, LEAK, quantity="age").plot().ax_.get_ylabel() == "eta of age"
 
 
 def test_the_gallery_shows_both_ends():

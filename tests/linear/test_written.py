@@ -444,8 +444,6 @@ def test_levels_may_hold_what_separates_factors():
 def test_other_functions_say_how_they_take_a_table():
     written = ModelTable(family="gaussian", outcome="cost", coefficients={"age": 1.0})
     with pytest.raises(seepage.errors.UnsupportedError, match=r"found = table\.on\(people\)"):
-        seepage.release.EqualizedLeakage(written, noise_scale=1.0).fit(PEOPLE[["age"]], PEOPLE["cost"])
-    with pytest.raises(seepage.errors.UnsupportedError, match=r"found = table\.on\(people\)"):
         seepage.engines.fit(written, PEOPLE[["age"]], PEOPLE["cost"])
 
 

@@ -6,7 +6,7 @@ from rendered import check_page, check_picture, draw
 pytestmark = pytest.mark.browser
 PICTURES = (
     *("distribution_adult", "worst_adult", "attributes_adult", "attributes_iwpc", "groups_adult", "groups_iwpc"),
-    *("floor_adult", "equalized_mnist", "gallery_mnist", "attack_iwpc", "frontier_iwpc"),
+    *("floor_adult", "gallery_mnist", "attack_iwpc", "frontier_iwpc"),
 )
 REPORTS = [f"report_{name}_{edition}" for name in ("adult", "iwpc") for edition in ("internal", "publishable")]
 

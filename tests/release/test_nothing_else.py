@@ -207,12 +207,8 @@ def test_no_entry_of_the_certificate_tells_hyperparameters_of_the_rows():
     }
 
 
-def test_reports_and_equalized_models_cannot_be_pickled():
+def test_reports_cannot_be_pickled():
     leak = seepage.measure(Ridge().fit(X, Y), X, Y, noise_scale=2.0)
     for edition in ("internal", "publishable"):
         with pytest.raises(seepage.errors.UnsupportedError, match="write_html"):
             pickle.dumps(seepage.Report.of(leak, edition))
-    equal = seepage.release.EqualizedLeakage(Ridge(), noise_scale=2.0)
-    assert pickle.loads(pickle.dumps(equal)).noise_scale == 2.0
-    with pytest.raises(seepage.errors.UnsupportedError, match="estimator_"):
-        pickle.dumps(equal.fit(X, Y))

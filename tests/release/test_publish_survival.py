@@ -50,11 +50,6 @@ def test_noise_is_spread_by_units_and_shapes_that_follow_the_rows_are_refused(fi
         seepage.calibrate(leak, **target, shape="hessian")
 
 
-def test_weights_cannot_make_everyone_equal(frame):
-    with pytest.raises(seepage.errors.UnsupportedError, match="cannot be made equal by weights"):
-        seepage.release.EqualizedLeakage(CoxPHSurvivalAnalysis(), noise_scale=1.0).fit(frame, frame["week"])
-
-
 def test_coefficients_are_published_with_noise_and_nothing_else_of_the_fit(fitted, frame, tmp_path):
     policy = {"error_floor": {"age": 5.0}, "success_rate": {"arrest": 0.8}}
     publication = seepage.publish(fitted, frame, noise_scale=0.1, accept=policy)

@@ -6,7 +6,6 @@ from seepage.display._balance import BalanceDisplay as BalanceDisplay
 from seepage.display._decision import DecisionDisplay as DecisionDisplay
 from seepage.display._display import Display as Display
 from seepage.display._distribution import DistributionDisplay as DistributionDisplay
-from seepage.display._equalized import EqualizedDisplay as EqualizedDisplay
 from seepage.display._floor import FloorDisplay as FloorDisplay
 from seepage.display._frontier import FrontierDisplay as FrontierDisplay
 from seepage.display._gallery import GalleryDisplay as GalleryDisplay

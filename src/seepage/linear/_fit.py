@@ -53,8 +53,8 @@ def fit(
         The column of the files that holds the labels.
     features : sequence of str, optional
         The columns to fit on; all that have no other role by default. Preprocessing knows its own.
-    sample_weight : array-like of shape (n,), str or StoredWeights, optional
-        The weights; for files, the column that holds them, or the weights of an `EqualizedLeakage` over them.
+    sample_weight : array-like of shape (n,) or str, optional
+        The weights; for files, the column that holds them.
     job : Job, optional
         How the rows are read: engine, file system, progress.
 

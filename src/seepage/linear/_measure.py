@@ -3,8 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from seepage._equalized import EQUALIZED, is_equalized
-from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
 from seepage._where import for_whom
@@ -17,7 +15,7 @@ from seepage.leakage.types import By
 from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
 from seepage.linear._without_noise import UNIT, Before, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
-from seepage.linear.files import Roles, SourceInFiles, StoredWeights, are_paths, measure_files, refuse_in_memory
+from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, filtered, given, refuse_beside_table
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
@@ -90,9 +88,8 @@ def measure(
         the model or not. The number in each class of an outcome is known always.
     target : str or sequence of str, optional
         The column of the files that holds the labels.
-    sample_weight : array-like of shape (n,), str or StoredWeights, optional
-        The weights that it was fitted with; for files, the column that holds them, or the weights of an
-        `EqualizedLeakage` over them.
+    sample_weight : array-like of shape (n,) or str, optional
+        The weights that it was fitted with, which the attacker knows; for files, the column that holds them.
     offset : array-like of shape (n,), optional
         What was added to each row's margin when a `GLM` was fitted: known to the attacker, and not published. Results
         of statsmodels and a `ModelTable` know theirs. Not over files.
@@ -204,7 +201,7 @@ def measure(
     question = Question(noise, public_label, attributes, numbers, public_preprocessing, published)
     if are_paths(X) and not is_results(model):
         model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
-        return measure_files(model, source, question, (*_equalized(model, source.roles.weight), *for_whom(where)))
+        return measure_files(model, source, question, for_whom(where))
     asked = given(
         model,
         X,
@@ -281,12 +278,4 @@ def _in_memory(asked: Given, question: Question, job: Job | None) -> Leakage:
             "Some people have several rows, and standard errors that take each row for somebody else's are too small. "
             'Publish ["coefficients"] alone, or fit on one row a person.'
         )
-    remarks = (*asked.remarks, *_equalized(asked.model, asked.sample_weight))
-    return Leakage(with_kinks(replace(found, assumptions=(*found.assumptions, *remarks))))
-
-
-def _equalized(model: Model, sample_weight: Listed) -> tuple[Assumption, ...]:
-    """Say that everybody's weights were made of the rows, if they were."""
-    if isinstance(sample_weight, StoredWeights):
-        return (EQUALIZED,)
-    return (EQUALIZED,) if is_equalized(model, None if isinstance(sample_weight, str) else sample_weight) else ()
+    return Leakage(with_kinks(replace(found, assumptions=(*found.assumptions, *asked.remarks))))

@@ -15,7 +15,6 @@ from seepage.release._certificate import Certificate as Certificate
 from seepage.release._certify import Certification as Certification
 from seepage.release._certify import certify as certify
 from seepage.release._compose import compose as compose
-from seepage.release._equalize import EqualizedLeakage as EqualizedLeakage
 from seepage.release._frontier import Frontier as Frontier
 from seepage.release._frontier import frontier as frontier
 from seepage.release._policy import Policy as Policy

@@ -80,7 +80,8 @@ def _penalty(fit: Fitted, assumptions: list[Assumption], terms: Terms) -> list[C
 
 def _weights(terms: Terms) -> Iterator[Choice]:
     if terms.sample_weight is not None:
-        yield Choice("weights", "what each row weighs", "declared", "Given, and taken as known to the attacker.")
+        how = "Given, and taken as known to the attacker. What they tell, if rows made them, is not counted."
+        yield Choice("weights", "what each row weighs", "declared", how)
 
 
 def _classes(fit: Fitted, terms: Terms) -> Iterator[Choice]:

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._amounts import on_grid, up_to_grid
-from seepage._choices import check_choices, choices_in, is_choice
+from seepage._choices import check_choices, is_choice
 from seepage._decision import Decision
-from seepage._equalized import EQUALIZED, is_equalized
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
 from seepage._records import Json, to_json
@@ -322,8 +321,8 @@ def publish(
         The targets that the release must meet, as `seepage.calibrate` takes them. None publishes without any target,
         and the certificate says so.
     sample_weight : array-like of shape (n,), optional
-        The weights that it was fitted with, which the attacker knows. Those that `EqualizedLeakage` made of the rows
-        are refused: what they tell is not counted yet.
+        The weights that it was fitted with, taken as known to the attacker. What they tell, if rows made them, is not
+        counted.
     offset : array-like of shape (n,), optional
         What was added to each row's margin when a `GLM` was fitted. It stays: the published model predicts for an
         offset of zero, or of the reader's own rows (`predict(X, offset)`).
@@ -436,8 +435,6 @@ def levels_given(
 
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     """Measure a release and hold it against its policy, without drawing any noise."""
-    if is_equalized(model, terms.sample_weight):
-        check_choices(choices_in([EQUALIZED]), _NOTHING)
     calibrated = isinstance(terms.noise_scale, str)
     # A scale that is still to be found is one for now.
     noise = GaussianNoise(scale=1.0) if isinstance(terms.noise_scale, str) else as_noise(terms.noise_scale)

@@ -15,5 +15,3 @@ from seepage.linear.files._roles import refuse_in_memory as refuse_in_memory
 from seepage.linear.files._rows import FileReader as FileReader
 from seepage.linear.files._rows import FileRows as FileRows
 from seepage.linear.files._source import SourceInFiles as SourceInFiles
-from seepage.linear.files._weights import Reweighting as Reweighting
-from seepage.linear.files._weights import StoredWeights as StoredWeights

@@ -13,7 +13,6 @@ from seepage.errors import InputError
 from seepage.execution.storage import Store, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
-from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import WARM
 
 # Two narrow columns: many rows at a time.
@@ -51,15 +50,15 @@ class Tallying:
     classifier: bool
 
     def __call__(self, run: Sequence[Unit]) -> Tally:
-        columns = [*self.roles.target, *([self.roles.weight] if isinstance(self.roles.weight, str) else [])]
+        columns = [*self.roles.target, *([] if self.roles.weight is None else [self.roles.weight])]
         return reduce(add, (self._tally(unit, columns) for unit in run))
 
     def _tally(self, unit: Unit, columns: list[str]) -> Tally:
         found = Tally(0.0, {})
-        for batch in read_weighted(self.store, unit, columns, _BATCH, self.roles.weight):
+        for batch in self.store.read(unit, columns, _BATCH):
             try:
                 labels = labels_in(batch, self.roles.target)
-                weights = weights_in(batch, self.roles.weight_column)
+                weights = weights_in(batch, self.roles.weight)
             except InputError as error:
                 raise InputError(f"{unit.path}: {error}") from error
             each = np.ones(len(labels)) if weights is None else weights

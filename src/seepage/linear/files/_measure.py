@@ -20,7 +20,6 @@ from seepage.linear.files._people import PeopleInFiles
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileRows
 from seepage.linear.files._source import SourceInFiles
-from seepage.linear.files._weights import StoredWeights
 from seepage.linear.information import Fit, Question, Release, fingerprint
 
 
@@ -30,8 +29,7 @@ def measure_files(
     """Measure a release about people in files: `seepage.measure` when X names files."""
     fit, roles, job = Fit.assembled(model, source).publishing(question.published), source.roles, source.job
     check_smooth(fit)
-    # Weights that were stored are of rows that were measured before.
-    if roles.ids is not None and not isinstance(roles.weight, StoredWeights):
+    if roles.ids is not None:
         check_ids(source, roles.ids)
     rows = fit.rows
     if job.output is not None:

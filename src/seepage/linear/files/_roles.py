@@ -10,7 +10,6 @@ from seepage.errors import InputError
 from seepage.execution import Job, Snapshot
 from seepage.execution.storage import Paths
 from seepage.leakage.types import By
-from seepage.linear.files._weights import StoredWeights
 
 
 def are_paths(X: Data) -> TypeGuard[Paths]:
@@ -52,7 +51,7 @@ class Roles:
     """The columns of files that are no attributes."""
 
     target: tuple[str, ...]
-    weight: str | StoredWeights | None
+    weight: str | None
     ids: str | None
     groups: str | None
 
@@ -66,19 +65,12 @@ class Roles:
         if target is None:
             raise InputError('X names files: say which column holds the labels with target="column".')
         listed = (target,) if isinstance(target, str) else tuple(target)
-        stored = sample_weight if isinstance(sample_weight, StoredWeights) else None
-        return cls(listed, stored or _name("sample_weight", sample_weight), _name("ids", ids), _name("groups", groups))
+        return cls(listed, _name("sample_weight", sample_weight), _name("ids", ids), _name("groups", groups))
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of each role, under the argument that named them."""
-        weight = self.weight if isinstance(self.weight, str) else None
-        single = {"sample_weight": weight, "ids": self.ids, "groups": self.groups}
+        single = {"sample_weight": self.weight, "ids": self.ids, "groups": self.groups}
         return {"target": self.target} | {what: (name,) for what, name in single.items() if name is not None}
-
-    @property
-    def weight_column(self) -> str | None:
-        """The column of a batch that holds the weights."""
-        return self.weight.in_batch if isinstance(self.weight, StoredWeights) else self.weight
 
     def features(self, columns: Sequence[str]) -> list[str]:
         """Return the columns that have no role."""

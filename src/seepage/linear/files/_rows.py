@@ -16,7 +16,6 @@ from seepage.execution import Engine
 from seepage.execution.storage import Files, Output, Progress, Store, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
-from seepage.linear.files._weights import read_weighted
 from seepage.linear.information import Adding, Kept, fingerprint, in_runs
 from seepage.linear.objective import NewtonSums, Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_batch, check_raw, checked_weights
@@ -56,10 +55,9 @@ class FileReader:
     def held(self, unit: Unit) -> Iterator[InMemory]:
         """Yield the rows of a unit as they are in the files, some at a time."""
         start = unit.start
-        columns = list(dict.fromkeys(self.columns))
-        for some in read_weighted(self.store, unit, columns, self.read_at_once, self.roles.weight):
+        for some in self.store.read(unit, list(dict.fromkeys(self.columns)), self.read_at_once):
             native = _frame(some, self.features) if self.by_name else _matrix(some, self.features)
-            weights = weights_in(some, self.roles.weight_column)
+            weights = weights_in(some, self.roles.weight)
             labels = labels_in(some, self.roles.target)
             yield InMemory(Table(native, self.features), labels, weights, self.reading, some.num_rows, start)
             start += some.num_rows
@@ -68,9 +66,7 @@ class FileReader:
         self, unit: Unit, names: list[str], check: tuple[str, ...] | None
     ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
         start = unit.start
-        for columns in read_weighted(
-            self.store, unit, list(dict.fromkeys(names)), self.read_at_once, self.roles.weight
-        ):
+        for columns in self.store.read(unit, list(dict.fromkeys(names)), self.read_at_once):
             size, kept = columns.num_rows, self._kept(columns)
             if not kept.num_rows:
                 start += size
@@ -92,7 +88,7 @@ class FileReader:
     @property
     def columns(self) -> list[str]:
         """The columns that rows are read with."""
-        weight = (self.roles.weight,) if isinstance(self.roles.weight, str) else ()
+        weight = () if self.roles.weight is None else (self.roles.weight,)
         return [*self.features, *self.roles.target, *weight, *(self.only or ())]
 
     def _kept(self, columns: pa.RecordBatch) -> pa.RecordBatch:
@@ -108,7 +104,7 @@ class FileReader:
     def batch(self, columns: pa.RecordBatch, start: int, check: tuple[str, ...] | None = None) -> Batch:
         """Return rows that were read, as the model sees them."""
         native = _frame(columns, self.features) if self.by_name else _matrix(columns, self.features)
-        weights = weights_in(columns, self.roles.weight_column)
+        weights = weights_in(columns, self.roles.weight)
         table = Table(native, self.features)
         if check is not None and self.reading.preprocess is not None:
             self._check_raw(table, start)

@@ -8,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._tables import Column, Table
-from seepage.errors import InputError, UnsupportedError
+from seepage.errors import InputError
 from seepage.execution import Engine, Job, Local
 from seepage.execution.storage import Files, Paths, Progress
 from seepage.linear.files._kept import Keeping, Where
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader, FileRows
-from seepage.linear.files._weights import StoredWeights
 from seepage.linear.information import Source, Weights, in_runs
 from seepage.linear.rows import Labels, Reading
 
@@ -51,11 +50,6 @@ class SourceInFiles(Source[FileRows]):
         return source if where is None else source._filtered(where)
 
     def _filtered(self, where: str) -> "SourceInFiles":
-        if isinstance(self.roles.weight, StoredWeights):
-            raise UnsupportedError(
-                "Weights that were stored are of all rows of the files: leave where out, or write the rows that it "
-                "keeps to files of their own."
-            )
         files = self.files.filtered(Where(where))
         runs = in_runs(files.units, self.engine.workers)
         found: dict[int, list[int]] = {}
