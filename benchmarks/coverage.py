@@ -18,7 +18,9 @@ from torch.func import functional_call, grad, jacrev, vmap
 from torch.nn import functional as F  # noqa: N812
 
 from seepage.network import poisson_factors
-from seepage.network._account import Stretches, Visits, estimate
+from seepage.network._estimator import estimate
+from seepage.network._schedule import Stretches
+from seepage.network._visits import Visits
 
 Array = NDArray[np.float64]
 PEOPLE, VALUES = 30, 6

@@ -88,8 +88,9 @@ class Watched:
 
     def _listen(self):
         """Keep the directions of every visit, and the weights and the mechanism of its step."""
-        accountant = self.accountant
-        directions, probed, publish = accountant._directions.along, accountant._probed, accountant._publish
+        accountant, run = self.accountant, self.accountant._run
+        visiting = run.visiting
+        directions, probed, publish = visiting.directions.along, visiting.look, run.publish
         drawn = []
 
         def along(group):
@@ -108,10 +109,8 @@ class Watched:
             self.seen.append((accountant.steps, rows, drawn[-1], weights))
             return found
 
-        accountant._directions.along, accountant._probed = along, visit
-        accountant._publish = lambda mechanism, sampling: (self.steps.append(mechanism), publish(mechanism, sampling))[
-            1
-        ]
+        visiting.directions.along, visiting.look = along, visit
+        run.publish = lambda mechanism, sampling: (self.steps.append(mechanism), publish(mechanism, sampling))[1]
 
     def train(self, step=None):
         for _ in range(self.epochs):
@@ -127,7 +126,7 @@ class Watched:
 
     def check(self, loss, values=lambda record: [record[0]], rtol=1e-6):
         """Compare every visit. `values(record)` are a person's private tensors, as the visit named them in order."""
-        arrays = self.accountant._visits.arrays()
+        arrays = self.accountant._run.findings.visits.arrays()
         compared = 0
         for step, rows, directions, weights in self.seen:
             if step >= self.accountant.steps:

@@ -248,7 +248,7 @@ def test_networks_that_opacus_does_not_train(make, x):
         assert any(reason in str(error) for reason in ("in place", "first axis must be"))  # noqa: PT017
         return
     w = torch.randint(0, 2, x.shape).double() * 2 - 1
-    products = accountant._probe.products((x, CLASSES), lambda name, values: w)
+    products = accountant._run.visiting.probe.products((x, CLASSES), lambda name, values: w)
     found = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(products)[
         0
     ]

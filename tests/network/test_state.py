@@ -122,22 +122,22 @@ def _rank(rank, port, queue):
                 optimizer.step()
         with pytest.raises(seepage.errors.UnansweredError, match="synchronize"):
             accountant.leakage()
-        own = np.bincount(accountant._visits.arrays()["person"], minlength=PEOPLE)
-        tables = torch.stack(accountant._sketch.tables).numpy()
+        own = np.bincount(accountant._run.findings.visits.arrays()["person"], minlength=PEOPLE)
+        tables = torch.stack(accountant._run.findings.sketch.tables).numpy()
         accountant.synchronize()
         accountant.synchronize()
         examples = accountant.leakage().examples
         weights = torch.cat([p.detach().flatten() for p in inner.parameters()])
-        gathered = accountant._all()
+        _, gathered = accountant._everything()
         queue.put(
             (
                 rank,
                 own,
                 examples["dfil"].to_numpy(),
-                np.bincount(gathered[0]["person"], minlength=PEOPLE),
+                np.bincount(gathered.visits.arrays()["person"], minlength=PEOPLE),
                 weights.numpy(),
                 tables,
-                torch.stack(gathered[2].tables).numpy(),
+                torch.stack(gathered.sketch.tables).numpy(),
                 examples[["eta_low", "eta"]].to_numpy(),
             )
         )

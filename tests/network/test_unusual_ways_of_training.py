@@ -52,7 +52,7 @@ def visited(make, data, loss=CROSS_ENTROPY, values=None, **settings):
         return directions[name]
 
     found = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(
-        accountant._probe.products(data[:], direct)
+        accountant._run.visiting.probe.products(data[:], direct)
     )[0]
     fresh = make().double()
     fresh.load_state_dict(model.state_dict())
@@ -286,8 +286,8 @@ def test_a_visit_with_dropout_is_that_of_the_masks_it_drew(clipping):
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), Kept(), nn.Linear(8, 3)).double()
     accountant = FisherAccountant(model, LOSS, ids=range(COUNT), label="public", clipping=clipping, seed=0)
     w = torch.randint(0, 2, X.shape).double() * 2 - 1
-    products = accountant._probe.products((X, Y), lambda name, values: w)
-    mask = accountant._probe.carrier.network[2].mask
+    products = accountant._run.visiting.probe.products((X, Y), lambda name, values: w)
+    mask = accountant._run.visiting.probe.carrier.network[2].mask
     found = Mechanism(clipping=clipping, max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=0.3).information(
         products
     )[0]
@@ -311,7 +311,7 @@ def test_several_probes_and_a_spectrum_with_dropout_are_answered():
     examples = run.accountant.leakage().examples
     assert (examples["eta"] > 0).all()
     # With all directions the sketch is the matrix itself: symmetric, if one mask made both of its sides.
-    for table in run.accountant._sketch.tables:
+    for table in run.accountant._run.findings.sketch.tables:
         np.testing.assert_allclose(table, table.mT, atol=1e-9 * float(table.max()))
 
 
@@ -344,7 +344,7 @@ def token_distances(size, frozen):
     others = TOKENS.clone()
     others[:, 1] = (others[:, 1] + 1) % 10
     between = (model.e(others) - model.e(TOKENS)).detach()
-    products = accountant._probe.products((TOKENS, Y), lambda name, held: between)
+    products = accountant._run.visiting.probe.products((TOKENS, Y), lambda name, held: between)
     said = Mechanism(clipping="hard", max_grad_norm=0.5, noise_multiplier=0.9, sample_rate=None).information(products)[
         0
     ]

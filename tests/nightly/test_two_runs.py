@@ -33,7 +33,7 @@ def run(data, seed):
             optimizer.zero_grad()
             loss(model(x), y).backward()
             optimizer.step()
-    return accountant.leakage().examples["dfil"].to_numpy(), sum(accountant._drawn)
+    return accountant.leakage().examples["dfil"].to_numpy(), sum(accountant._run.course.drawn)
 
 
 def test_two_runs_rank_people_alike_and_nobody_by_chance(data_home):

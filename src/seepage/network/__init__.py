@@ -11,7 +11,6 @@ except ImportError as _error:
     ) from _error
 
 from seepage._gradients import Gradients as Gradients
-from seepage.network._accountant import FisherAccountant as FisherAccountant
 from seepage.network._amplification import gaussian_factor as gaussian_factor
 from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
@@ -20,6 +19,7 @@ from seepage.network._amplification import without_replacement_factor as without
 from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
 from seepage.network._filter import PrivacyLossFilter as PrivacyLossFilter
+from seepage.network._fisher import FisherAccountant as FisherAccountant
 from seepage.network._information import NetworkInformation as NetworkInformation
 from seepage.network._one_step import StepInformation as StepInformation
 from seepage.network._one_step import step_information as step_information

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from seepage._facts import Assumption, given, personal, public
 from seepage.network._step import Mechanism
@@ -28,6 +29,15 @@ class Circumstances:
     random_data: bool = False
     random_network: bool = False
     low_precision: bool = False
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy, to be saved."""
+        return {**asdict(self), "kinks": sorted(self.kinks)}
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> "Circumstances":
+        """Return what `state` returned."""
+        return cls(**{**state, "kinks": set(state["kinks"])})
 
 
 def assumptions(

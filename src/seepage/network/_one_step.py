@@ -26,6 +26,7 @@ from seepage.network._amplification import tabulated
 from seepage.network._checks import undisturbed
 from seepage.network._composites import Composites
 from seepage.network._directions import Directions
+from seepage.network._look import look
 from seepage.network._losses import Loss
 from seepage.network._probe import Forward, Probe, size_of, standard_forward
 from seepage.network._records import Batch
@@ -178,19 +179,14 @@ def step_information(
         if directions is None and values <= _FEW:
             return _exact(probe, batch, mechanism, seed)
         generator = torch.Generator().manual_seed(seed)
-        along = Directions(None, label == "private", generator).along(0)
-        pairs = [mechanism.information(probe.products(batch, along))[0] for _ in range(directions or 16)]
-    found = np.stack(pairs)
+        seen = look(probe, batch, Directions(None, label == "private", generator), directions or 16)
+    found = seen.information(mechanism)[0][0]
     spread = found.std(axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else np.full(found.shape[1], np.nan)
-    return StepInformation(found.mean(axis=0), spread, _sizes(probe, found.shape[1]), None)
+    return StepInformation(found.mean(axis=0), spread, seen.sizes.sum(1), None)
 
 
 def _device(model: nn.Module) -> torch.device:
     return next(iter(model.parameters())).device
-
-
-def _sizes(probe: Probe, people: int) -> Array:
-    return np.asarray(sum(probe.counts(people).values()), dtype=np.float64)
 
 
 def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> StepInformation:

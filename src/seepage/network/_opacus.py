@@ -1,10 +1,9 @@
 """What visits need of training with Opacus: the moment of each step, its mechanism, and who was drawn."""
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from opacus import PrivacyEngine
 from opacus.data_loader import dtype_safe, shape_safe, wrap_collate_with_empty
 from opacus.grad_sample import AbstractGradSampleModule
@@ -15,11 +14,9 @@ from torch import nn
 
 from seepage.errors import InputError, UnansweredError, UnsupportedError
 from seepage.network import _checks
-from seepage.network._account import Stretches
-from seepage.network._assumptions import Circumstances
-from seepage.network._clipping import ClippingName, SmoothClipping
-from seepage.network._probe import Probe
-from seepage.network._records import Loader, Records, Rows, overheard
+from seepage.network._clipping import SmoothClipping
+from seepage.network._records import Loader, overheard
+from seepage.network._run import Run
 from seepage.network._sampler import PoissonSampler
 from seepage.network._step import Mechanism
 
@@ -30,27 +27,8 @@ _MODES = ("hooks", "functorch", "ghost")
 _REMEMBERED = 16
 
 
-class Visitor(Protocol):
-    """What an accountant does for training."""
-
-    model: nn.Module
-    clipping: ClippingName
-    _ids: NDArray[Any]
-    _probe: Probe
-    _records: Records | None
-    _known: Circumstances
-    _stretches: Stretches | None
-    _batches: int
-
-    @property
-    def steps(self) -> int: ...
-    def _draw(self, rows: list[int] | Rows) -> None: ...
-    def _visit(self) -> None: ...
-    def _publish(self, mechanism: Mechanism, sampling: str) -> None: ...
-
-
 def attach(
-    accountant: Visitor,
+    run: Run,
     engine: PrivacyEngine,
     model: nn.Module,
     optimizer: Any,
@@ -59,7 +37,7 @@ def attach(
     options: Options,
 ) -> tuple["Attachment", tuple[Any, ...]]:
     """Make training private, and be told of its steps. Returns the attachment and what Opacus's users get."""
-    _check(accountant, model, optimizer, loader, epochs, options)
+    _check(run, model, optimizer, loader, epochs, options)
     _check_noise(options.get("noise_generator"), engine)
     ours = isinstance(loader.batch_sampler, PoissonSampler)
     if ours:
@@ -83,12 +61,12 @@ def attach(
             sample_empty_shapes=[(0, *shape_safe(x)) for x in first],
             dtypes=[dtype_safe(x) for x in first],
         )
-    attachment = Attachment(accountant, engine, model, module, optimizer, loader, rate, sampling, options)
+    attachment = Attachment(run, engine, model, module, optimizer, loader, rate, sampling, options)
     return attachment, (module, optimizer, *criterion, overheard(loader, collate, attachment.begin, attachment.draw))
 
 
 def _check(
-    accountant: Visitor,
+    run: Run,
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     loader: Loader,
@@ -102,14 +80,14 @@ def _check(
             "Training is private already, and attach calls make_private itself: give it the model, the optimizer and "
             "the data loader as they were before."
         )
-    if accountant.model is not model and accountant.model not in list(model.modules()):
+    if run.visiting.model is not model and run.visiting.model not in list(model.modules()):
         raise InputError("model= is another network than the one this accountant was made for.")
-    outside = {id(p) for p in model.parameters() if p.requires_grad} - {id(p) for p in accountant.model.parameters()}
+    outside = {id(p) for p in model.parameters() if p.requires_grad} - {id(p) for p in run.visiting.model.parameters()}
     if outside:
         raise InputError("This accountant was made for a part of model=, and training publishes all of it.")
-    if len(loader.dataset) != len(accountant._ids):
+    if len(loader.dataset) != run.course.people:
         raise InputError(
-            f"The data loader's data set has {len(loader.dataset)} examples, but ids names {len(accountant._ids)}."
+            f"The data loader's data set has {len(loader.dataset)} examples, but ids names {run.course.people}."
         )
     if loader.batch_sampler is None:
         raise InputError("The data loader has no batches (batch_size=None): give it a batch size or a batch sampler.")
@@ -173,7 +151,7 @@ class Attachment:
 
     def __init__(
         self,
-        accountant: Visitor,
+        run: Run,
         engine: PrivacyEngine,
         model: nn.Module,
         module: Any,
@@ -183,7 +161,7 @@ class Attachment:
         sampling: str,
         options: Options,
     ) -> None:
-        self.accountant, self.engine, self.module, self.optimizer = accountant, engine, module, optimizer
+        self.run, self.engine, self.module, self.optimizer = run, engine, module, optimizer
         self.model, self.loader, self.rate, self.sampling = model, loader, rate, sampling
         self.rank, self.ranks = _ranks()
         self._ghost = options.get("grad_sample_mode", "hooks") == "ghost"
@@ -196,8 +174,8 @@ class Attachment:
         # Opacus keeps one hook: its own privacy accountant's is called from ours.
         self._before = optimizer.step_hook
         optimizer.attach_step_hook(self._step)
-        self._early = model.register_forward_pre_hook(_Early(accountant))
-        if accountant.clipping == "smooth":
+        self._early = model.register_forward_pre_hook(_Early(run))
+        if run.clipping == "smooth":
             if self._ghost:
                 module.get_clipping_coef = _Coefficients(self)
             else:
@@ -205,7 +183,7 @@ class Attachment:
 
     def begin(self) -> None:
         """Take note that the data loader begins anew: batches that were drawn and left do not count any more."""
-        self._begun = self.accountant._batches - self.accountant.steps
+        self._begun = self.run.course.batches - self.run.course.steps
         # A sum is then held, or Opacus takes what was said of the parts that were left for the next ones'.
         held = getattr(self.optimizer, "_is_last_step_skipped", False) or getattr(
             self.optimizer, "_step_skip_queue", ()
@@ -215,7 +193,7 @@ class Attachment:
     def draw(self, rows: list[int]) -> None:
         """Take note of a batch that the data loader has drawn."""
         self._check_described()
-        self.accountant._draw(rows)
+        self.run.draw(rows)
         if rows:
             self._drawn = [*self._drawn[-_REMEMBERED:], rows]
 
@@ -229,9 +207,9 @@ class Attachment:
     def check_complete(self) -> None:
         """Refuse to report on a run of which only a part was seen."""
         counted = self._counted() if self._count is None else self._count
-        if counted != self.accountant.steps:
+        if counted != self.run.course.steps:
             raise UnansweredError(
-                f"Opacus has counted {counted} steps of training and this accountant {self.accountant.steps}: the "
+                f"Opacus has counted {counted} steps of training and this accountant {self.run.course.steps}: the "
                 "numbers would be of another run. Save and load the accountant's state_dict together with the privacy "
                 "engine's checkpoint, and attach before the first step."
             )
@@ -244,16 +222,16 @@ class Attachment:
         self._check_described()
         mechanism = self._mechanism()
         self._check_drawn()
-        self.accountant._visit()
+        self.run.visit()
         self._compare()
         if self._before is not None:
-            self._before(optimizer if self.accountant.clipping == "hard" else _Widened(optimizer))
+            self._before(optimizer if self.run.clipping == "hard" else _Widened(optimizer))
         self._check_booked(mechanism)
-        self.accountant._publish(mechanism, self.sampling)
+        self.run.publish(mechanism, self.sampling)
 
     def _check_described(self) -> None:
         """Refuse a batch or a step after a change that no later comparison would show."""
-        _checks.check_frozen(self.model, self.accountant._probe, self.accountant.model)
+        _checks.check_frozen(self.model, self.run.visiting.probe, self.run.visiting.model)
         _check_noise(self.optimizer.generator, self.engine)
 
     def _mechanism(self) -> Mechanism:
@@ -266,7 +244,7 @@ class Attachment:
             noise_multiplier=scale / bound,
             max_grad_norm=bound,
             sample_rate=self.rate,
-            clipping=self.accountant.clipping,
+            clipping=self.run.clipping,
             batches=batches,
         )
 
@@ -288,7 +266,7 @@ class Attachment:
         later = self.optimizer._step_skip_queue
         ahead = later.count(False) + sum(later[-1:])
         ahead = max(ahead, self.loader.num_workers * (self.loader.prefetch_factor or 0))
-        if self._mixed or self.accountant._batches - self.accountant.steps > self._begun + 1 + ahead:
+        if self._mixed or self.run.course.batches - self.run.course.steps > self._begun + 1 + ahead:
             raise UnsupportedError(
                 "A step adds up several batches, each drawn anew, with signal_skip_step: Opacus books the rate of one. "
                 "Use BatchMemoryManager to split a batch, and leave its loader only where a batch ends; or accumulate "
@@ -298,21 +276,20 @@ class Attachment:
     def _compare(self) -> None:
         """See whether this is the training that was described, at the first step and whenever something changed."""
         trained = self._trained()
-        accountant = self.accountant
-        assert accountant._stretches is not None
-        assert accountant._records is not None
-        modes = tuple(module.training for module in accountant.model.modules())
-        state = (modes, accountant._stretches.at(accountant.steps))
+        visiting = self.run.visiting
+        assert visiting.records is not None
+        modes = tuple(module.training for module in visiting.model.modules())
+        state = (modes, self.run.schedule.stretch(self.run.course.steps))
         if state == self._checked or trained.count == 0 or not self._drawn:
             return
-        known = accountant._known
+        known = visiting.known
         with _checks.undisturbed(0):
-            accountant._probe.carrier.follow(accountant.model)
+            visiting.probe.carrier.follow(visiting.model)
             known.low_precision |= _checks.check_gradients(
-                accountant._probe,
+                visiting.probe,
                 trained,
                 self._drawn[::-1],
-                accountant._records.fetch,
+                visiting.records.fetch,
                 known.random_data or known.random_network,
             )
         self._checked = state
@@ -323,10 +300,10 @@ class Attachment:
         if self._ghost:
             norms = getattr(self.module, "_per_sample_gradient_norms", None)
             return _checks.Trained(None, norms)
-        named = {id(p): name for name, p in self.accountant.model.named_parameters()}
+        named = {id(p): name for name, p in self.run.visiting.model.named_parameters()}
         held = {named.get(id(p)): p.grad_sample for p in self.optimizer.params}
         flat = {name: torch.cat(g) if isinstance(g, list) else g for name, g in held.items() if g is not None}
-        order = list(self.accountant._probe.carrier.trained)
+        order = list(self.run.visiting.probe.carrier.trained)
         if any(name not in flat for name in order):
             return _checks.Trained(None, None)
         return _checks.Trained([flat[name] for name in order], None)
@@ -348,13 +325,13 @@ class _Early:
     Where the network is called in another way than training usually does, visits come with the step.
     """
 
-    def __init__(self, accountant: Visitor | None) -> None:
-        self._accountant = accountant
+    def __init__(self, run: Run | None) -> None:
+        self._run = run
 
     def __call__(self, model: nn.Module, _: object) -> None:
         transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-        if self._accountant is not None and model.training and torch.is_grad_enabled() and not transformed:
-            self._accountant._visit()
+        if self._run is not None and model.training and torch.is_grad_enabled() and not transformed:
+            self._run.visit()
 
     def __reduce__(self) -> tuple[type["_Early"], tuple[None]]:
         # A network that is copied or saved is not in training.

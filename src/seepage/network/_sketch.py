@@ -20,9 +20,9 @@ from torch.autograd.function import FunctionCtx
 from torch.func import jvp, vjp, vmap
 
 from seepage.errors import InputError
-from seepage.network._account import visit_weights
 from seepage.network._amplification import tabulated
 from seepage.network._composites import Composites
+from seepage.network._estimator import visit_weights
 from seepage.network._probe import Probe
 from seepage.network._records import Batch
 from seepage.network._step import Mechanism

@@ -1,4 +1,4 @@
-"""From visits to information: who is visited when, and what the visits say about all steps.
+"""What the visits say about all steps.
 
 Training gives away v_it about person i in step t, drawn or not. Each person is visited a few times, once in each
 stretch of the training, at a step drawn uniformly from the stretch and independently of all that happens there. So
@@ -13,23 +13,18 @@ of the person's own visits, whose relative variance is what people with several 
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.errors import InputError
+from seepage.network._schedule import Stretches
+from seepage.network._visits import Table
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-Table = dict[str, NDArray[Any]]
-"""Visits, one row each: person, step, stretch, value, plain."""
 
 _TINY = 1e-150
-# People that a stretch is split over, at least, so that its visits are spread over it.
-_MOMENTS = 16
 # Parts of the people; the trend of each comes from the others.
 _FOLDS = 10
 # Visits that the trend at a step is taken from, at most and at least.
@@ -42,81 +37,6 @@ _BORROWED = 40.0
 _DOUBT = 0.26
 # Who is a neighbor: within so many standard deviations of a level on the log scale; and so many people at least.
 _REACH, _NEIGHBORS = 2.0, 30
-
-
-@dataclass(frozen=True)
-class Stretches:
-    """Training of known length, cut into as many stretches as everybody is visited; going on repeats the last."""
-
-    steps: int
-    sweeps: int
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "sweeps"):
-            value = getattr(self, name)
-            if not (isinstance(value, int) and value >= 1):
-                raise InputError(f"{name} must be a positive whole number, not {value!r}.")
-
-    @property
-    def _planned(self) -> int:
-        return min(self.sweeps, self.steps)
-
-    def start(self, stretch: int) -> int:
-        """Return the first step of a stretch."""
-        if stretch <= self._planned:
-            return round(stretch * self.steps / self._planned)
-        return self.steps + (stretch - self._planned) * (self.steps - self.start(self._planned - 1))
-
-    def at(self, step: int) -> int:
-        """Return the stretch that a step is in."""
-        stretch = int(step * self._planned / self.steps)
-        while self.start(stretch + 1) <= step:
-            stretch += 1
-        while self.start(stretch) > step:
-            stretch -= 1
-        return stretch
-
-    def visits(self, stretch: int, people: Rows, together: int, random: np.random.Generator) -> dict[int, list[Rows]]:
-        """Return who is visited at which step of a stretch: each at a step drawn uniformly from it.
-
-        Whoever is named twice is visited twice, unless both visits fall into one pass.
-        """
-        first, length = self.start(stretch), self.start(stretch + 1) - self.start(stretch)
-        moments = max(-(-len(people) // together), min(length, len(people), _MOMENTS), 1)
-        found: dict[int, list[Rows]] = {}
-        parts = np.array_split(random.permutation(people), moments)
-        for place, part in zip(random.permutation(moments), parts, strict=True):
-            step = first + int((place + random.random()) * length / moments)
-            once = np.sort(np.unique(part, return_index=True)[1])
-            found.setdefault(step, []).append(part[once])
-        return found
-
-
-class Visits:
-    """What visits have found, and how many steps everybody took part in, as arrays that can be saved."""
-
-    def __init__(self, people: int, groups: int) -> None:
-        self.people, self.groups = people, groups
-        self._parts: list[Table] = []
-
-    def add(self, person: Rows, step: int, stretch: int, value: Array, plain: Array) -> None:
-        """Enter what one pass found: values of shape (people, groups), with and without credit for sampling."""
-        count = len(person)
-        part = {"step": np.full(count, step), "stretch": np.full(count, stretch)}
-        self._parts.append({"person": person, **part, "value": value, "plain": plain})
-
-    def arrays(self) -> Table:
-        """Return all visits, one row each."""
-        if not self._parts:
-            none = np.empty(0, np.int64)
-            table = np.empty((0, self.groups))
-            return {"person": none, "step": none, "stretch": none, "value": table, "plain": table}
-        self._parts = [{name: np.concatenate([p[name] for p in self._parts]) for name in self._parts[0]}]
-        return dict(self._parts[0])
-
-    def restore(self, arrays: Table) -> None:
-        """Put back what `arrays` returned."""
-        self._parts = [dict(arrays)] if len(arrays["person"]) else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,8 +238,3 @@ def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:
     if not found:
         return float("nan"), float("nan")
     return float(np.mean([f for f, _ in found])), float(np.mean([s for _, s in found]))
-
-
-def split(rows: Rows, together: int) -> Iterator[Rows]:
-    """Yield so many people at a time, or up to a quarter more, in parts of one size: small ones take as long."""
-    yield from np.array_split(rows, max(1, math.ceil(len(rows) / (1.25 * together))))

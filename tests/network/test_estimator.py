@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.network._account import Stretches, Visits, estimate
+from seepage.network._estimator import estimate
+from seepage.network._schedule import Stretches
+from seepage.network._visits import Visits
 
 
 @given(steps=st.integers(1, 400), sweeps=st.integers(1, 12), beyond=st.integers(0, 100))

@@ -1,0 +1,54 @@
+"""All that visits have found so far: the table of them, everybody's number of values, and the sketch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from seepage.network._sketch import Sketch
+from seepage.network._visits import Visits
+
+Array = NDArray[np.float64]
+State = dict[str, Any]
+
+
+@dataclass(eq=False)
+class Findings:
+    """What one process has found, or all of them together."""
+
+    visits: Visits
+    sizes: Array
+    """How many values each person has in each group."""
+    sketch: Sketch | None
+
+    def seen(self) -> Array:
+        """Return the mean of everybody's visits, which says roughly who is most exposed."""
+        visits = self.visits.arrays()
+        total = np.bincount(visits["person"], visits["value"].sum(1), len(self.sizes))
+        return total / np.maximum(np.bincount(visits["person"], minlength=len(self.sizes)), 1)
+
+    def state(self) -> State:
+        """Return copies of what is held, as tensors."""
+        return {
+            "visits": {name: torch.from_numpy(np.array(v)) for name, v in self.visits.arrays().items()},
+            "sizes": torch.from_numpy(self.sizes.copy()),
+            "sketch": None if self.sketch is None else self.sketch.state(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Put back what `state` returned."""
+        self.visits.restore({name: value.numpy() for name, value in state["visits"].items()})
+        self.sizes = state["sizes"].numpy().copy()
+        if self.sketch is not None:
+            self.sketch.restore(state["sketch"])
+
+    def gathered(self, parts: list[State]) -> "Findings":
+        """Return what several processes have found, of which this is one."""
+        visits = Visits(self.visits.people, self.visits.groups)
+        names = self.visits.arrays()
+        visits.restore({name: np.concatenate([part["visits"][name].numpy() for part in parts]) for name in names})
+        sizes = np.max([part["sizes"].numpy() for part in parts], axis=0)
+        sketch = None if self.sketch is None else self.sketch.plus([part["sketch"] for part in parts])
+        return Findings(visits, sizes, sketch)

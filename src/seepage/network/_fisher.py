@@ -1,0 +1,401 @@
+"""The accountant: what private training gives away about each person, from visits while it trains."""
+
+import hashlib
+import secrets
+import sys
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from opacus import PrivacyEngine
+from torch import nn
+
+from seepage.errors import InputError, UnansweredError, UnsupportedError
+from seepage.leakage import Leakage
+from seepage.meaning import reconstruction_floor
+from seepage.network import _checks, _layers
+from seepage.network._assumptions import Circumstances
+from seepage.network._course import Course
+from seepage.network._directions import Directions, Groups
+from seepage.network._findings import Findings
+from seepage.network._information import NetworkInformation
+from seepage.network._losses import Loss
+from seepage.network._names import Ids, Names
+from seepage.network._opacus import Attachment, attach
+from seepage.network._plan import Plan
+from seepage.network._probe import Forward, Probe, standard_forward
+from seepage.network._reckoning import reckon
+from seepage.network._records import Collate, Items, Loader, Records
+from seepage.network._run import Run, State
+from seepage.network._schedule import Schedule
+from seepage.network._sketch import Sketch
+from seepage.network._step import Mechanism
+from seepage.network._tokens import Private
+from seepage.network._visiting import Visiting
+from seepage.network._visits import Visits
+
+Tensor = torch.Tensor
+# Of a sketch, if nobody says otherwise.
+_RANK = 8
+
+
+class FisherAccountant:
+    """Account for what private training gives away about each person.
+
+    It needs nothing of the batches. At steps spread over the training it visits people of its own choosing: takes their
+    records from the data set and looks, at the weights of the moment, at how their gradients move with their values.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The network, before Opacus wraps it. It is copied, and never touched.
+    loss : callable
+        The loss of training, such as ``torch.nn.CrossEntropyLoss()``.
+    ids : sequence
+        Who the examples of the data set are, in its order. ``range(len(dataset))`` will do.
+    label : {"public", "private"}
+        Whether the label is among the private values. Private labels must be numbers (one-hot for classes).
+    private : mapping, optional
+        For networks that are given integers: which entries of a batch (by key or place) hold private tokens or
+        categories, each with the entry that is nonzero where they are real, such as
+        ``{"input_ids": "attention_mask"}``, or with None if all are. What an embedding looks up for them is private.
+        All other integers are public (padding, positions, token types, masks, and so everybody's number of tokens);
+        ``{}`` if none is private. Floating-point inputs always are.
+    sweeps : int, default=4
+        How often each person is visited, once in each of as many stretches of the training.
+    probes : int, default=1
+        Random directions a visit. The estimates are unbiased for any number; their standard error is what more visits
+        or directions buy.
+    people : int or sequence, optional
+        Visit only so many people, drawn at random, or those named; the others are left unanswered.
+    clipping : {"hard", "smooth"}, default="hard"
+        How gradients are bounded: hard is what Opacus does; smooth is that of Guo et al. (2022), which training then
+        uses too.
+    groups : mapping, optional
+        Names for groups of input values whose information is kept apart: lists of column numbers, or masks (see
+        `patches`). Each visit then takes a pass for each group. A single value is measured as it is. Eta of a group of
+        several is the square root of the trace of its information, which bounds the largest eigenvalue and is itself
+        estimated; with a `spectrum`, an estimate of that eigenvalue.
+    spectrum : bool or int, default=False
+        Whether to keep a sketch of each person's information matrix in each stretch, from which `eta` is estimated: of
+        rank 8, or of the rank that is given. Without it `eta` is the square root of the trace, which bounds it and is
+        itself estimated. `plan` says what it costs.
+    forward : callable, optional
+        How training runs a batch, if not as ``model(*inputs)`` for batches ``(*inputs, target)``: given the network and
+        a batch, return the output and the target, which the loss is given.
+    batch_size : int, optional
+        People visited at once: memory and speed only. By default as many as are in a batch of training, or half as many
+        where the network's layers put out a lot.
+    seed : int, optional
+        Of visits and directions.
+
+    Examples
+    --------
+    >>> import seepage.network
+    >>> import torch
+    >>> _ = torch.manual_seed(0)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    >>> data = torch.utils.data.TensorDataset(torch.randn(4, 3), torch.tensor([0, 1, 1, 0]))
+    >>> people = ["ann", "ben", "cat", "dan"]
+    >>> accountant = seepage.network.FisherAccountant(
+    ...     model, torch.nn.CrossEntropyLoss(), ids=people, label="public", probes=4, seed=0
+    ... )
+    >>> accountant.watch(data, steps=10)
+    >>> for _ in range(10):  # after each update of the weights
+    ...     accountant.step(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=None, batch=people)
+    >>> accountant.leakage().examples["dfil"].round(1).to_dict()
+    {'ann': 1.4, 'ben': 1.2, 'cat': 1.2, 'dan': 1.3}
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        *,
+        ids: Ids,
+        label: Literal["public", "private"],
+        private: Private | None = None,
+        sweeps: int = 4,
+        probes: int = 1,
+        people: Ids | int | None = None,
+        clipping: Literal["hard", "smooth"] = "hard",
+        groups: Groups | None = None,
+        spectrum: bool | int = False,
+        forward: Forward | None = None,
+        batch_size: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        for name, value in (("sweeps", sweeps), ("probes", probes)):
+            if not (isinstance(value, int) and value >= 1):
+                raise InputError(f"{name} must be a positive whole number, not {value!r}.")
+        if clipping not in ("hard", "smooth"):
+            raise InputError(f"clipping must be 'hard' (what Opacus does) or 'smooth', not {clipping!r}.")
+        if label not in ("public", "private"):
+            raise InputError(f"label must be 'public' or 'private', not {label!r}.")
+        if not 0 <= spectrum == int(spectrum):
+            raise InputError(f"spectrum must be True, False or the rank of a sketch, not {spectrum!r}.")
+        if private and (groups is not None or spectrum):
+            raise UnsupportedError(
+                f"private= names {', '.join(map(repr, private))}: groups and a spectrum are of the values of one "
+                "floating-point input. Leave groups and spectrum out."
+            )
+        self.model, self.loss, self.clipping, self.label = model, loss, clipping, label
+        self.sweeps, self.probes, self._batch_size = sweeps, probes, batch_size
+        probe = Probe(
+            model, loss, forward=forward or standard_forward, private_label=label == "private", private=private
+        )
+        known = Circumstances(kinks=_layers.kinked(model))
+        _layers.warn_of_kinks(known.kinks)
+        _layers.warn_of_tokens(model)
+        self._names = Names.of(ids)
+        random = np.random.default_rng(secrets.randbits(63) if seed is None else seed)
+        generator = torch.Generator().manual_seed(int(random.integers(2**62)))
+        own = int(random.integers(2**62))
+        visited = self._names.chosen(people, random)
+        directions = Directions(groups, label == "private", generator)
+        rank = _RANK if spectrum is True else int(spectrum)
+        if rank and label == "private":
+            raise InputError("A spectrum needs one floating-point input and public labels. Use spectrum=False.")
+        count, names = len(self._names), len(directions.names)
+        self._run = Run(
+            clipping,
+            Visiting(model, probe, directions, probes, own, known),
+            Schedule(visited, sweeps, random),
+            Course(count),
+            Findings(Visits(count, names), np.zeros((count, names)), Sketch(count, rank) if rank else None),
+        )
+        self._attachment: Attachment | None = None
+        self._by_hand = False
+        self._gathered: tuple[int, list[State]] | None = None
+
+    @property
+    def steps(self) -> int:
+        """The steps of training that have been accounted for."""
+        return self._run.course.steps
+
+    def attach(
+        self,
+        privacy_engine: PrivacyEngine,
+        *,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        data_loader: Loader,
+        epochs: int,
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """Make training private with Opacus, and account for it: what ``privacy_engine.make_private`` returns.
+
+        Parameters
+        ----------
+        privacy_engine : opacus.PrivacyEngine
+            Of Opacus.
+        model, optimizer, data_loader
+            As for ``make_private``. The data loader's data set holds the people of `ids`, in their order.
+        epochs : int
+            How long training will be, so that visits are spread over it. Stopping early or going on makes the errors
+            wider, and nothing wrong.
+        **options
+            All that ``make_private`` takes: ``noise_multiplier`` and ``max_grad_norm`` are required (or the target
+            epsilon and delta of ``make_private_with_epsilon``); ``grad_sample_mode`` may be "hooks", "functorch" or
+            "ghost"; ``poisson_sampling=False`` leaves the loader as it is, and no credit is given for sampling.
+
+        Returns
+        -------
+        model, optimizer, data_loader
+            Or, in ghost mode, model, optimizer, criterion, data_loader. Train with them as always.
+        """
+        self._check_free()
+        self._attachment, returned = attach(self._run, privacy_engine, model, optimizer, data_loader, epochs, options)
+        loader = returned[-1]
+        self._begin(loader.dataset, max(1, epochs * len(loader)), loader.collate_fn, len(loader.dataset) / len(loader))
+        return returned
+
+    def watch(self, dataset: Items, *, steps: int, collate: Collate | None = None, batch_size: float = 64) -> None:
+        """Account for a training loop of your own: call `step` after each update of the weights.
+
+        Parameters
+        ----------
+        dataset : data set
+            The records of the people of `ids`, in their order, by index.
+        steps : int
+            How long training will be. Stopping early or going on makes the errors wider, and nothing wrong.
+        collate : callable, optional
+            How records become a batch; PyTorch's own way by default.
+        batch_size : float, default=64
+            People in a step of training, to tell what visits will cost.
+        """
+        self._check_free()
+        if len(dataset) != len(self._names):
+            raise InputError(f"The data set has {len(dataset)} examples, but ids names {len(self._names)}.")
+        self._by_hand = True
+        self._begin(dataset, steps, collate, batch_size)
+        self._run.visit()
+
+    def step(
+        self, *, noise_multiplier: float, max_grad_norm: float, sample_rate: float | None, batch: Ids | None = None
+    ) -> None:
+        """Account for one step of a training loop of your own, after its update of the weights.
+
+        Parameters
+        ----------
+        noise_multiplier, max_grad_norm : float
+            The noise that the step added to the sum of clipped gradients had standard deviation
+            ``noise_multiplier * max_grad_norm``.
+        sample_rate : float or None
+            The probability with which each person was drawn into the batch, if batches are drawn by Poisson sampling
+            (see `PoissonSampler`) and stay secret. None for any other way: then no credit is given for it.
+        batch : sequence, optional
+            Who took part; needed where `sample_rate` is None.
+        """
+        if not self._by_hand:
+            raise InputError("Call watch(dataset, steps=...) before the first step, so that people can be visited.")
+        _checks.check_frozen(self.model, self._run.visiting.probe, self.model)
+        if sample_rate is None:
+            if batch is None:
+                raise InputError("Without secret sampling it matters who took part: give batch=, their ids.")
+            self._run.draw(self._names.rows(batch))
+        self._run.publish(
+            Mechanism(
+                noise_multiplier=float(noise_multiplier),
+                max_grad_norm=float(max_grad_norm),
+                sample_rate=sample_rate,
+                clipping=self.clipping,
+            ),
+            "other" if sample_rate is None else "poisson",
+        )
+        self._run.visit()
+
+    def detach(self) -> None:
+        """Leave training alone from now on. What has been accounted for stays."""
+        if self._attachment is not None:
+            self._attachment.detach()
+
+    def plan(self, inputs: Tensor, *, steps: int, batch_size: float) -> Plan:
+        """Return the memory and time that accounting will take, before any is taken.
+
+        Parameters
+        ----------
+        inputs : tensor
+            One batch of inputs, or one like it (its values do not matter).
+        steps : int
+            The length of training.
+        batch_size : float
+            The people in a batch.
+        """
+        sketch = self._run.findings.sketch
+        kept = 0 if sketch is None else sketch.bytes_for(int(inputs[0].numel()), min(self.sweeps, steps))
+        return self._plan(steps, batch_size, kept)
+
+    def leakage(self) -> Leakage:
+        """Return what has been given away so far, as the same result that linear models have.
+
+        About the people who have been visited; the others are left unanswered.
+        """
+        return Leakage(self.information())
+
+    def information(self) -> NetworkInformation:
+        """Return the measurement behind `leakage`."""
+        attached = self._attachment is not None
+        if self._attachment is not None and self.steps:
+            self._attachment.check_complete()
+        course, findings = self._everything()
+        run = self._run
+        return reckon(course, findings, run.schedule, run.visiting, self._names, label=self.label, attached=attached)
+
+    def renyi_epsilon(self) -> float:
+        """Return epsilon of (2, epsilon)-Renyi differential privacy of the steps so far, for *replacing* a record.
+
+        Opacus's is for adding or removing one, and smaller. Steps whose sampling earns no credit count as if everybody
+        took part in them.
+        """
+        return self.information().renyi
+
+    def renyi_floor(self, *, value_range: float) -> float:
+        """Return the smallest mean squared error of any unbiased guess of anyone that Renyi privacy alone promises.
+
+        Theorem 1 of Guo et al. (2022), the same for everybody:  (range^2 / 4) / (exp(epsilon) - 1), with the epsilon of
+        `renyi_epsilon`.
+
+        Parameters
+        ----------
+        value_range : float
+            The largest minus the smallest value that a private value can have (1 for pixels between 0 and 1).
+        """
+        return reconstruction_floor(self.renyi_epsilon(), [value_range])
+
+    def state_dict(self) -> State:
+        """Return all that has been accounted for, to be saved with the training checkpoint."""
+        return {**self._run.state(), "settings": self._settings()}
+
+    def load_state_dict(self, state: State) -> None:
+        """Put back what `state_dict` returned, in place of anything seen since: nothing is counted twice."""
+        if state["settings"] != self._settings():
+            differing = [k for k, v in self._settings().items() if state["settings"].get(k) != v]
+            raise InputError(
+                f"The saved state belongs to an accountant with another {', '.join(differing)}: "
+                f"{ {k: state['settings'].get(k) for k in differing} } against "
+                f"{ {k: self._settings()[k] for k in differing} }."
+            )
+        self._run.restore(state)
+        self._gathered = None
+        if self._by_hand:
+            self._run.visit()
+
+    def synchronize(self) -> None:
+        """Gather what all ranks of a distributed run have seen, so that each holds everybody. Call it on every rank."""
+        import torch.distributed as dist
+
+        if not (dist.is_available() and dist.is_initialized()):
+            raise InputError("synchronize needs an initialized torch.distributed process group.")
+        parts: list[State] = [{}] * dist.get_world_size()
+        dist.all_gather_object(parts, {**self._run.findings.state(), **self._run.course.state()})
+        self._gathered = (self.steps, parts)
+
+    def __repr__(self) -> str:
+        return f"FisherAccountant({len(self._names)} people, {self.steps} steps, sweeps={self.sweeps})"
+
+    def _check_free(self) -> None:
+        if self._attachment is not None or self._by_hand:
+            raise InputError("This accountant is attached already. A second run of training needs a second accountant.")
+
+    def _begin(self, dataset: Items, steps: int, collate: Collate | None, batch: float) -> None:
+        run, attachment = self._run, self._attachment
+        run.visiting.begin(
+            Records(dataset, collate, lambda: next(iter(self.model.parameters())).device),
+            run.schedule.visited[:2].tolist(),
+            self._batch_size,
+            max(1, round(batch)),
+        )
+        ranks = (0, 1) if attachment is None else (attachment.rank, attachment.ranks)
+        run.schedule.begin(steps, run.visiting.together, *ranks)
+        print(self._plan(steps, batch, 0), file=sys.stderr)
+
+    def _plan(self, steps: int, batch: float, kept: int) -> Plan:
+        passes = self.probes * len(self._run.visiting.directions.names)
+        return Plan(len(self._run.schedule.visited), min(self.sweeps, steps), passes, steps, batch, kept)
+
+    def _everything(self) -> tuple[Course, Findings]:
+        """Return how training went and what was found, by all ranks if there are several."""
+        course, findings = self._run.course, self._run.findings
+        if self._attachment is None or self._attachment.ranks == 1:
+            return course, findings
+        if self._gathered is None or self._gathered[0] != self.steps:
+            raise UnansweredError(
+                "Each rank has visited some of the people only. Call synchronize() on every rank before leakage()."
+            )
+        return course.gathered(self._gathered[1]), findings.gathered(self._gathered[1])
+
+    def _settings(self) -> dict[str, object]:
+        """Return what a saved state must have in common with this accountant."""
+        probe, sketch = self._run.visiting.probe, self._run.findings.sketch
+        return {
+            "ids": self._names.digest,
+            "people": hashlib.sha256(self._run.schedule.visited.tobytes()).hexdigest(),
+            "clipping": self.clipping,
+            "label": self.label,
+            "private": None if probe.private is None else sorted(map(repr, probe.private.items())),
+            "sweeps": self.sweeps,
+            "groups": list(self._run.visiting.directions.names),
+            "spectrum": 0 if sketch is None else sketch.rank,
+            "trained parameters": hashlib.sha256("\n".join(probe.carrier.trained).encode()).hexdigest(),
+        }

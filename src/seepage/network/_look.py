@@ -1,0 +1,52 @@
+"""One look at some people, at given weights: what a step there tells about them, along random directions.
+
+The numbers of `step_information` and those of an accountant's visits both come from here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from seepage.errors import UnsupportedError
+from seepage.network._directions import Directions
+from seepage.network._probe import Probe, size_of
+from seepage.network._records import Batch
+from seepage.network._step import Mechanism
+
+Array = NDArray[np.float64]
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What was seen: three numbers of each person for each direction of each group, whatever the step will be."""
+
+    products: list[list[Tensor]]
+    """By group and direction, shape (3, people)."""
+    sizes: Array
+    """How many values each person has in each group, padding left out, shape (people, groups)."""
+    counts: dict[str, Array]
+    """How many of them are in each input and embedding, by name."""
+
+    def information(self, mechanism: Mechanism) -> tuple[Array, Array]:
+        """Return what a step tells, with and without credit for secret sampling, shape (groups, directions, people)."""
+        pairs = [[mechanism.information(each) for each in group] for group in self.products]
+        value, plain = (np.array([[pair[i] for pair in group] for group in pairs]) for i in range(2))
+        return value, plain
+
+
+def look(probe: Probe, batch: Batch, directions: Directions, times: int) -> Look:
+    """Look at the people of a batch, along so many directions of each group."""
+    groups = range(len(directions.names))
+    try:
+        products = [[probe.products(batch, directions.along(group)) for _ in range(times)] for group in groups]
+    except NotImplementedError as error:
+        raise UnsupportedError(f"PyTorch cannot differentiate this network twice: {error}") from error
+    people = size_of(batch)
+    counts = probe.counts(people)
+    sizes = np.tile(np.asarray(directions.sizes(probe.values), dtype=np.float64), (people, 1))
+    if probe.private:
+        sizes[:, 0] = sum(counts.values())
+    return Look(products, sizes, counts)

@@ -1,0 +1,74 @@
+"""From what visits found along a run to what the run has given away."""
+
+import numpy as np
+
+from seepage.errors import UnansweredError
+from seepage.leakage import PeopleInMemory
+from seepage.network._assumptions import assumptions
+from seepage.network._course import Course
+from seepage.network._estimator import estimate
+from seepage.network._findings import Findings
+from seepage.network._information import NetworkInformation
+from seepage.network._names import Names
+from seepage.network._schedule import Schedule
+from seepage.network._visiting import Visiting
+
+
+def reckon(
+    course: Course,
+    findings: Findings,
+    schedule: Schedule,
+    visiting: Visiting,
+    names: Names,
+    *,
+    label: str,
+    attached: bool,
+) -> NetworkInformation:
+    """Return what has been given away so far, about those who have been visited."""
+    visits = findings.visits.arrays()
+    answered = np.unique(visits["person"])
+    if course.steps == 0 or not len(answered):
+        raise UnansweredError(
+            "No step of training has been accounted for yet. Train first: attach the accountant to Opacus, or call "
+            "watch and step in a loop of your own."
+        )
+    if attached and not course.secret and course.batches < course.steps:
+        raise UnansweredError(
+            f"{course.steps} steps were taken with {course.batches} batches: some were used more than once, and "
+            "who took part in which step is not known. Take each batch from the data loader."
+        )
+    assert schedule.stretches is not None
+    taken, plain_taken = course.taken(schedule.stretches)
+    # Visits at weights whose step was never taken tell nothing.
+    visits = {name: values[visits["step"] < course.steps] for name, values in visits.items()}
+    found = estimate(visits, len(names), schedule.stretches, course.scales(), taken, plain_taken)
+    sizes, sketch = findings.sizes, findings.sketch
+    spectrum = None if sketch is None else sketch.estimate(found.traces, sizes, taken)
+    seen = np.zeros(taken.shape, dtype=bool)
+    seen[visits["person"], visits["stretch"]] = True
+    facts = assumptions(
+        course.history,
+        visiting.known,
+        label=label,
+        sweeps=min(schedule.sweeps, taken.shape[1]),
+        probes=visiting.probes,
+        visits=len(visits["person"]),
+        spectrum=sketch is not None,
+        several=bool((sizes[answered] > 1).any()),
+        unanswered=len(names) - len(answered),
+        overdrawn=course.batches / course.steps - 1 if attached and not course.secret else 0.0,
+        unfinished=1 - float(seen[answered].mean()),
+        largest=found.largest,
+    )
+    return NetworkInformation(
+        people=PeopleInMemory(names.ids[answered]),
+        attribute_names=visiting.directions.names,
+        sizes=sizes[answered],
+        steps=taken.sum(1)[answered],
+        traces=found.traces[answered],
+        uncertainty=found.variance[answered],
+        unamplified=found.plain[answered],
+        spectrum=spectrum and (spectrum[0][answered], spectrum[1][answered], spectrum[2][answered]),
+        mechanisms=course.releases(),
+        assumptions=facts,
+    )
