@@ -95,3 +95,9 @@ class Assumption:
     def of_release(self, number: int) -> "Assumption":
         """Return the same about one release of several."""
         return replace(self, template=f"Release {number}: {self.template}")
+
+
+BOUND = Assumption(
+    "bound", "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior."
+)
+"""What every bound takes for granted of whoever guesses."""

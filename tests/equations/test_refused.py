@@ -169,14 +169,20 @@ def test_the_same_equations_are_measured_where_nothing_is_wrong():
     assert leak.information.attribute_names == ("age", "dose", "treated", "y")
 
 
+def test_a_number_that_is_the_same_for_all_is_private_too():
+    """Whoever knows everybody else's sees whether the one who is left has another."""
+    frame = FRAME.assign(dose=0.0)
+    equations = Equations(lambda t, f: np.stack([f["y"] - 3.0 * f["dose"] - t[0]]), [FRAME["y"].mean()])
+    leak = seepage.measure(equations, frame, noise_scale=0.5)
+    assert leak.information.attribute_names == ("dose", "y")
+    np.testing.assert_allclose(leak.attributes["dose"], 3.0 / N / 0.5)
+
+
 def test_a_kink_in_what_attackers_know_is_let_in():
     equations = _solved(lambda t, f: np.stack([np.abs(f["dose"]) * (f["y"] - t[0])]), [5.0])
     assert seepage.measure(equations, FRAME, noise_scale=1.0, attributes=["y"]).attributes["y"].min() > 0
 
 
-def test_equations_are_not_published_and_a_page_for_everybody_names_them():
-    equations = Equations(_line, THETA)
-    with pytest.raises(SeepageError, match="a set of equations gives away is measured, and not published"):
-        seepage.publish(equations, FRAME, noise_scale=1.0, accept=None)
-    leak = seepage.measure(equations, FRAME, noise_scale=1.0)
+def test_a_page_for_everybody_names_the_equations():
+    leak = seepage.measure(Equations(_line, THETA), FRAME, noise_scale=1.0)
     assert "solve the equations that were given" in seepage.Report.of(leak, "publishable").markdown()

@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Array, Table, missing_in
+from seepage._tables import Array, Column, Table, missing_in
 from seepage.equations._psi import Psi, Step, same
 from seepage.equations._solved import Solved, Values
 from seepage.errors import InputError, MinimizerError, UnsupportedError
@@ -108,10 +108,9 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
     at, some = table.names.index(name), sample.table
     column = table.column_at(at)
     empty = int(missing_in(column).sum())
-    moving = not np.array_equal(psi(theta, some.with_column(at, np.roll(some.column_at(at), 1))), sample.equations)
-    if not moving and len(np.unique(column.astype(str))) > 1:
-        everybody = psi.numbers(theta, table)
-        moving = not np.array_equal(psi(theta, table.with_column(at, np.roll(column, 1))), everybody)
+    moving = not np.array_equal(psi(theta, some.with_column(at, _otherwise(some.column_at(at)))), sample.equations)
+    if not moving:
+        moving = not np.array_equal(psi(theta, table.with_column(at, _otherwise(column))), psi.numbers(theta, table))
     if not moving:
         return None
     if empty:
@@ -120,7 +119,7 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
             f"theirs. Drop these rows first, or leave {name!r} out of attributes=."
         )
     levels = np.unique(column.astype(object) if column.dtype.kind == "O" else column)
-    category = column.dtype.kind not in "iuf" or (len(levels) <= 2 and not number)
+    category = column.dtype.kind not in "iuf" or (len(levels) == 2 and not number)
     known = tuple(levels.tolist()) if category else None
     if known is not None and len(known) > len(column) / 2:
         raise InputError(f"{name!r} is another text in nearly every row: leave it out of attributes=.")
@@ -138,6 +137,12 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
     if step is not None and step.size is not None:
         step = Step(step.size * spread)
     return Values(at, step, known)
+
+
+def _otherwise(column: Column) -> Column:
+    """Return a column with other values: those of other rows, or one more where everybody has the same number."""
+    moved = np.roll(column, 1)
+    return column + 1 if column.dtype.kind in "iuf" and same(moved, column) else moved
 
 
 def _not_smooth(name: str) -> UnsupportedError:

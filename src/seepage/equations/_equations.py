@@ -1,18 +1,18 @@
 """Any estimator, by the equations that it solves."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._facts import Assumption
+from seepage._facts import BOUND, Assumption
 from seepage._near import did_you_mean, several
 from seepage._noise import as_noise
 from seepage._tables import Array, Column, Data, Table, column_values
 from seepage.equations._checks import SOME, check_bread, check_own, check_pure, check_refits, solve, values_of
-from seepage.equations._information import EquationsInformation, checked, released
+from seepage.equations._information import EquationsInformation, made, released
 from seepage.equations._printed import printed_of
 from seepage.equations._psi import Psi, Step, as_table
 from seepage.equations._solved import Solved, bread
@@ -89,6 +89,11 @@ class Equations:
         for name, value in (("psi", psi), ("theta", found), ("names", called)):
             object.__setattr__(self, name, value)
 
+    def fingerprinted(self, X: Data) -> tuple[Iterator[Column], Array]:
+        """Return the columns of the frame, and theta as it was given: a certificate knows both by them."""
+        table, _ = as_table(X)
+        return (table.column_at(i) for i in range(len(table.names))), np.asarray(self.theta)
+
     def measured(self, X: Data, asked: TableQuestion) -> Leakage:
         """Return what the solution gives away: `seepage.measure(equations, frame)` asks here.
 
@@ -112,8 +117,8 @@ class Equations:
         solved = self._solved(psi, table, unit, asked.published)
         solved = replace(solved, clusters=family is not None, private=_private(solved, asked, own))
         check_refits(solved)
-        noise = None if asked.noise_scale is None else checked(as_noise(asked.noise_scale), len(solved.published))
         what = [psi.names[i] for i in solved.published]
+        noise = None if asked.noise_scale is None else made(as_noise(asked.noise_scale), what)
         base = EquationsInformation(
             people=people,
             solved=solved,
@@ -129,7 +134,7 @@ class Equations:
                         f"{name}= is about attackers who do not know everybody else, and with noise_scale= alone the "
                         f"attacker does: leave it out, or say others_known=."
                     )
-            return Leakage(base)
+            return Leakage(replace(base, assumptions=(*base.assumptions, *_ATTACKER)))
         return _without(base, asked, family, noise is not None)
 
     def _solved(
@@ -162,6 +167,12 @@ _EQUATIONS = Assumption(
     "equations",
     "The parameters solve the equations that were given, and nothing of the people was looked at before these were "
     "chosen. Derivatives are taken by machine, and held against refits.",
+)
+
+
+_ATTACKER = (
+    Assumption("attacker", "The attacker knows the equations and all but one person's private values."),
+    BOUND,
 )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption, given
 from seepage._noise import GaussianNoise
+from seepage._shapes import PerUnit
 from seepage._tables import Array, Column, which
 from seepage.equations._solved import Solved
 from seepage.errors import UnansweredError, UnsupportedError
@@ -41,8 +42,12 @@ class EquationsInformation(GatheredInformation):
     def with_noise(self, noise: GaussianNoise) -> "EquationsInformation":
         """Return what the same parameters tell with another noise."""
         rest = tuple(one for one in self.assumptions if one.kind != "release")
-        names = [self.solved.psi.names[i] for i in self.solved.published]
-        return replace(self, noise=checked(noise, len(names)), assumptions=(released(noise, names), *rest))
+        return replace(self, noise=made(noise, self.names), assumptions=(released(noise, self.names), *rest))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is published, by name."""
+        return tuple(self.solved.psi.names[i] for i in self.solved.published)
 
     @property
     def outcome(self) -> tuple[str, ...]:
@@ -185,16 +190,20 @@ def released(noise: GaussianNoise, names: Sequence[str]) -> Assumption:
     """Say what is published, with what noise."""
     what, told = {"what": ", ".join(names)}, "Only {what} of these estimating equations is published, once, with "
     if noise.scale is None:
-        return Assumption("release", told + "Gaussian noise of the given covariance.", names=what)
+        kind = "the given covariance" if noise.shape is None else "a shape that does not follow the rows"
+        return Assumption("release", f"{told}Gaussian noise of {kind}.", names=what)
     return Assumption("release", told + "Gaussian noise of scale {scale}.", {"scale": given(noise.scale, "g")}, what)
 
 
-def checked(noise: GaussianNoise, size: int) -> GaussianNoise:
-    """Return a noise of a scale or a covariance for so many numbers; refuse others."""
-    if noise.follows_rows or (noise.scale is None and noise.covariance is None):
+def made(noise: GaussianNoise, names: Sequence[str]) -> GaussianNoise:
+    """Return a noise for some numbers with its covariance, if it has one; refuse those that take it from the rows."""
+    if noise.follows_rows:
         raise UnsupportedError(
-            "Noise that takes its shape from the rows or from columns is not counted for estimating equations. Give a "
-            "scale, or GaussianNoise(covariance=...) that was made of public numbers."
+            "Noise that takes its shape from the rows is not counted for estimating equations. Give a scale, units of "
+            'what is published (calibrate(..., shape={"effect": 10.0})), or a covariance that was made of public '
+            "numbers (FromPublicRows of seepage.release)."
         )
-    noise.whiten(np.eye(size))
+    if isinstance(noise.shape, PerUnit):
+        noise = replace(noise, covariance=noise.shape.covariance(tuple(names), False, 1))
+    noise.whiten(np.eye(len(names)))
     return noise

@@ -6,7 +6,6 @@ from dataclasses import replace
 from seepage._noise import GaussianNoise, as_noise
 from seepage._tables import Data, Listed, Model, Table
 from seepage._where import for_whom
-from seepage.equations import GROUP, is_gee, read_gee
 from seepage.errors import InputError, UnsupportedError
 from seepage.execution import Job
 from seepage.execution.storage import Paths
@@ -16,7 +15,7 @@ from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
 from seepage.linear._without_noise import UNIT, Before, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
-from seepage.linear.given import Given, filtered, given, refuse_beside_table
+from seepage.linear.given import Given, filtered, given, opened, refuse_beside_table
 from seepage.linear.information import Fit, LinearInformation, OnEngine, Question, Release, SourceInMemory, with_kinks
 from seepage.linear.objective import check_supported
 from seepage.linear.results import is_results
@@ -150,13 +149,7 @@ def measure(
     True
     """
     refuse_mistakes(model)
-    if is_gee(model):
-        if X is not None or y is not None:
-            raise InputError("Results of GEE know their rows: seepage.measure(results, noise_scale=...).")
-        model, X, coefficients = read_gee(model)
-        published = coefficients if published is None else published
-        # Groups are people, unless others are named in them.
-        ids, clusters = (GROUP, clusters) if ids is None else (ids, GROUP)
+    model, X, ids, clusters, published = opened(model, X, y, ids, clusters, published)
     if isinstance(model, Tabular):
         refuse_beside_tabular(
             model,

@@ -13,6 +13,7 @@ from seepage._facts import Assumption
 from seepage._near import did_you_mean, several
 from seepage._tables import Data, Listed, Model, Table, column_name
 from seepage._where import kept
+from seepage.equations import GROUP, is_gee, read_gee
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.leakage.types import By
@@ -20,7 +21,7 @@ from seepage.linear.information import COEFFICIENTS, ERRORS, Fit, Fitted
 from seepage.linear.results import is_results, taken_apart, with_steps
 from seepage.linear.survival import SurvivalFit, is_survival
 from seepage.linear.written import ModelTable, explaining
-from seepage.others import Tabular
+from seepage.others import Publishable, Tabular
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,11 +88,12 @@ def given(
     to_publish : bool, default=False
         Whether to refuse what is measured and not published: terms that have no step of scikit-learn.
     """
+    if isinstance(model, Publishable):
+        return Given(model=model, X=X, y=y, sample_weight=sample_weight, offset=offset, ids=ids)
     if isinstance(model, Tabular):
         raise UnsupportedError(
-            f"What {model.kind} gives away is measured, and not published with noise and a certificate yet. Measure "
-            "it, add noise of the scale that seepage.calibrate finds, and take the report along: "
-            "seepage.Report.of(leak, ...)."
+            f"What {model.kind} gives away is measured without noise, and not published with noise and a certificate. "
+            "Measure it, and take the report along: seepage.Report.of(leak, ...); or publish coefficients."
         )
     if isinstance(model, ModelTable):
         refuse_beside_table(y, sample_weight, offset, target)
@@ -151,6 +153,20 @@ def given(
         remarks=parts.remarks,
         own_levels=False,
     )
+
+
+def opened(
+    model: Model, X: Data, y: Listed, ids: Listed, clusters: Listed, published: Any
+) -> tuple[Model, Data, Listed, Listed, Any]:
+    """Return results of GEE as the equations that they solve, with their rows; everything else as it is."""
+    if not is_gee(model):
+        return model, X, ids, clusters, published
+    if X is not None or y is not None:
+        raise InputError("Results of GEE know their rows: leave X and y out.")
+    equations, rows, coefficients = read_gee(model)
+    # Groups are people, unless others are named in them.
+    ids, clusters = (GROUP, clusters) if ids is None else (ids, GROUP)
+    return equations, rows, ids, clusters, coefficients if published is None else published
 
 
 def filtered(where: str, model: Model, X: Data, *listed: Any) -> tuple[Any, ...]:

@@ -24,5 +24,6 @@ from seepage.others._slopes import Formed as Formed
 from seepage.others._slopes import Slopes as Slopes
 from seepage.others._statement import Statement as Statement
 from seepage.others._table import AttackerTable as AttackerTable
+from seepage.others._tabular import Publishable as Publishable
 from seepage.others._tabular import TableQuestion as TableQuestion
 from seepage.others._tabular import Tabular as Tabular

@@ -1,11 +1,11 @@
 """What measures itself: tables and equations that know which people they are of, and how these move them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from seepage._noise import GaussianNoise
-from seepage._tables import Data, Listed
+from seepage._tables import Array, Column, Data, Listed
 from seepage.leakage import Leakage
 from seepage.leakage.types import By
 from seepage.others.types import Known
@@ -48,4 +48,13 @@ class Tabular(Protocol):
 
     def measured(self, X: Data, asked: TableQuestion) -> Leakage:
         """Return what it gives away."""
+        ...
+
+
+@runtime_checkable
+class Publishable(Tabular, Protocol):
+    """What measures itself and can be published with noise: numbers that have names."""
+
+    def fingerprinted(self, X: Data) -> tuple[Iterator[Column], Array]:
+        """Return the columns of the rows, and the exact numbers: a certificate knows both by them."""
         ...

@@ -15,6 +15,7 @@ from seepage.release._certificate import Certificate as Certificate
 from seepage.release._certify import Certification as Certification
 from seepage.release._certify import certify as certify
 from seepage.release._compose import compose as compose
+from seepage.release._estimates import Estimates as Estimates
 from seepage.release._frontier import Frontier as Frontier
 from seepage.release._frontier import frontier as frontier
 from seepage.release._policy import Policy as Policy

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NotRequired, TypedDict
@@ -26,9 +26,10 @@ from seepage._signing import called, fingerprint_of, is_signed, public_key_of, s
 from seepage._tables import Column, Data, Listed, Model, Table
 from seepage._writing import write_file
 from seepage.errors import InputError, MissingExtraError
-from seepage.linear.given import Given
+from seepage.linear.given import Given, opened
 from seepage.linear.information import Fitted
 from seepage.meaning import Untargeted
+from seepage.others import Publishable
 from seepage.pages import Html, counted, name, page
 from seepage.release._notebook import certificate_article
 from seepage.release._seal import hash_of_file
@@ -225,7 +226,7 @@ class Certificate:
         key : bytes
             The key that `seepage.publish` returned.
         """
-        found = fingerprints(key, fit_of(model, X, y, sample_weight, offset))
+        found = fingerprints(key, model, X, y, sample_weight, offset)
         return all(hmac.compare_digest(found[name], str(self.fingerprints.get(name))) for name in found)
 
     def chosen(self) -> tuple[Choice, ...]:
@@ -246,9 +247,10 @@ class Certificate:
         published, private = self.published, self.private
         errors = " with standard errors" if "standard_errors" in published else ""
         file = self.seal.get("file")
+        predicted = f"{' and '.join(published['outcome'])} ({private['label']})"
         return {
             "model": f"{published['estimator']}, {counted(published['count'], 'parameter')}{errors}",
-            "predicts": f"{' and '.join(published['outcome'])} ({private['label']})",
+            **({"predicts": predicted} if published["outcome"] else {}),
             "fitted on": f"{self.people:,} people",
             "private": _few(private["attributes"], "attribute"),
             "noise": f"{self.noise['distribution']}, {amount_of(self.noise)} ({self.noise['mechanism']})",
@@ -340,6 +342,7 @@ _KINDS = {
     "TweedieRegressor": "Tweedie regression",
     "GLM": "generalized linear model",
     "Cox": "Cox proportional hazards model",
+    "Equations": "solution of estimating equations",
 }
 # As many names as a reader takes in.
 _MOST_NAMES = 40
@@ -370,7 +373,9 @@ def fit_of(model: Model, X: Data, y: Listed, sample_weight: Listed, offset: List
     return Given(model=model, X=X, y=y, sample_weight=sample_weight, offset=offset).fitted()
 
 
-def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
+def fingerprints(
+    key: bytes, model: Model, X: Data, y: Listed, sample_weight: Listed = None, offset: Listed = None
+) -> dict[str, str]:
     """Return keyed fingerprints of the data and of the exact model.
 
     A bare hash of small data can be guessed, and so can one of a model that noise was added to: without the key, these
@@ -378,16 +383,28 @@ def fingerprints(key: bytes, fit: Fitted) -> dict[str, str]:
     """
     if not isinstance(key, bytes) or not key:
         raise InputError("key must be the bytes that seepage.publish returned as publication.key.")
+    model, X, *_ = opened(model, X, y, None, None, None)
+    columns: Iterable[Column]
+    parts: Iterable[Column]
+    if isinstance(model, Publishable):
+        called, (columns, *parts) = type(model).__name__, model.fingerprinted(X)
+    else:
+        called, columns, parts = _of_fit(fit_of(model, X, y, sample_weight, offset))
     data, exact = (hmac.new(key, purpose, "sha256") for purpose in (b"seepage data", b"seepage model"))
-    weights = np.empty(0) if fit.rows.weights is None else fit.rows.weights
-    added = [] if fit.rows.offset is None else [fit.rows.offset]
-    for column in (*_columns(fit.table), *fit.outcome_columns, weights, *added):
+    for column in columns:
         data.update(_canonical(column))
-    estimator = fit.estimator
-    exact.update(type(estimator).__name__.encode())
-    for part in (estimator.coef_, estimator.intercept_):
+    exact.update(called.encode())
+    for part in parts:
         exact.update(_canonical(np.ravel(part)))
     return {"algorithm": "HMAC-SHA256", "data": data.hexdigest(), "model": exact.hexdigest()}
+
+
+def _of_fit(fit: Fitted) -> tuple[str, Iterable[Column], tuple[Column, ...]]:
+    """Return what a model is called, the columns that it was fitted on, and its parameters."""
+    weights = np.empty(0) if fit.rows.weights is None else fit.rows.weights
+    added = [] if fit.rows.offset is None else [fit.rows.offset]
+    columns = (*_columns(fit.table), *fit.outcome_columns, weights, *added)
+    return type(fit.estimator).__name__, columns, (fit.estimator.coef_, fit.estimator.intercept_)
 
 
 def _columns(table: Table) -> Iterator[Column]:

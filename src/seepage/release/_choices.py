@@ -94,3 +94,15 @@ def _classes(fit: Fitted, terms: Terms) -> Iterator[Choice]:
     else:
         how = "No and yes, whatever the rows have."
     yield Choice("classes", "which classes there are", "declared", how)
+
+
+def choices_of_estimates(
+    assumptions: tuple[Assumption, ...], noise: GaussianNoise, policy: Policy | None, terms: Terms
+) -> tuple[Choice, ...]:
+    """Return the same of numbers that solve equations: weights and nuisance models are part of these, and counted."""
+    return (
+        scale_choice(without_data=terms.noise_chosen_without_data, drawn=isinstance(terms.noise_scale, str)),
+        *_spread(noise),
+        *choices_in(assumptions),
+        publication_choice(judged=policy is not None, ranged=policy is not None and bool(policy.ranges)),
+    )

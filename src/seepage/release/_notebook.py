@@ -67,7 +67,8 @@ def certificate_article(
     )
     # No green beside what nobody limited.
     status = "none" if facts["policy"] == "none" else "open" if left_open else "met"
-    about = f"Predicts {facts['predicts']}. Fitted on {facts['fitted on']}. Published {facts['published']}."
+    predicts = f"Predicts {facts['predicts']}. " if "predicts" in facts else ""
+    about = f"{predicts}Fitted on {facts['fitted on']}. Published {facts['published']}."
     return pages.article(
         tag("header", tag(f"h{level}", name(title, 120)), paragraph(about, class_="about")),
         warning if broken else None,

@@ -6,7 +6,7 @@ import os
 import platform
 import secrets
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._amounts import on_grid, up_to_grid
-from seepage._choices import check_choices, is_choice
+from seepage._choices import Choice, check_choices, is_choice
 from seepage._decision import Decision
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
@@ -26,17 +26,20 @@ from seepage._shapes import RobustCovariance
 from seepage._tables import Data, Listed, Model, column_name
 from seepage._version import __version__
 from seepage._writing import NewFile, write_together
-from seepage.errors import InputError, MissingExtraError, PolicyError, UnsupportedError
+from seepage.equations import EquationsInformation
+from seepage.errors import InputError, PolicyError, UnsupportedError
 from seepage.leakage import Leakage
 from seepage.ledger import Entry, Ledger
 from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
-from seepage.linear.given import given
+from seepage.linear.given import given, opened
 from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised
 from seepage.linear.survival import SurvivalFit
+from seepage.others import Publishable
 from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, Published, fingerprints, fit_of
-from seepage.release._choices import choices_before, choices_of
+from seepage.release._choices import choices_before, choices_of, choices_of_estimates
 from seepage.release._copy import SEARCHED, last_step
+from seepage.release._estimates import Estimates
 from seepage.release._mechanism import drawn, mechanism
 from seepage.release._names import same_names, written
 from seepage.release._policy import Policy
@@ -46,10 +49,11 @@ from seepage.release._raw import DIGITS, RawModel
 from seepage.release._results import PublishedErrors, ResultTable
 from seepage.release._scale import counted_scale
 from seepage.release._seal import seal_of
-from seepage.release._table import is_table, text_of_published
+from seepage.release._table import content_of, is_table
 from seepage.release._terms import Terms
 
 Array = NDArray[np.float64]
+_Label = Literal["private", "public", "none"]
 
 _NOTHING = "Nothing was published: something that the rows decided would leave uncounted"
 # The hyperparameters that decide what is minimized.
@@ -88,7 +92,7 @@ class Publication:
     estimator : estimator or Pipeline
         The model with the steps before it folded in: coefficients for each unit of a raw column and for each level of a
         category, all of which carry fresh noise. It takes the rows that the model took, and opens with scikit-learn
-        alone.
+        alone. Of `seepage.models.Equations`, the published numbers by name (`seepage.release.Estimates`).
     certificate : Certificate
         What was published, with what noise, which targets it meets, and what that assumes.
     key : bytes
@@ -195,11 +199,7 @@ def files_of(
     A table says besides what the outcome is called, and which of two is a success: whoever knows may say.
     """
     said = publication.certificate
-    if is_table(path):
-        called = tuple(said.published["outcome"]) if outcome is None else outcome
-        content = text_of_published(publication.estimator, said, called, success).encode()
-    else:
-        content = _as_skops(publication.estimator)
+    content = content_of(publication.estimator, path, said, outcome, success)
     bound = publication.certificate.bound_to_hash(hashlib.sha256(content).hexdigest())
     if sign is not None:
         bound = bound.signed(sign)
@@ -209,22 +209,12 @@ def files_of(
     return bound, [*files, NewFile(beside, bound.text()), NewFile(path, content)]
 
 
-def _as_skops(estimator: Model) -> bytes:
-    try:
-        from skops import io
-    except ImportError:
-        raise MissingExtraError(
-            'Models are written with skops, which is not installed. Install it with: pip install "seepage[publish]"'
-        ) from None
-    content: bytes = io.dumps(estimator)
-    return content
-
-
 @dataclass(frozen=True, eq=False)
 class Ready:
     """A release that was measured and meets its policy, before any noise is drawn."""
 
-    model: RawModel
+    model: RawModel | Estimates
+    """What it looks like when it leaves, without its numbers."""
     exact: Array
     """The parameters of the pipeline, in its own units, to which the noise is added."""
     noise: GaussianNoise
@@ -246,8 +236,7 @@ class Ready:
     def check_written(self, path: Path, outcome: Sequence[str], success: object = None) -> None:
         """Refuse a file that this release cannot be written to, before anything is paid for and drawn."""
         if is_table(path):
-            nobody = self.model.with_parameters(np.zeros_like(self.exact))
-            text_of_published(nobody, self.draft, outcome, success)
+            content_of(self.model.with_parameters(np.zeros_like(self.exact)), path, self.draft, outcome, success)
 
     def paid(
         self, ledger: Ledger, leak: Leakage, units: Mapping[str, str | float] | None, *, title: str | None = None
@@ -284,11 +273,12 @@ def publish(
     noise_chosen_without_data: bool = False,
     decision: Decision | Mapping[str, object] | None = None,
     ids: Listed = None,
+    clusters: Listed = None,
     published: Sequence[str] | None = None,
     ledger: Ledger | None = None,
     units: Mapping[str, str | float] | None = None,
 ) -> Publication:
-    """Return a fitted linear model in raw units that carries noise, if the noise is enough.
+    """Return a fitted linear model in raw units, or what solves equations, with noise, if the noise is enough.
 
     The noise is drawn by OpenDP's Gaussian mechanism, which is safe against attacks through the low bits of
     floating-point numbers. There is no seed: no draw can be made again.
@@ -307,7 +297,8 @@ def publish(
         A fitted linear model of scikit-learn, alone or behind affine or smooth preprocessing; or a Cox model, whose
         coefficients are published as a `Cox` without a baseline hazard; or results of statsmodels, published as a `GLM`
         of the same family and link; or a `ModelTable`, published as the one or the other. Their own standard errors and
-        p-values are functions of the same people, and stay.
+        p-values are functions of the same people, and stay. Or `Equations`, whose solution leaves as a table of
+        numbers, and results of GEE, which solve some.
     X, y : array-like
         The data that it was fitted on. Results of statsmodels know theirs, a model of lifelines finds times and status
         in the frame, and a `ModelTable` all that it names.
@@ -350,8 +341,11 @@ def publish(
         Who decided, by which rule and when; it stands in the certificate.
     ids : array-like of shape (n,) or str, optional
         Who each row is, or the column of X that says so: several rows of one person count as one. A ledger needs them.
+    clusters : array-like of shape (n,) or str, optional
+        Of `Equations` in which people who belong together (families, sites) meet: which cluster each row is of.
     published : sequence of str, optional
-        What leaves: the model's own coefficients by default. ``["coefficients", "standard errors"]`` publishes robust
+        What leaves: the model's own coefficients by default; of `Equations`, all parameters, or those that are named,
+        such as ``["effect"]``. ``["coefficients", "standard errors"]`` publishes robust
         standard errors with them, for a `table` with intervals, beside noise in standard errors
         (``GaussianNoise(standard_errors=0.25)``): each variance carries relative noise of its own, and what all of them
         tell is counted in the same promise.
@@ -392,6 +386,7 @@ def publish(
         )
     if units is not None and ledger is None:
         raise InputError(f"units={units!r} is held against the units of a ledger, and none is given: name ledger=.")
+    model, X, ids, clusters, published = opened(model, X, y, ids, clusters, published)
     asked = given(
         model, X, y, sample_weight=sample_weight, offset=offset, ids=ids, published=published, to_publish=True
     )
@@ -412,6 +407,7 @@ def publish(
         asked.ids,
         published,
         asked.remarks,
+        clusters,
     )
     with asked.explained():
         release = ready(asked.model, asked.X, asked.y, terms)
@@ -435,63 +431,28 @@ def levels_given(
 
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     """Measure a release and hold it against its policy, without drawing any noise."""
-    calibrated = isinstance(terms.noise_scale, str)
-    # A scale that is still to be found is one for now.
-    noise = GaussianNoise(scale=1.0) if isinstance(terms.noise_scale, str) else as_noise(terms.noise_scale)
-    policy = None if terms.accept is None else Policy.of(terms.accept)
-    decision = None if terms.decision is None else Decision.of(terms.decision)
-    if policy is not None and policy.is_empty:
-        raise InputError("The policy sets no target. Pass accept=None to publish without any.")
-    if calibrated and (terms.noise_scale != "calibrated" or policy is None or not policy.ranges):
-        raise InputError(
-            f'noise_scale is {terms.noise_scale!r}. It is a number, a GaussianNoise, or "calibrated" for a policy with '
-            'ranges: accept=seepage.Policy(error_floor={"age": 5}, ranges={"age": (18, 90)}).'
-        )
-    if not terms.noise_chosen_without_data:
-        _check_grid(noise)
-    # A missing OpenDP should be known before anything is measured.
-    mechanism(1.0)
+    asked = _Asked.of(model, X, y, terms)
+    if isinstance(model, Publishable):
+        return _ready_estimates(model, asked, terms)
     fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
     if fit.unpublished is not None:
         raise UnsupportedError(fit.unpublished)
     check_choices(choices_before(fit, terms), _NOTHING)
     # What has to be said or changed should be known before anything is measured.
     _preprocessing(fit, None, terms)
-
-    def measured(noise: GaussianNoise) -> Leakage:
-        return measure(
-            model,
-            X,
-            y,
-            noise_scale=noise,
-            sample_weight=terms.sample_weight,
-            offset=terms.offset,
-            # The mean of a count does not need its alpha: it stays.
-            published=fit.leaves if terms.published is None else terms.published,
-            public_label=terms.public_label,
-            attributes=terms.attributes,
-            public_preprocessing=terms.public_preprocessing,
-            ids=terms.ids,
-        )
-
-    leak = measured(noise)
-    ranged = None if policy is None or not policy.ranges else Ranged.of(leak, policy)
+    if terms.published is None:
+        # The mean of a count does not need its alpha: it stays.
+        asked = replace(asked, leaves=fit.leaves)
+    leak = asked.measured(asked.noise)
     published = cast(Noised, leak.information)
-    # With the covariance that its shape makes of these rows.
-    noise = published.noise
     preprocessing = _preprocessing(fit, published.preprocessing.measured, terms)
     raw = RawModel.of(fit.model, fit.table, preprocessing)
-    choices = choices_of(fit, (*published.assumptions, *terms.remarks), noise, preprocessing, policy, terms)
-    check_choices(choices, _NOTHING)
-    if ranged is not None and calibrated:
-        noise = GaussianNoise(scale=counted_scale(ranged, 1.0))
-        leak = measured(noise)
-    elif policy is not None:
-        _check_policy(policy, leak, noise)
-        if ranged is not None:
-            ranged.check()
+    assumptions = (*published.assumptions, *terms.remarks)
+    # With the covariance that its shape makes of these rows.
+    choices = choices_of(fit, assumptions, published.noise, preprocessing, asked.policy, terms)
+    leak = asked.judged(leak, choices)
     published = cast(Noised, leak.information)
-    exact, key = published.exact, secrets.token_bytes(32)
+    noise, exact, key = published.noise, published.exact, secrets.token_bytes(32)
     errors = None
     if terms.published is not None and ERRORS in terms.published:
         errors = _errors_of(raw, cast(ExactInformation, published))
@@ -510,28 +471,136 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     }
     if errors is not None:
         leaving["standard_errors"] = errors.relative
-    draft = Certificate(
-        schema=SCHEMA,
-        created="",
-        people=leak.information.count,
-        published=leaving,
-        noise=_noise(noise),
-        private={
-            "attributes": list(leak.information.attribute_names),
-            "label": "public" if terms.public_label else "private",
-        },
-        targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
-        qualifications=_qualifications(policy),
-        policy=None if policy is None else policy.entries(),
-        untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
-        decision=None if decision is None else decision.entries(),
-        choices=tuple(cast(dict[str, str], to_json(one)) for one in choices),
-        assumptions=_assumptions((*published.assumptions, *terms.remarks), preprocessing),
-        versions=_versions(),
-        fingerprints=fingerprints(key, fit),
-        seal={},
-    )
+    label: _Label = "public" if terms.public_label else "private"
+    said = _assumptions((*published.assumptions, *terms.remarks), preprocessing)
+    draft = asked.draft(leak, leaving, noise, label, choices, said, key)
     return Ready(raw, exact, noise, draft, leak, key, errors)
+
+
+def _ready_estimates(model: Publishable, asked: "_Asked", terms: Terms) -> Ready:
+    """Measure numbers that solve equations, and hold them against a policy, without drawing any noise."""
+    for name in ("classes", "categories", "public_penalty"):
+        if getattr(terms, name):
+            raise InputError(
+                f"{name}= says nothing of {model.kind}, of which numbers leave and no names: leave it out."
+            )
+    leak = asked.measured(asked.noise)
+    choices = choices_of_estimates(leak.information.assumptions, asked.noise, asked.policy, terms)
+    leak = asked.judged(leak, choices)
+    published = cast(EquationsInformation, leak.information)
+    leaving: Published = {
+        "estimator": type(model).__name__,
+        "outcome": [],
+        "hyperparameters": {},
+        "parameters": list(published.names),
+        "count": len(published.names),
+        "preprocessing": {},
+    }
+    said = (
+        *_may_leave(published.assumptions),
+        "What carries the noise is the exact solution of the equations, not where a solver stopped.",
+        *_USUAL,
+    )
+    key, blank = secrets.token_bytes(32), Estimates(dict.fromkeys(published.names, 0.0))
+    draft = asked.draft(leak, leaving, published.noise, "none", choices, said, key)
+    return Ready(blank, published.exact, published.noise, draft, leak, key)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is asked of a release, whatever is released: how it is measured, and held against its policy."""
+
+    model: Model
+    X: Data
+    y: Listed
+    terms: Terms
+    noise: GaussianNoise
+    policy: Policy | None
+    decision: Decision | None
+    leaves: Sequence[str] | None
+
+    @classmethod
+    def of(cls, model: Model, X: Data, y: Listed, terms: Terms) -> "_Asked":
+        """Read terms, and refuse those that contradict themselves."""
+        # A scale that is still to be found is one for now.
+        noise = GaussianNoise(scale=1.0) if isinstance(terms.noise_scale, str) else as_noise(terms.noise_scale)
+        policy = None if terms.accept is None else Policy.of(terms.accept)
+        decision = None if terms.decision is None else Decision.of(terms.decision)
+        if policy is not None and policy.is_empty:
+            raise InputError("The policy sets no target. Pass accept=None to publish without any.")
+        calibrated = isinstance(terms.noise_scale, str)
+        if calibrated and (terms.noise_scale != "calibrated" or policy is None or not policy.ranges):
+            raise InputError(
+                f'noise_scale is {terms.noise_scale!r}. It is a number, a GaussianNoise, or "calibrated" for a policy '
+                'with ranges: accept=seepage.Policy(error_floor={"age": 5}, ranges={"age": (18, 90)}).'
+            )
+        if not terms.noise_chosen_without_data:
+            _check_grid(noise)
+        # A missing OpenDP should be known before anything is measured.
+        mechanism(1.0)
+        return cls(model, X, y, terms, noise, policy, decision, terms.published)
+
+    def measured(self, noise: GaussianNoise) -> Leakage:
+        """Return what the release tells with some noise."""
+        terms = self.terms
+        return measure(
+            self.model,
+            self.X,
+            self.y,
+            noise_scale=noise,
+            sample_weight=terms.sample_weight,
+            offset=terms.offset,
+            clusters=terms.clusters,
+            published=self.leaves,
+            public_label=terms.public_label,
+            attributes=terms.attributes,
+            public_preprocessing=terms.public_preprocessing,
+            ids=terms.ids,
+        )
+
+    def judged(self, leak: Leakage, choices: Sequence[Choice]) -> Leakage:
+        """Return what leaves, with a scale that is found for it if none was given; refuse what misses the policy."""
+        policy, calibrated = self.policy, isinstance(self.terms.noise_scale, str)
+        ranged = None if policy is None or not policy.ranges else Ranged.of(leak, policy)
+        check_choices(choices, _NOTHING)
+        if ranged is not None and calibrated:
+            return self.measured(GaussianNoise(scale=counted_scale(ranged, 1.0)))
+        if policy is not None:
+            _check_policy(policy, leak, cast(Noised, leak.information).noise)
+            if ranged is not None:
+                ranged.check()
+        return leak
+
+    def draft(
+        self,
+        leak: Leakage,
+        leaving: Published,
+        noise: GaussianNoise,
+        label: "_Label",
+        choices: Sequence[Choice],
+        assumptions: tuple[str, ...],
+        key: bytes,
+    ) -> Certificate:
+        """Return what the certificate will say, but for its time and its seal."""
+        policy, terms = self.policy, self.terms
+        return Certificate(
+            schema=SCHEMA,
+            created="",
+            people=leak.information.count,
+            published=leaving,
+            noise=_noise(noise),
+            private={"attributes": list(leak.information.attribute_names), "label": label},
+            targets=("No target was set.",) if policy is None else tuple(policy.sentences()),
+            qualifications=_qualifications(policy),
+            policy=None if policy is None else policy.entries(),
+            untargeted=None if policy is None else cast(dict[str, Json], to_json(policy.untargeted(leak))),
+            decision=None if self.decision is None else self.decision.entries(),
+            choices=tuple(cast(dict[str, str], to_json(one)) for one in choices),
+            assumptions=assumptions,
+            versions=_versions(),
+            fingerprints=fingerprints(key, self.model, self.X, self.y, terms.sample_weight, terms.offset),
+            seal={},
+        )
 
 
 def _errors_of(raw: RawModel, published: ExactInformation) -> PublishedErrors:
@@ -716,12 +785,7 @@ def _qualifications(policy: Policy | None) -> tuple[str, ...]:
 
 def _assumptions(assumptions: tuple[Assumption, ...], preprocessing: PublishedSteps) -> tuple[str, ...]:
     """Return what is taken for granted beside the choices, which have a list of their own."""
-    # What has a number about the rows, such as how near the solver came, may not leave; and that it is there tells too.
-    sentences = [
-        one.sentence()
-        for one in assumptions
-        if not is_choice(one) and all(number.may_leave for number in one.numbers.values())
-    ]
+    sentences = [*_may_leave(assumptions)]
     sentences.append("What carries the noise is the exact minimizer, not the parameters where the solver stopped.")
     if preprocessing.constants:
         sentences.append(
@@ -729,9 +793,23 @@ def _assumptions(assumptions: tuple[Assumption, ...], preprocessing: PublishedSt
             "then turned into the units of the raw columns, and the noise with them; how they were turned is not "
             "published."
         )
-    sentences.append(f"Published parameters are rounded to {DIGITS} digits.")
-    sentences.append("Any other release about the same people adds to what is known about them.")
-    return tuple(sentences)
+    return (*sentences, *_USUAL)
+
+
+_USUAL = (
+    f"Published parameters are rounded to {DIGITS} digits.",
+    "Any other release about the same people adds to what is known about them.",
+)
+
+
+def _may_leave(assumptions: tuple[Assumption, ...]) -> Iterator[str]:
+    """Yield what is taken for granted in sentences, without the choices and without what is about the rows."""
+    # What has a number about the rows, such as how near the solver came, may not leave; and that it is there tells too.
+    return (
+        one.sentence()
+        for one in assumptions
+        if not is_choice(one) and all(number.may_leave for number in one.numbers.values())
+    )
 
 
 def _versions() -> dict[str, str]:

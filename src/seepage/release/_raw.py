@@ -147,11 +147,7 @@ class RawModel:
         """
         raw = self.folded(parameters)
         if digits is not None:
-            finest = (
-                np.zeros_like(raw) if noise is None else np.broadcast_to(_SMALLEST * self.deviations(noise), raw.shape)
-            )
-            each = [_on_grid(value, least, digits) for value, least in zip(raw.flat, finest.flat, strict=True)]
-            raw = np.array(each).reshape(raw.shape)
+            raw = rounded(raw, np.zeros_like(raw) if noise is None else self.deviations(noise), digits)
         copy = bare_copy(self.estimator, raw.shape[1] - (1 if self.horizons is None else len(self.horizons)))
         if self.horizons is not None:
             copy.horizons_, copy.intercept_ = np.array(self.horizons.times), np.zeros(len(self.horizons))
@@ -200,6 +196,13 @@ def _blocks(affine: Affine, preprocessing: PublishedSteps) -> tuple[Block, ...]:
         Block.of(columns, preprocessing, as_levels=is_level)
         for (is_level, _, _), columns in sorted(found.items(), key=lambda item: (item[0][0], item[1]))
     )
+
+
+def rounded(values: Array, deviations: Array, digits: int = DIGITS) -> Array:
+    """Return numbers with so many digits of themselves, or of a thousandth of their noise if that is larger."""
+    finest = np.broadcast_to(_SMALLEST * deviations, values.shape)
+    each = [_on_grid(value, least, digits) for value, least in zip(values.flat, finest.flat, strict=True)]
+    return np.array(each).reshape(values.shape)
 
 
 def _on_grid(value: float, least: float, digits: int) -> float:

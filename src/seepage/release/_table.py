@@ -5,6 +5,7 @@ of model they are of. Names of columns come from whoever publishes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import singledispatch
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from seepage._tables import Model
-from seepage.errors import InputError, UnsupportedError
+from seepage.errors import InputError, MissingExtraError, UnsupportedError
 from seepage.linear.written import ModelTable, text_of
 from seepage.release._certificate import Certificate, amount_of
 from seepage.release._copy import last_step
@@ -42,6 +43,42 @@ def is_table(path: Path) -> bool:
     """Return whether a published model is written as a table there."""
     check_name(path)
     return path.suffix.lower() == TABLE
+
+
+@singledispatch
+def content_of(
+    estimator: Model, path: Path, certificate: Certificate, outcome: Sequence[str] | None, success: object
+) -> bytes:
+    """Return what a file of a published estimator holds; what it is written as, its name says.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        As it was published.
+    path : Path
+        Where it will be.
+    certificate : Certificate
+        Its certificate.
+    outcome : sequence of str or None
+        What the columns are called that it predicts; None for the names in the certificate.
+    success : object
+        Which of two outcomes counts as one, if that was said.
+    """
+    if is_table(path):
+        called = certificate.published["outcome"] if outcome is None else outcome
+        return text_of_published(estimator, certificate, called, success).encode()
+    return _as_skops(estimator)
+
+
+def _as_skops(estimator: Model) -> bytes:
+    try:
+        from skops import io
+    except ImportError:
+        raise MissingExtraError(
+            'Models are written with skops, which is not installed. Install it with: pip install "seepage[publish]"'
+        ) from None
+    content: bytes = io.dumps(estimator)
+    return content
 
 
 def text_of_published(estimator: Model, certificate: Certificate, outcome: Sequence[str], success: object) -> str:
@@ -76,16 +113,21 @@ def text_of_published(estimator: Model, certificate: Certificate, outcome: Seque
         if not isinstance(inner, dict) or level in inner:
             raise _no_place(f"The column {name!r}, which has two kinds of coefficients,")
         inner[level] = value
-    noise = certificate.noise
-    remarks = [
-        f"Published on {certificate.created[:10] or 'no day yet'}, with {noise['distribution']} noise of "
-        f"{amount_of(noise)}.",
-        "What it promises stands in its certificate: seepage certify FILE CERTIFICATE",
-    ]
+    remarks = remarks_of(certificate)
     if any(isinstance(each, dict) for each in coefficients.values()):
         remarks.append("A value of a category that has no coefficient here counts as 0.")
     kind = _kind_of_cox(last, outcome) if is_cox else _kind(last, outcome, success)
     return text_of(ModelTable(coefficients=coefficients, **kind), tuple(remarks))  # type: ignore[arg-type]
+
+
+def remarks_of(certificate: Certificate) -> list[str]:
+    """Return what stands above a table: when it was published, with what noise, and where its promise is."""
+    noise = certificate.noise
+    return [
+        f"Published on {certificate.created[:10] or 'no day yet'}, with {noise['distribution']} noise of "
+        f"{amount_of(noise)}.",
+        "What it promises stands in its certificate: seepage certify FILE CERTIFICATE",
+    ]
 
 
 def _kind(last: Model, outcome: Sequence[str], success: object) -> dict[str, object]:

@@ -31,3 +31,4 @@ class Terms:
     published: Sequence[str] | None = None
     remarks: tuple[Assumption, ...] = ()
     """What whoever assembled the model takes for granted besides."""
+    clusters: Listed = None

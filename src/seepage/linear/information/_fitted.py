@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._facts import Assumption, personal
+from seepage._facts import BOUND, Assumption, personal
 from seepage._noise import GaussianNoise
 from seepage._tables import Column, Data, Listed, Model, Table, column_values, plain
 from seepage.errors import InputError, MinimizerError, UnsupportedError
@@ -517,10 +517,7 @@ ATTACKER = (
         "attacker",
         "The attacker knows all but one person's private values: every other record, the weights and the penalty.",
     ),
-    Assumption(
-        "bound",
-        "The bounds hold for unbiased guesses; an attacker with a prior can be nearer by guessing the prior.",
-    ),
+    BOUND,
 )
 """What every bound takes for granted of whoever guesses."""
 
