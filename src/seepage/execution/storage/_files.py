@@ -9,17 +9,15 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 import pyarrow.fs
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from seepage.errors import InputError
 from seepage.execution._snapshot import Snapshot
-from seepage.execution.storage._at_once import at_once
 from seepage.execution.storage._columns import Common, HeldColumns, partition_types, read_as
 from seepage.execution.storage._contents import METADATA, Contents, DataFile, format_of
 from seepage.execution.storage._delta import delta_contents
+from seepage.execution.storage._footer import Footer, footers
 from seepage.execution.storage._iceberg import iceberg_contents
-from seepage.execution.storage._identity import Opened, Stamp
 from seepage.execution.storage._output import Output
 from seepage.execution.storage._paths import Named, refuse_repeated, resolve
 from seepage.execution.storage._read import Filter, Store, Unit
@@ -84,23 +82,21 @@ class Files:
     ) -> "Files":
         """Read the footers of files."""
         paths = [file.path for file in files]
-        footers = at_once(lambda path: _footer(filesystem, path), paths)
-        schemas = [metadata.schema.to_arrow_schema() for _, metadata in footers]
+        known = footers(filesystem, paths)
         if snapshot is None:
             types = partition_types(file.constants for file in files)  # type: ignore[misc]
-            helds = [_held_in_folders(file, types, schema) for file, schema in zip(files, schemas, strict=True)]
-            whole = [_with(schema, held, types) for schema, held in zip(schemas, helds, strict=True)]
-            common = Common.of(paths, whole)
+            helds = [_held_in_folders(file, types, footer.schema) for file, footer in zip(files, known, strict=True)]
+            common = Common.of(paths, _with_folders([footer.schema for footer in known], helds, types))
         else:
-            helds = [_held_in(snapshot, file, schema) for file, schema in zip(files, schemas, strict=True)]
+            helds = [_held_in(snapshot, file, footer.schema) for file, footer in zip(files, known, strict=True)]
             common = Common(pa.schema([(field.name, read_as(field.type)) for field in snapshot.schema]), {})
         units: list[Unit] = []
-        for file, (stamp, metadata), held in zip(files, footers, helds, strict=True):
-            units.extend(_cut(file, stamp, metadata, held, len(units)))
+        for file, footer, held in zip(files, known, helds, strict=True):
+            units.extend(_cut(file, footer, held, len(units)))
         if not units:
             told = _listing(paths) if paths else named[0].folder
             raise InputError(f"There is no row in {told}: nobody's leakage can be measured.")
-        folders = [path.rpartition("/")[0] for path in paths]
+        folders = {path.rpartition("/")[0] for path in paths}
         base = os.path.commonpath(folders) if all(folders) else ""
         return cls(Store(filesystem, common.schema), base, tuple(paths), common, tuple(units), named, snapshot)
 
@@ -247,12 +243,6 @@ def _refuse_tables(filesystem: pa.fs.FileSystem, named: Named, seen: Sequence[st
         )
 
 
-def _footer(filesystem: pa.fs.FileSystem, path: str) -> tuple[Stamp, pq.FileMetaData]:
-    opened = Opened.of(filesystem, path)
-    opened.source.close()
-    return opened.stamp, opened.metadata
-
-
 def _held_in_folders(file: DataFile, types: dict[str, pa.DataType], schema: pa.Schema) -> HeldColumns:
     """Return the columns that folders name; a file that has one of them itself is believed."""
     named = {name: value for name, value in file.constants.items() if name not in schema.names}
@@ -263,8 +253,18 @@ def _held_in_folders(file: DataFile, types: dict[str, pa.DataType], schema: pa.S
     return HeldColumns(tuple(sorted(whole.items())))
 
 
-def _with(schema: pa.Schema, held: HeldColumns, types: dict[str, pa.DataType]) -> pa.Schema:
-    return pa.schema([*schema, *(pa.field(name, types[name]) for name, _ in held.constants)])
+def _with_folders(
+    schemas: Sequence[pa.Schema], helds: Sequence[HeldColumns], types: dict[str, pa.DataType]
+) -> list[pa.Schema]:
+    """Return the columns of each file, those that its folders name among them; made once of files that are alike."""
+    made: dict[tuple[int, tuple[str, ...]], pa.Schema] = {}
+    whole = []
+    for schema, held in zip(schemas, helds, strict=True):
+        named = tuple(name for name, _ in held.constants)
+        if (id(schema), named) not in made:
+            made[id(schema), named] = pa.schema([*schema, *(pa.field(name, types[name]) for name in named)])
+        whole.append(made[id(schema), named])
+    return whole
 
 
 def _held_in(snapshot: Contents, file: DataFile, schema: pa.Schema) -> HeldColumns:
@@ -283,25 +283,21 @@ def _number(field: pa.Field, snapshot: Contents) -> int | None:
     return int(written) if written is not None else snapshot.called.get(field.name)
 
 
-def _cut(file: DataFile, stamp: Stamp, metadata: pq.FileMetaData, held: HeldColumns, index: int) -> Iterator[Unit]:
-    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    edges = [0, *accumulate(counts)]
+def _cut(file: DataFile, footer: Footer, held: HeldColumns, index: int) -> Iterator[Unit]:
+    edges = [0, *accumulate(rows for rows, _ in footer.groups)]
     gone = np.zeros(edges[-1], dtype=bool)
     if file.deleted is not None:
         gone[file.deleted] = True
     first = start = held_bytes = 0
-    for group in range(metadata.num_row_groups):
-        held_bytes += metadata.row_group(group).total_byte_size
-        last = group + 1 == metadata.num_row_groups
-        if held_bytes < _UNIT_BYTES and not last:
+    for group, (_, size) in enumerate(footer.groups):
+        held_bytes += size
+        if held_bytes < _UNIT_BYTES and group + 1 < len(footer.groups):
             continue
         marks = gone[edges[first] : edges[group + 1]]
         rows = int(len(marks) - marks.sum())
         if rows:
-            deleted = np.packbits(marks).tobytes() if marks.any() else b""
-            yield Unit(
-                index, file.path, (first, group + 1), start, rows, held_bytes, stamp, replace(held, deleted=deleted)
-            )
+            part = replace(held, deleted=np.packbits(marks).tobytes()) if marks.any() else held
+            yield Unit(index, file.path, (first, group + 1), start, rows, held_bytes, footer.stamp, part)
             index += 1
         first, start, held_bytes = group + 1, start + rows, 0
 

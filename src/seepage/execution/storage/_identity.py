@@ -21,7 +21,7 @@ _TAIL = 2**16
 _END = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stamp:
     """What tells a file from whatever may take its place."""
 
@@ -50,6 +50,10 @@ class Opened:
                 tail = source.read_at(length, size - length)
             digest = hashlib.sha256(tail[-length:]).hexdigest()
             metadata = pq.read_metadata(pa.BufferReader(tail))
+            if len(tail) == size:
+                # All of it is here: a small file is asked for once, not for each of its columns.
+                source.close()
+                source = pa.BufferReader(tail)
         return cls(source, metadata, Stamp(size, mark, digest))
 
 

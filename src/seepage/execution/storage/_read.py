@@ -17,7 +17,7 @@ from seepage.execution.storage._identity import Opened, Stamp, check_unchanged
 from seepage.execution.storage._paths import naming
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A range of row groups of one file."""
 
