@@ -98,7 +98,7 @@ def study(name: str, seeds: int, people: int = PEOPLE) -> Study:
                     w = random.integers(0, 2, (len(rows), VALUES)) * 2.0 - 1
                     value = np.einsum("ni,nij,nj->n", w, exact[step][rows], w)[:, None]
                     visits.add(rows, step, stretch, value, value)
-        found = estimate(visits.arrays(), people, stretches, np.ones(steps), taken, taken)
+        found = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
         traces.append(found.traces[:, 0])
         errors.append(np.sqrt(found.variance[:, 0]))
     estimates, error = np.array(traces), np.array(errors)

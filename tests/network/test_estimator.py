@@ -59,7 +59,7 @@ def test_the_trend_takes_most_of_the_error_away():
             for rows in parts:
                 visits.add(rows, step, stretch, values[rows, step : step + 1], values[rows, step : step + 1])
     taken = np.full((people, 4), 50.0)
-    found = estimate(visits.arrays(), people, stretches, np.ones(steps), taken, taken)
+    found = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
     error = np.abs(found.traces[:, 0] / values.sum(1) - 1)
     plain = np.abs(found.plain[:, 0] / values.sum(1) - 1)
     assert np.median(error) < 0.02
@@ -83,7 +83,7 @@ def test_standard_errors_are_those_of_repetitions_where_people_differ_by_orders_
                     signs = random.integers(0, 2, (len(rows), values, 1)) * 2.0 - 1
                     value = over_time[rows, step, None] * ((roots[rows] @ signs) ** 2).sum(1)
                     visits.add(rows, step, stretch, value, value)
-        estimates = estimate(visits.arrays(), people, stretches, np.ones(steps), taken, taken)
+        estimates = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
         root = np.sqrt(estimates.traces[:, 0])
         found.append(root)
         errors.append(np.sqrt(estimates.variance[:, 0]) / (2 * root))
@@ -101,11 +101,11 @@ def test_a_single_visit_alone_has_no_standard_error_and_a_second_one_of_somebody
     visits = Visits(2, 1)
     visits.add(np.array([0]), 0, 0, none + 2.0, none + 2.0)
     taken = np.ones((2, 2))
-    found = estimate(visits.arrays(), 2, stretches, np.ones(2), taken, taken)
+    found = estimate(visits.arrays(), stretches, np.ones(2), taken, taken)
     assert np.isnan(found.variance[0, 0])
     visits.add(np.array([1]), 0, 0, none + 1.0, none + 1.0)
     visits.add(np.array([1]), 1, 1, none + 1.5, none + 1.5)
-    found = estimate(visits.arrays(), 2, stretches, np.ones(2), taken, taken)
+    found = estimate(visits.arrays(), stretches, np.ones(2), taken, taken)
     assert np.isfinite(found.variance).all()
     assert found.traces[0, 0] == pytest.approx(4.0, rel=0.3)
 
@@ -115,7 +115,7 @@ def test_who_took_no_part_gives_nothing_away():
     for step in range(2):
         visits.add(np.array([0, 1]), step, step, np.full((2, 1), 2.0), np.full((2, 1), 2.0))
     taken = np.array([[1.0, 1.0], [0.0, 0.0]])
-    found = estimate(visits.arrays(), 2, Stretches(2, 2), np.ones(2), taken, taken)
+    found = estimate(visits.arrays(), Stretches(2, 2), np.ones(2), taken, taken)
     np.testing.assert_allclose(found.traces[:, 0], [4.0, 0.0])
     assert found.variance[1, 0] == 0
     assert found.plain[1, 0] == 0

@@ -125,7 +125,6 @@ def test_kinks_in_a_forward_method_are_warned_of_once():
         ({"label": "secret"}, "'secret'"),
         ({"groups": {}}, "names no group"),
         ({"spectrum": -1}, "spectrum"),
-        ({"ids": ["a", "b", "a"]}, "'a' occurs 2 times"),
         ({"ids": []}, "ids"),
     ],
 )

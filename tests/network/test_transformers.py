@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from seepage.network import Mechanism, step_information, step_success_rate
+from seepage.network import FisherAccountant, Mechanism, step_information, step_success_rate
 
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
@@ -180,3 +180,40 @@ def test_random_directions_and_other_words():
     truth = batch["input_ids"][:, 1]
     assert np.isnan(rates[np.arange(3), truth - 1]).all()
     assert (rates[~np.isnan(rates)] > 0.5).all()
+
+
+def test_words_are_private_by_name_and_the_attention_mask_says_which_are_real():
+    model, batch = made(bert, True), sentences("right")
+    asked = {"mechanism": MECHANISM, "forward": forward, "label": "public"}
+    named = step_information(model, nn.CrossEntropyLoss(), batch, private=["input_ids"], **asked)
+    masked = {"input_ids": "attention_mask"}
+    both = step_information(model, nn.CrossEntropyLoss(), batch, private=masked, **asked)
+    np.testing.assert_array_equal(named.matrices, both.matrices)
+    # Beside nobody, and without padding: the same person.
+    alone = {name: values[2:, :2] if values.dim() == 2 else values[2:] for name, values in batch.items()}
+    step = step_information(model, nn.CrossEntropyLoss(), alone, private=["input_ids"], **asked)
+    np.testing.assert_allclose(step.matrices[0], named.matrices[2][: 2 * HIDDEN, : 2 * HIDDEN], rtol=1e-9, atol=1e-15)
+    assert not named.matrices[2][2 * HIDDEN :].any()
+    without = {name: values for name, values in batch.items() if name != "attention_mask"}
+    every = step_information(
+        model, nn.CrossEntropyLoss(), without, mechanism=MECHANISM, label="public", private=["input_ids"],
+        forward=lambda network, held: (network(input_ids=held["input_ids"]).logits, held["labels"]),
+    )  # fmt: skip
+    assert every.sizes.tolist() == [LENGTH * HIDDEN] * 3
+
+
+@pytest.mark.filterwarnings("ignore:The model looks up tokens")
+def test_a_run_takes_the_same_names():
+    def trained(private):
+        model, batch = made(bert, True), sentences("left")
+        notes = [{name: values[i] for name, values in batch.items()} for i in range(3)]
+        accountant = FisherAccountant(
+            model, nn.CrossEntropyLoss(), ids=["a", "b", "c"], label="public", private=private, forward=forward, seed=0
+        )
+        accountant.watch(notes, steps=2)
+        for _ in range(2):
+            accountant.step(noise_multiplier=1.3, max_grad_norm=0.4, sample_rate=0.5)
+        return accountant.leakage()
+
+    named, masked = trained(["input_ids"]), trained({"input_ids": "attention_mask"})
+    np.testing.assert_array_equal(named.examples, masked.examples)

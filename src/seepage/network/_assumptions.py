@@ -51,6 +51,7 @@ def assumptions(
     spectrum: bool,
     several: bool,
     unanswered: int,
+    records: int,
     overdrawn: float,
     unfinished: float,
     largest: tuple[float, float],
@@ -173,6 +174,18 @@ def assumptions(
     ):
         if holds:
             found.append(Assumption(kind, sentence))
+    if records > 1:
+        found.append(
+            Assumption(
+                "records",
+                "Somebody has {records} records. A number is of all records of a person together, each with values of "
+                "its own: their clipped gradients add up in a step, and so does the trace of their information. Where "
+                "batches are drawn secretly it is an upper bound, as if it were known which of a person's other "
+                "records are in each. A fact that stands in k records of somebody is known up to the root of k times "
+                "as well as eta says of one value.",
+                {"records": public(records, ".0f")},
+            )
+        )
     if unanswered:
         found.append(
             Assumption(

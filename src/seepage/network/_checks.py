@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from seepage.errors import InputError, UnsupportedError
 from seepage.network._probe import Probe
 from seepage.network._records import Batch
-from seepage.network._tokens import exchanged
+from seepage.network._tokens import exchanged, paired
 from seepage.network._twin import twin
 
 Tensor = torch.Tensor
@@ -161,7 +161,7 @@ def check_tokens(probe: Probe, batch: Batch) -> None:
         return [g for name, g in zip(probe.carrier.trained, found, strict=True) if not name.startswith(tables)]
 
     before = gradient(batch)
-    for name, mask in (probe.private or {}).items():
+    for name, mask in paired(batch, probe.private).items():
         after = gradient(exchanged(batch, name, mask))
         if _squared(b - a for b, a in zip(before, after, strict=True)) > 1e-6 * _squared(before):
             raise UnsupportedError(

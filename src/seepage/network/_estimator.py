@@ -13,6 +13,7 @@ of the person's own visits, whose relative variance is what people with several 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,12 @@ class Estimate:
 
 
 def estimate(
-    visits: Table, people: int, stretches: Stretches, scales: Array, taken: Array, plain_taken: Array
+    visits: Table,
+    stretches: Stretches,
+    scales: Array,
+    taken: Array,
+    plain_taken: Array,
+    summed: Callable[[Array], Array] = lambda values: values,
 ) -> Estimate:
     """Estimate the sum over all steps from the visits.
 
@@ -59,30 +65,34 @@ def estimate(
     ----------
     scales : array of shape (steps,)
         What information in each step is known to be proportional to: one over the squared noise.
-    taken : array of shape (people, stretches)
-        The steps of each stretch that count for each person: those so far, or those they were drawn into.
+    taken : array of shape (records, stretches)
+        The steps of each stretch that count for each record: those so far, or those it was drawn into.
     plain_taken : array of the same shape
         The same for numbers without credit for sampling.
+    summed : callable
+        Adds up over the records of each person. A step moves by J_1 dx_1 + J_2 dx_2 + ... with the values of several
+        records: the trace of J^T J is the sum of theirs, whether they are in the same steps or not. Each is visited at
+        steps and in directions of its own, so that variances add up too.
     """
     groups = visits["value"].shape[1]
-    parts = [_Group(visits, people, stretches, scales, taken, visits["value"][:, g]).estimate() for g in range(groups)]
-    plain = [_stretch_sums(visits, people, plain_taken, visits["plain"][:, g]) for g in range(groups)]
-    traces = np.stack([value for value, _ in parts], 1)
-    return Estimate(traces, np.stack([v for _, v in parts], 1), np.stack(plain, 1), _largest(visits, people, taken))
+    parts = [_Group(visits, stretches, scales, taken, visits["value"][:, g]).estimate() for g in range(groups)]
+    plain = [_stretch_sums(visits, plain_taken, visits["plain"][:, g]) for g in range(groups)]
+    traces, variance, plain_traces = (
+        summed(np.stack(each, 1)) for each in ([value for value, _ in parts], [v for _, v in parts], plain)
+    )
+    return Estimate(traces, variance, plain_traces, _largest(visits, taken, summed))
 
 
 class _Group:
     """The estimate for one group of private values."""
 
-    def __init__(
-        self, visits: Table, people: int, stretches: Stretches, scales: Array, taken: Array, value: Array
-    ) -> None:
+    def __init__(self, visits: Table, stretches: Stretches, scales: Array, taken: Array, value: Array) -> None:
         self.person, self.step, self.value, self.taken = visits["person"], visits["step"], value, taken
-        self.people, self.scales = people, scales
+        self.people, self.scales = len(taken), scales
         self.at = (self.person, visits["stretch"])
         self.bounds = [stretches.start(s) for s in range(taken.shape[1] + 1)]
         # Any fixed division will do: who is visited when is drawn independently of it.
-        self.fold = np.arange(people) % min(_FOLDS, max(people, 1))
+        self.fold = np.arange(self.people) % min(_FOLDS, max(self.people, 1))
 
     def estimate(self) -> tuple[Array, Array]:
         trend, sums = self._trend()
@@ -205,7 +215,7 @@ def _smooth(steps: Rows, values: Array, length: int) -> Array:
     return np.maximum(mean + slope * (at - sx / n), 0.2 * mean.clip(min=1e-300))
 
 
-def _stretch_sums(visits: Table, people: int, taken: Array, value: Array) -> Array:
+def _stretch_sums(visits: Table, taken: Array, value: Array) -> Array:
     """Return the sum over stretches of steps times the mean visit; a stretch without one is as the person's others."""
     at = (visits["person"], visits["stretch"])
     total, count = np.zeros_like(taken), np.zeros_like(taken)
@@ -221,7 +231,7 @@ def visit_weights(count: Array, taken: Array) -> Array:
     return visited / np.maximum(count, 1) * np.divide(all_steps, seen, out=np.zeros_like(seen), where=seen > 0)
 
 
-def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:
+def _largest(visits: Table, taken: Array, summed: Callable[[Array], Array]) -> tuple[float, float]:
     """Let half of the visits say who is most exposed, and the other half how exposed they are; both ways round."""
     total = visits["value"].sum(1)
     found = []
@@ -229,7 +239,7 @@ def _largest(visits: Table, people: int, taken: Array) -> tuple[float, float]:
     halves = []
     for chosen in (odd, ~odd):
         part = {name: visits[name][chosen] for name in ("person", "stretch")}
-        halves.append(_stretch_sums(part, people, taken, total[chosen]))
+        halves.append(summed(_stretch_sums(part, taken, total[chosen])))
     both = (halves[0] > 0) & (halves[1] > 0)
     for first, second in (halves, halves[::-1]):
         if both.any():

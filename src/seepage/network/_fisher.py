@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 import sys
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -52,15 +53,17 @@ class FisherAccountant:
     loss : callable
         The loss of training, such as ``torch.nn.CrossEntropyLoss()``.
     ids : sequence
-        Who the examples of the data set are, in its order. ``range(len(dataset))`` will do.
+        Whose the records of the data set are, in its order. ``range(len(dataset))`` will do where everybody has one;
+        whoever has several is named several times, and is told of once, with all of their records together.
     label : {"public", "private"}
         Whether the label is among the private values. Private labels must be numbers (one-hot for classes).
-    private : mapping, optional
+    private : sequence or mapping, optional
         For networks that are given integers: which entries of a batch (by key or place) hold private tokens or
-        categories, each with the entry that is nonzero where they are real, such as
-        ``{"input_ids": "attention_mask"}``, or with None if all are. What an embedding looks up for them is private.
-        All other integers are public (padding, positions, token types, masks, and so everybody's number of tokens);
-        ``{}`` if none is private. Floating-point inputs always are.
+        categories, such as ``["input_ids"]``; the attention mask of the batch says which of them are real, if there is
+        one. Or each with the entry that is nonzero where they are real, ``{"notes": "mask_of_notes"}``, or with None if
+        all are. What an embedding looks up for them is private. All other integers are public (padding, positions,
+        token types, masks, and so everybody's number of tokens); ``[]`` if none is private. Floating-point inputs
+        always are.
     sweeps : int, default=4
         How often each person is visited, once in each of as many stretches of the training.
     probes : int, default=1
@@ -148,6 +151,12 @@ class FisherAccountant:
         _layers.warn_of_kinks(known.kinks)
         _layers.warn_of_tokens(model)
         self._names = Names.of(ids)
+        most = int(self._names.records.argmax())
+        if spectrum and self._names.records[most] > 1:
+            raise UnsupportedError(
+                f"{self._names.people.tolist()[most]!r} has {self._names.records[most]} records: a spectrum is of the "
+                "values of one. Use spectrum=False: eta is then the root of the trace."
+            )
         random = np.random.default_rng(secrets.randbits(63) if seed is None else seed)
         generator = torch.Generator().manual_seed(int(random.integers(2**62)))
         own = int(random.integers(2**62))
@@ -190,7 +199,7 @@ class FisherAccountant:
         privacy_engine : opacus.PrivacyEngine
             Of Opacus.
         model, optimizer, data_loader
-            As for ``make_private``. The data loader's data set holds the people of `ids`, in their order.
+            As for ``make_private``. The data loader's data set holds the records that `ids` names, in their order.
         epochs : int
             How long training will be, so that visits are spread over it. Stopping early or going on makes the errors
             wider, and nothing wrong.
@@ -216,7 +225,7 @@ class FisherAccountant:
         Parameters
         ----------
         dataset : data set
-            The records of the people of `ids`, in their order, by index.
+            The records that `ids` names, in their order, by index.
         steps : int
             How long training will be. Stopping early or going on makes the errors wider, and nothing wrong.
         collate : callable, optional
@@ -232,7 +241,13 @@ class FisherAccountant:
         self._run.visit()
 
     def step(
-        self, *, noise_multiplier: float, max_grad_norm: float, sample_rate: float | None, batch: Ids | None = None
+        self,
+        *,
+        noise_multiplier: float,
+        max_grad_norm: float,
+        sample_rate: float | None,
+        batch: Ids | None = None,
+        records: Sequence[int] | None = None,
     ) -> None:
         """Account for one step of a training loop of your own, after its update of the weights.
 
@@ -245,15 +260,15 @@ class FisherAccountant:
             The probability with which each person was drawn into the batch, if batches are drawn by Poisson sampling
             (see `PoissonSampler`) and stay secret. None for any other way: then no credit is given for it.
         batch : sequence, optional
-            Who took part; needed where `sample_rate` is None.
+            Who took part, with all of their records; needed where `sample_rate` is None.
+        records : sequence of int, optional
+            Instead, the places of the records that took part in the data set.
         """
         if not self._by_hand:
             raise InputError("Call watch(dataset, steps=...) before the first step, so that people can be visited.")
         _checks.check_frozen(self.model, self._run.visiting.probe, self.model)
         if sample_rate is None:
-            if batch is None:
-                raise InputError("Without secret sampling it matters who took part: give batch=, their ids.")
-            self._run.draw(self._names.rows(batch))
+            self._run.draw(self._names.drawn(batch, records))
         self._run.publish(
             Mechanism(
                 noise_multiplier=float(noise_multiplier),
@@ -352,7 +367,7 @@ class FisherAccountant:
         self._gathered = (self.steps, parts)
 
     def __repr__(self) -> str:
-        return f"FisherAccountant({len(self._names)} people, {self.steps} steps, sweeps={self.sweeps})"
+        return f"FisherAccountant({len(self._names.people)} people, {self.steps} steps, sweeps={self.sweeps})"
 
     def _check_free(self) -> None:
         if self._attachment is not None or self._by_hand:
@@ -393,7 +408,7 @@ class FisherAccountant:
             "people": hashlib.sha256(self._run.schedule.visited.tobytes()).hexdigest(),
             "clipping": self.clipping,
             "label": self.label,
-            "private": None if probe.private is None else sorted(map(repr, probe.private.items())),
+            "private": None if probe.private is None else repr(probe.private),
             "sweeps": self.sweeps,
             "groups": list(self._run.visiting.directions.names),
             "spectrum": 0 if sketch is None else sketch.rank,

@@ -38,7 +38,8 @@ class NetworkInformation(GatheredInformation):
     sizes : array of shape (groups,) or (n, groups)
         How many values each group has.
     steps : array of shape (n,)
-        How many steps count for each person: all of them with secret sampling, else those they took part in.
+        How many steps count for each person: all of them with secret sampling, else those that each of their records
+        took part in, added up.
     """
 
     people: People = field(default_factory=PeopleInMemory)
@@ -58,6 +59,8 @@ class NetworkInformation(GatheredInformation):
     sketch may lack, shape (n,); and with it of each group's, shape (n, groups)."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
+    records: int = 1
+    """The most records that anybody has."""
 
     @property
     def count(self) -> int:
@@ -121,6 +124,11 @@ class NetworkInformation(GatheredInformation):
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         check_delta(delta)
+        if self.records > 1:
+            raise UnansweredError(
+                f"Opacus accounts for adding or removing one record, and somebody has {self.records}: of a person "
+                "there is no epsilon here. privacy_engine.get_epsilon(delta) is that of one record."
+            )
         with warnings.catch_warnings():
             # The best order may be the largest that is tried: the bound then holds, and could be better.
             warnings.filterwarnings("ignore", message="Optimal order is the largest alpha")

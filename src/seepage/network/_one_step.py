@@ -5,7 +5,8 @@ gradient, p = T grad and c the clipping (eq. 8.5), the published gradient moves 
 
     U = c T + c'(s) (p/s) grad^T,     U U^T = c^2 T T^T + (2 c c'/s + c'^2) p p^T,     U ghat = p (c/s + c'),
 
-so that T T^T, p and s are all that the information needs (eqs. 8.2 and 8.11).
+so that T T^T, p and s are all that the information needs (eqs. 8.2 and 8.11). The clipped gradients of a person's
+records add up in a step: of several, U_1, U_2, ... stand one below the other, and U U^T has blocks U_i U_j^T.
 """
 
 import math
@@ -28,6 +29,7 @@ from seepage.network._composites import Composites
 from seepage.network._directions import Directions
 from seepage.network._look import look
 from seepage.network._losses import Loss
+from seepage.network._names import Ids, Names
 from seepage.network._probe import Forward, Probe, size_of, standard_forward
 from seepage.network._records import Batch
 from seepage.network._step import Mechanism
@@ -47,6 +49,8 @@ class StepInformation:
 
     Attributes
     ----------
+    ids : ndarray of shape (people,)
+        Who they are, in the order in which they come in the batch.
     trace : ndarray of shape (people,)
         The trace of each person's information matrix; unbiased if it is estimated.
     standard_error : ndarray of shape (people,)
@@ -54,9 +58,12 @@ class StepInformation:
     sizes : ndarray of shape (people,)
         How many private values each person has, padding left out.
     matrices : ndarray of shape (people, values, values) or None
-        The information matrices, where derivatives were taken value by value; None where directions were random.
+        The information matrices, where derivatives were taken value by value; None where directions were random, or
+        somebody has several records in batches that are secret: the trace is then a bound. The values of a person's
+        second record come after those of the first, and are zero for those who have none.
     """
 
+    ids: NDArray[Any]
     trace: Array
     standard_error: Array
     sizes: Array
@@ -108,6 +115,12 @@ class StepInformation:
             return found
 
     def _known(self) -> Array:
+        if self.matrices is None and not self.standard_error.any():
+            raise UnansweredError(
+                "Somebody has several records, and it is secret which of them are in the batch: of what they tell "
+                "together only a bound of the trace is known. Leave sample_rate out to ask about whoever takes part, "
+                "or ask dfil, which the trace answers."
+            )
         if self.matrices is None:
             raise UnansweredError(
                 f"Somebody has {int(self.sizes.max())} private values, which are too many to take derivatives one by "
@@ -125,6 +138,7 @@ def step_information(
     mechanism: Mechanism,
     label: Literal["public", "private"],
     private: Private | None = None,
+    ids: Ids | None = None,
     directions: int | None = None,
     forward: Forward | None = None,
     seed: int = 0,
@@ -143,8 +157,11 @@ def step_information(
         How the step clips gradients and adds noise.
     label : {"public", "private"}
         Whether the label is among the private values.
-    private : mapping, optional
+    private : sequence or mapping, optional
         As for `FisherAccountant`: which entries of a batch hold private integers.
+    ids : sequence, optional
+        Whose the records of the batch are. Whoever has several is told of once, with all of them together. By default
+        everybody has one.
     directions : int, optional
         Random directions, of which each takes a pass. By default derivatives are exact where a person has at most 64
         private values, and taken along 16 random directions otherwise.
@@ -171,25 +188,28 @@ def step_information(
         raise InputError(
             f"directions must be a positive whole number, or None for exact derivatives, not {directions!r}."
         )
+    names = Names.of(range(size_of(batch)) if ids is None else ids)
+    if len(names) != size_of(batch):
+        raise InputError(f"The batch holds {size_of(batch)} records, but ids names {len(names)}.")
     probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private", private=private)
     with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
         probe.carrier.follow(model)
         one = probe.functional(batch)
         values = sum(math.prod(shape) for shape in one.shapes.values())
-        if directions is None and values <= _FEW:
-            return _exact(probe, batch, mechanism, seed)
+        if directions is None and values * names.records.max() <= _FEW:
+            return _exact(probe, batch, mechanism, names, seed)
         generator = torch.Generator().manual_seed(seed)
         seen = look(probe, batch, Directions(None, label == "private", generator), directions or 16)
-    found = seen.information(mechanism)[0][0]
+    found = np.stack([names.summed(each) for each in seen.information(mechanism)[0][0]])
     spread = found.std(axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else np.full(found.shape[1], np.nan)
-    return StepInformation(found.mean(axis=0), spread, seen.sizes.sum(1), None)
+    return StepInformation(names.people, found.mean(axis=0), spread, names.summed(seen.sizes.sum(1)), None)
 
 
 def _device(model: nn.Module) -> torch.device:
     return next(iter(model.parameters())).device
 
 
-def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> StepInformation:
+def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, names: Names, seed: int) -> StepInformation:
     one = probe.functional(batch)
     real = _real(probe, one.shapes, size_of(batch))
     ends = np.cumsum([math.prod(shape) for shape in one.shapes.values()]).tolist()
@@ -200,16 +220,21 @@ def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> StepI
         parts = zip([0, *ends], ends, one.shapes.items(), strict=False)
         return {name: flat[start:end].view(shape) for start, end, (name, shape) in parts}
 
-    def sums(own: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def moved(own: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the gradient of a record, and its derivative in each value."""
+
         def gradient(flat: Tensor) -> Tensor:
             # One network: dropout must draw the same each time.
             torch.manual_seed(seed)
             return one.gradient(shifts(flat), own)
 
         still = torch.zeros_like(basis[0])
-        value = gradient(still)
-        moved = vmap(lambda w: jvp(gradient, (still,), (w,))[1], randomness="same")(basis)
-        return moved @ moved.T, moved @ value, value @ value
+        along = vmap(lambda w: jvp(gradient, (still,), (w,))[1], randomness="same")
+        return gradient(still), along(basis)
+
+    def sums(own: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        value, by_value = moved(own)
+        return by_value @ by_value.T, by_value @ value, value @ value
 
     size = sum(p.numel() for p in probe.carrier.trained.values())
     with Composites():
@@ -222,10 +247,32 @@ def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> StepI
             # A network that asks its masks before it runs is asked one person at a time.
             each = (sums([entry[i] for entry in one.people]) for i in range(size_of(batch)))
             inner, along, squared = (torch.stack(parts) for parts in zip(*each, strict=True))
-    inner, along = inner.double().cpu() * real[:, :, None] * real[:, None, :], along.double().cpu() * real
-    matrices = _published(inner, along, squared.double().cpu(), mechanism)
-    trace = np.asarray(np.einsum("nvv->n", matrices))
-    return StepInformation(trace, np.zeros_like(trace), real.sum(1).numpy(), matrices)
+        inner, along = inner.double().cpu() * real[:, :, None] * real[:, None, :], along.double().cpu() * real
+        matrices = _published(inner, along, squared.double().cpu(), mechanism)
+        trace = names.summed(np.einsum("nvv->n", matrices))
+        sizes, exact = names.summed(real.sum(1).numpy()), np.zeros_like(trace)
+        if len(names.people) == len(names):
+            return StepInformation(names.people, trace, exact, sizes, matrices)
+        if mechanism.sample_rate is not None:
+            return StepInformation(names.people, trace, exact, sizes, None)
+        width = ends[-1] * int(names.records.max())
+        joint = np.zeros((len(names.people), width, width))
+        for person in range(len(names.people)):
+            rows = np.flatnonzero(names.owner == person)
+            pairs = [moved([entry[i] for entry in one.people]) for i in rows]
+            stacked = torch.cat(
+                [_clipped(*pair, mechanism) * real[i][:, None] for i, pair in zip(rows, pairs, strict=True)]
+            )
+            joint[person, : len(stacked), : len(stacked)] = (stacked @ stacked.T).numpy() / mechanism.noise_scale**2
+    return StepInformation(names.people, trace, exact, sizes, joint)
+
+
+def _clipped(gradient: Tensor, moved: Tensor, mechanism: Mechanism) -> Tensor:
+    """Return U, how the published gradient of a record moves with each of its values, shape (values, parameters)."""
+    value, by_value = gradient.detach().double().cpu(), moved.detach().double().cpu()
+    norm = value.norm()
+    factor, slope = mechanism.rule.factor(norm), mechanism.rule.slope(norm)
+    return factor * by_value + torch.outer(by_value @ value, value) * (slope / norm if norm > 0 else 0.0)
 
 
 def _real(probe: Probe, shapes: Mapping[str, tuple[int, ...]], people: int) -> Tensor:

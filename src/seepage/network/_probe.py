@@ -126,7 +126,7 @@ class Probe:
         return found
 
     def _tokens(self, batch: Batch) -> Masks:
-        return masks_of(batch, self.private or {})
+        return masks_of(batch, self.private or ())
 
     def _of_real(self, name: str, direction: Tensor) -> Tensor:
         """Return a direction that leaves padding where it is."""
@@ -162,9 +162,9 @@ class Probe:
                 f"Integers enter the network ({', '.join(sorted(self.carrier.integers))}), which cannot move a little, "
                 "and nobody said which are private. Numbers: give them as floating-point numbers (divide images by 255 "
                 "in the data set, not in the network). Tokens and categories: name the entries of a batch that are "
-                "private, each with the entry that is nonzero where a token is real, such as "
-                'private={"input_ids": "attention_mask"}, or with None if all are. All others (positions, token types, '
-                "masks) are public then: private={} if nothing but those."
+                'private, such as private=["input_ids"] (an attention mask in the batch says which tokens are real), '
+                'or each with a mask of its own, private={"notes": "mask_of_notes"}. All others (positions, token '
+                "types, masks) are public then: private=[] if nothing but those."
             )
         if self.private and not self.carrier.masks:
             raise UnsupportedError(

@@ -26,7 +26,9 @@ def reckon(
 ) -> NetworkInformation:
     """Return what has been given away so far, about those who have been visited."""
     visits = findings.visits.arrays()
-    answered = np.unique(visits["person"])
+    # Of somebody with several records, a part of them says less than all: nothing is said until all were visited.
+    visited = np.isin(np.arange(len(names)), visits["person"])
+    answered = np.flatnonzero(names.summed(visited) == names.records)
     if course.steps == 0 or not len(answered):
         raise UnansweredError(
             "No step of training has been accounted for yet. Train first: attach the accountant to Opacus, or call "
@@ -41,8 +43,8 @@ def reckon(
     taken, plain_taken = course.taken(schedule.stretches)
     # Visits at weights whose step was never taken tell nothing.
     visits = {name: values[visits["step"] < course.steps] for name, values in visits.items()}
-    found = estimate(visits, len(names), schedule.stretches, course.scales(), taken, plain_taken)
-    sizes, sketch = findings.sizes, findings.sketch
+    found = estimate(visits, schedule.stretches, course.scales(), taken, plain_taken, names.summed)
+    sizes, sketch = names.summed(findings.sizes), findings.sketch
     spectrum = None if sketch is None else sketch.estimate(found.traces, sizes, taken)
     seen = np.zeros(taken.shape, dtype=bool)
     seen[visits["person"], visits["stretch"]] = True
@@ -55,20 +57,22 @@ def reckon(
         visits=len(visits["person"]),
         spectrum=sketch is not None,
         several=bool((sizes[answered] > 1).any()),
-        unanswered=len(names) - len(answered),
+        unanswered=len(names.people) - len(answered),
+        records=int(names.records.max()),
         overdrawn=course.batches / course.steps - 1 if attached and not course.secret else 0.0,
-        unfinished=1 - float(seen[answered].mean()),
+        unfinished=1 - float(seen[visited].mean()),
         largest=found.largest,
     )
     return NetworkInformation(
-        people=PeopleInMemory(names.ids[answered]),
+        people=PeopleInMemory(names.people[answered]),
         attribute_names=visiting.directions.names,
         sizes=sizes[answered],
-        steps=taken.sum(1)[answered],
+        steps=(taken.sum(1)[:1].repeat(len(names.people)) if course.secret else names.summed(taken.sum(1)))[answered],
         traces=found.traces[answered],
         uncertainty=found.variance[answered],
         unamplified=found.plain[answered],
         spectrum=spectrum and (spectrum[0][answered], spectrum[1][answered], spectrum[2][answered]),
         mechanisms=course.releases(),
+        records=int(names.records.max()),
         assumptions=facts,
     )

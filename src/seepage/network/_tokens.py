@@ -4,7 +4,7 @@ Integers cannot move a little; what an embedding looks up for them can. Padding 
 token types and masks: whether a lookup is private may not depend on who else is in the batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,16 +14,33 @@ from seepage.errors import InputError
 from seepage.network._records import Batch
 
 Tensor = torch.Tensor
-Private = Mapping[Any, Any]
-"""Entries of a batch that hold private integers, each with the entry that masks their real positions, or None."""
+Private = Mapping[Any, Any] | Sequence[Any]
+"""Entries of a batch that hold private integers, each with the entry that masks their real positions, or None; or their
+names alone, where the attention mask of the batch says which positions are real."""
 Masks = dict[int, Tensor | None]
 """By where private integers are stored, which of them are real; None for all."""
+
+
+def paired(batch: Batch, private: Private | None) -> dict[Any, Any]:
+    """Return the entries that hold private integers, each with the entry that masks it, or None."""
+    if private is None or isinstance(private, Mapping):
+        return dict(private or {})
+    return {name: _attention(batch, name) for name in private}
+
+
+def _attention(batch: Batch, name: Any) -> str | None:
+    """Return the attention mask of an entry, under the names that tokenizers give it, if the batch has one."""
+    if not isinstance(batch, Mapping):
+        return None
+    mask = str(name).replace("input_ids", "attention_mask") if "input_ids" in str(name) else "attention_mask"
+    same = mask in batch and getattr(batch[mask], "shape", None) == getattr(batch.get(name), "shape", None)
+    return mask if same else None
 
 
 def masks_of(batch: Batch, private: Private) -> Masks:
     """Return where a batch holds private integers, and which of them are real."""
     found: Masks = {}
-    for name, mask in private.items():
+    for name, mask in paired(batch, private).items():
         tokens, real = _entry(batch, name), None if mask is None else _entry(batch, mask)
         if tokens.is_floating_point():
             raise InputError(f"private= names {name!r}, which are not integers: such inputs are private without it.")
