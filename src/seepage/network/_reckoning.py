@@ -28,7 +28,7 @@ def reckon(
     visits = findings.visits.arrays()
     # Of somebody with several records, a part of them says less than all: nothing is said until all were visited.
     visited = np.isin(np.arange(len(names)), visits["person"])
-    answered = np.flatnonzero(names.summed(visited) == names.records)
+    answered = np.flatnonzero(names.summed(visited.astype(np.float64)) == names.records)
     if course.steps == 0 or not len(answered):
         raise UnansweredError(
             "No step of training has been accounted for yet. Train first: attach the accountant to Opacus, or call "
