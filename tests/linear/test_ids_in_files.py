@@ -1,15 +1,18 @@
 """Ids of people in files: each names one row, or the measurement is refused with what repeats itself."""
 
 import uuid
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from here import Here
 from sklearn.linear_model import Ridge
 
 import seepage
+from seepage.execution.storage import Store
 from seepage.linear.files import _ids
 from seepage.linear.files._ids import hashed
 
@@ -46,6 +49,45 @@ def test_repeated_ids_are_refused_with_their_count(tmp_path, monkeypatch, kind, 
     expected = rf"holds {(counts > 1).sum()} ids more than once \(.* names {counts.max()} rows\).*in memory"
     with pytest.raises(seepage.errors.InputError, match=expected):
         seepage.measure(model, some, target="y", ids="id", noise_scale=1.0, job=ONE)
+
+
+def _reads(monkeypatch):
+    """Count how often each unit is read, by a job that runs here."""
+    read, seen = Store.read, Counter()
+
+    def counted(store, unit, columns, batch_size):
+        seen[unit.index] += list(columns) == ["id"]
+        return read(store, unit, columns, batch_size)
+
+    monkeypatch.setattr(Store, "read", counted)
+    return seen
+
+
+@pytest.mark.parametrize("at_once", [3, 16, 2**26])
+def test_ids_are_read_once_however_many_there_are(tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr(_ids, "_MOST_AT_ONCE", at_once)
+    _, model = _write(tmp_path, range(80), "text")
+    seen = _reads(monkeypatch)
+    seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=seepage.engines.Job(engine=Here()))
+    assert set(seen.values()) == {1}
+
+
+def test_ids_that_repeat_are_read_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(_ids, "_MOST_AT_ONCE", 16)
+    # The same person in the first file and in the last, which are never in memory together.
+    _, model = _write(tmp_path, [0, *range(1, 79), 0][:80], "text")
+    seen = _reads(monkeypatch)
+    with pytest.raises(seepage.errors.InputError, match=r"holds 1 ids more than once .'person 0' names 2 rows"):
+        seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=seepage.engines.Job(engine=Here()))
+    assert set(seen.values()) == {2}
+
+
+def test_a_full_disk_is_named_with_the_way_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(_ids, "_MOST_AT_ONCE", 16)
+    monkeypatch.setattr(_ids.tempfile, "TemporaryFile", lambda **options: open("/dev/full", "w+b", **options))  # noqa: SIM115
+    _, model = _write(tmp_path, range(80), "text")
+    with pytest.raises(seepage.errors.InputError, match=r"The ids of 80 people.*No space left.*TMPDIR"):
+        seepage.measure(model, tmp_path, target="y", ids="id", noise_scale=1.0, job=seepage.engines.Job(engine=Here()))
 
 
 def test_a_shared_hash_is_no_repetition(tmp_path, monkeypatch):

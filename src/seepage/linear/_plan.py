@@ -284,5 +284,5 @@ def _besides(reader: FileReader, roles: Roles, units: Sequence[Unit]) -> float:
     # What is known of all people together: two sketches, and one for each group.
     seconds += (2 if roles.groups is None else 3) * _fastest(lambda: Sketch.of(results[0]))
     if roles.ids is not None:
-        seconds += _fastest(lambda: Hashing(reader.store, str(roles.ids), 0, 1)(units))
+        seconds += _fastest(lambda: Hashing(reader.store, str(roles.ids))(units))
     return seconds / rows + _SECONDS_A_FILE * len(units) / rows

@@ -1,20 +1,24 @@
 """Whether the ids of people in files name one row each.
 
-Ids are compared by 64 bits of a hash: eight bytes a row, and never more than 2^26 of them at a time. With more rows
-the column is read again for each further share of the hashes. Of 10^9 different ids two share a hash with a chance of
-3%; so whatever seems to repeat itself is read once more and compared as it is.
+Ids are compared by 64 bits of a hash, eight bytes a row. Up to 2^26 rows these are held in memory. Of more rows the
+column is still read once, 2^26 rows at a time: their hashes are sorted and put into temporary files, each for a range
+of them, and the files are read and sorted one by one. Of 10^9 different ids two share a hash with a chance of 3%, of
+10^10 almost surely; so whatever seems to repeat itself is read once more and compared as it is.
 """
 
+import tempfile
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import IO, ClassVar
 
 import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from seepage._amounts import size
 from seepage.errors import InputError
 from seepage.execution.storage import Progress, Store, Unit
 from seepage.linear.files._source import SourceInFiles
@@ -31,17 +35,10 @@ _MOST_COMPARED = 10_000
 def check_ids(source: SourceInFiles, column: str) -> None:
     """Refuse a column in which an id stands for several rows."""
     files, engine, progress = source.files, source.engine, Progress(source.job.progress)
-    shares = -(-files.count // _MOST_AT_ONCE)
-    runs = in_runs(files.units, engine.workers)
-    suspects = []
-    for share in range(shares):
-        with progress.of("comparing ids", len(runs)) as watch:
-            found = engine.total(Hashing(files.store, column, share, shares), runs, watch)
-        every = np.sort(np.concatenate(found.parts)) if found.parts else np.empty(0, dtype=np.uint64)
-        suspects.append(np.unique(every[1:][every[1:] == every[:-1]]))
-    twice = np.concatenate(suspects) if suspects else np.empty(0, dtype=np.uint64)
+    twice = np.concatenate(list(_repeated(_blocks(source, column), files.count)))
     if not twice.size:
         return
+    runs = in_runs(files.units, engine.workers)
     with progress.of("comparing ids", len(runs)) as watch:
         counted = engine.total(Comparing(files.store, column, twice[:_MOST_COMPARED]), runs, watch)
     repeated = {value: count for value, count in counted.items() if count > 1}
@@ -56,6 +53,57 @@ def check_ids(source: SourceInFiles, column: str) -> None:
     )
 
 
+def _blocks(source: SourceInFiles, column: str) -> Iterator[Hashes]:
+    """Yield the hashes of all rows in ascending order, of as many units at a time as are held in memory."""
+    files, engine = source.files, source.engine
+    ends = np.cumsum([unit.rows for unit in files.units])
+    first = 0
+    while first < len(files.units):
+        before = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, before + _MOST_AT_ONCE, side="right")), first + 1)
+        runs = in_runs(files.units[first:last], engine.workers)
+        with Progress(source.job.progress).of("comparing ids", len(runs)) as watch:
+            found = engine.total(Hashing(files.store, column), runs, watch)
+        hashes = np.concatenate(found.parts)
+        del found
+        hashes.sort()
+        yield hashes
+        first = last
+
+
+def _repeated(blocks: Iterator[Hashes], count: int) -> Iterator[Hashes]:
+    """Yield the hashes that stand there several times, some at a time."""
+    shares = -(-count // _MOST_AT_ONCE)
+    edges = np.array([share * 2**64 // shares for share in range(1, shares)], dtype=np.uint64)
+    with ExitStack() as stack:
+        # Without a name: nobody else reads them, and nothing of them stays, whatever happens to this process.
+        parts = [stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(shares if shares > 1 else 0)]
+        for hashes in blocks:
+            first = np.append(True, hashes[1:] != hashes[:-1])
+            yield np.unique(hashes[~first])
+            if parts:
+                # Each once, so that a column of few values fits too.
+                hashes = hashes[first]
+                _write(parts, np.split(hashes, np.searchsorted(hashes, edges)), count)
+        for part in parts:
+            part.seek(0)
+            every = np.sort(np.frombuffer(part.read(), dtype=np.uint64))
+            yield np.unique(every[1:][every[1:] == every[:-1]])
+
+
+def _write(parts: Sequence[IO[bytes]], hashes: Sequence[Hashes], count: int) -> None:
+    try:
+        for part, some in zip(parts, hashes, strict=True):
+            left = some.data.cast("B")
+            while left:
+                left = left[part.write(left) :]
+    except OSError as error:
+        raise InputError(
+            f"The ids of {count:,} people are compared in {size(8 * count)} of temporary files, which cannot be "
+            f"written to {tempfile.gettempdir()} ({error}). Name a folder with more room in TMPDIR."
+        ) from error
+
+
 @dataclass(frozen=True, eq=False)
 class Gathered:
     """Hashes of some rows."""
@@ -68,22 +116,16 @@ class Gathered:
 
 @dataclass(frozen=True, eq=False)
 class Hashing:
-    """Hashes the ids of runs of units, and keeps one share of the hashes."""
+    """Hashes the ids of runs of units."""
 
     preload: ClassVar[str] = WARM
 
     store: Store
     column: str
-    share: int
-    shares: int
 
     def __call__(self, run: Sequence[Unit]) -> Gathered:
-        found = []
-        for unit in run:
-            for batch in self.store.read(unit, [self.column], _BATCH):
-                hashes = hashed(batch.column(0), self.column)
-                found.append(hashes if self.shares == 1 else hashes[hashes % self.shares == self.share])
-        return Gathered((np.concatenate(found),) if found else ())
+        batches = (batch for unit in run for batch in self.store.read(unit, [self.column], _BATCH))
+        return Gathered(tuple(hashed(batch.column(0), self.column) for batch in batches))
 
 
 @dataclass(frozen=True, eq=False)
