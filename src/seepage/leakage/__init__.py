@@ -1,5 +1,6 @@
 """The one result that every measurement returns."""
 
+from seepage.leakage._categories import Told as Told
 from seepage.leakage._categories import told_apart as told_apart
 from seepage.leakage._categories import told_categories as told_categories
 from seepage.leakage._cost import Cost as Cost

@@ -1,6 +1,7 @@
 """How easily a person's category is told from another one."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,10 +10,20 @@ from seepage.errors import MinimizerError, UnansweredError
 from seepage.leakage._information import Information
 
 
-def told_apart(information: Information, name: str) -> Array:
-    """Return how far the release moves when each person's category becomes the one that is told from it most easily.
+class Told(NamedTuple):
+    """How far the release moves when each person's category becomes the one that is told from it most easily.
 
     In units of the noise; NaN for people who have no category.
+    """
+
+    far: Array
+    """At most, and of the farthest exactly."""
+    low: Array
+    """At least: the same where everybody was refitted."""
+
+
+def told_apart(information: Information, name: str) -> Told:
+    """Return how far the release moves with each person's category.
 
     Parameters
     ----------
@@ -21,14 +32,15 @@ def told_apart(information: Information, name: str) -> Array:
     name : str
         A categorical attribute.
     """
-    found = information.distances(name, None)
+    found = information.ranked(name, None)
     missing = int(found.unanswered.sum())
     if missing:
         raise UnansweredError(f"The model could not be refitted with another {name} of {missing} people.")
-    return found.farthest()
+    far = found.farthest()
+    return Told(far, far if found.low is None else found.at_least().farthest())
 
 
-def told_categories(information: Information, names: Iterable[str]) -> dict[str, Array]:
+def told_categories(information: Information, names: Iterable[str]) -> dict[str, Told]:
     """Return the same for each of some categories, but for those about which it is not known.
 
     Parameters
@@ -45,9 +57,9 @@ def told_categories(information: Information, names: Iterable[str]) -> dict[str,
     with together():
         for name in names:
             try:
-                far = told_apart(information, name)
+                told = told_apart(information, name)
             except (UnansweredError, MinimizerError):
                 continue
-            if not np.isnan(far).all():
-                known[name] = far
+            if not np.isnan(told.far).all():
+                known[name] = told
     return known

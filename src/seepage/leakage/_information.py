@@ -31,7 +31,8 @@ class Distances:
     truth: NDArray[np.intp]
     """Which of the values each record has; -1 if none of them."""
     distance: Array
-    """From each record's true value to each value, shape (n, values); NaN where no refit could be found."""
+    """From each record's true value to each value, shape (n, values); NaN where no refit could be found. The upper end
+    of an interval where `low` is the lower one."""
     person: NDArray[np.intp] | None = None
     """Whose each record is, if some people have several."""
     absent: NDArray[np.bool_] | None = None
@@ -39,12 +40,14 @@ class Distances:
     unlike: "Unlike | None" = None
     """The pairs of releases whose noises differ, if there are any: of these, a distance is that of two releases with
     one noise which are told apart as often at equal odds."""
+    low: Array | None = None
+    """No more than each distance, and the same where a refit found it; None where every distance was."""
 
     def at(self, factor: float) -> "Distances":
         """Return the distances with noise that is larger by a factor, which may be infinite."""
         distance = self.distance / factor
         if self.unlike is None:
-            return replace(self, distance=distance)
+            return replace(self, distance=distance, low=None if self.low is None else self.low / factor)
         unlike = replace(self.unlike, pairs=self.unlike.pairs.at(factor))
         distance[unlike.records, unlike.others] = unlike.pairs.distance()
         return replace(self, distance=distance, unlike=unlike)
@@ -77,7 +80,11 @@ class Distances:
             unlike = Unlike(
                 self.person[self.unlike.records[kept]], self.unlike.others[kept], self.unlike.pairs.take(kept)
             )
-        return Distances(self.values, truth, distance, None, absent if absent.any() else None, unlike)
+        low = None
+        if self.low is not None:
+            low = np.full_like(distance, np.nan)
+            low[people] = self.low[counted]
+        return Distances(self.values, truth, distance, None, absent if absent.any() else None, unlike, low)
 
     @property
     def unanswered(self) -> NDArray[np.bool_]:
@@ -95,6 +102,10 @@ class Distances:
     def farthest(self) -> Array:
         """Return the distance to the farthest other value of each person: the pair that is told apart most easily."""
         return self._of_known(self.distance.max(axis=1), np.maximum, -np.inf)
+
+    def at_least(self) -> "Distances":
+        """Return the lower ends of what is known."""
+        return self if self.low is None else replace(self, distance=self.low, low=None)
 
     def _of_known(self, values: Array, choose: np.ufunc, never: float) -> Array:
         """Return the chosen one of each person's records that have a value."""
@@ -282,6 +293,14 @@ class Information(ABC):
     @abstractmethod
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
         """Return how far the release moves when one person's attribute takes another value, exactly."""
+
+    def ranked(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
+        """Return the same, exactly for the pair that is told apart most easily, and within bounds for the others."""
+        return self.distances(attribute, values)
+
+    def ranks(self, attribute: str) -> bool:
+        """Return whether `ranked` needs no pass over all rows for each person."""
+        return False
 
     @abstractmethod
     def variances(self) -> Mapping[str, Variance]:

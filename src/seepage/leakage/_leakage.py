@@ -165,7 +165,9 @@ class Leakage:
     ) -> Frame:
         """Return how often the best attacker, who knows all else, tells a person's true value from another one.
 
-        The model is refitted exactly with the other value; nothing is linearized.
+        The model is refitted exactly with the other value; nothing is linearized. Where that would take long (many
+        people, another loss than squared error) it is refitted with those who may be told most often, and rates of the
+        others are upper bounds: `success_rate_low` is then the lower one. Both are the same where it was refitted.
 
         Parameters
         ----------
@@ -186,7 +188,7 @@ class Leakage:
             distance that of two releases with one noise which are told apart as often.
         """
         check_names(self.information, {attribute: None})
-        found = self.information.distances(attribute, values)
+        found = self.information.ranked(attribute, values)
         known = np.flatnonzero(found.truth >= 0)
         person = np.repeat(known, len(found.values))
         other = np.tile(np.arange(len(found.values)), len(known))
@@ -195,14 +197,15 @@ class Leakage:
         truth, distance = found.truth[person], found.distance[person, other]
         odds = _odds(found, prior)[truth, other]
         names = np.array(found.values)
-        return self.people.take(person if found.person is None else found.person[person]).frame(
-            {
-                "value": names[truth],
-                "other": names[other],
-                "distance": distance,
-                "success_rate": found.success_rate(person, other, odds),
-            }
-        )
+        columns = {
+            "value": names[truth],
+            "other": names[other],
+            "distance": distance,
+            "success_rate": found.success_rate(person, other, odds),
+        }
+        if found.low is not None:
+            columns["success_rate_low"] = found.at_least().success_rate(person, other, odds)
+        return self.people.take(person if found.person is None else found.person[person]).frame(columns)
 
     def translation(
         self,

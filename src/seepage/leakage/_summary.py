@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 import narwhals as nw
 import numpy as np
 
-from seepage.leakage._categories import told_categories
+from seepage.leakage._categories import Told, told_categories
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Exposed, Information
@@ -24,6 +24,7 @@ _LEGEND = (
     "nothing where it leaves more than 99% of that variance."
 )
 _MOST_EXPOSED = 5
+_AT_MOST = "At most (≤): the model was refitted only with those whose category may be the one that is told best."
 # Beyond this many people, exact refits of every category for everybody take longer than a reader of a summary waits.
 _MOST_REFITTED = 5_000
 _WIDTH = 88
@@ -42,6 +43,8 @@ class Spread:
         What somebody achieves who never saw the release; NaN where that is not known or nothing to compare with.
     silent : tuple of bool
         Of errors: whether the release says nothing, at the median, in the tail and at worst.
+    least : tuple of float or None
+        Of rates that are bounds: no more than the three of them are.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Spread:
     worst: float
     blind: float = nan
     silent: tuple[bool, ...] = (False, False, False)
+    least: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, name: str, values: Distribution) -> "Spread":
@@ -68,10 +72,11 @@ class Spread:
         median, tail, worst = (inf if eta == 0 else 1 / eta for eta in self.values)
         return Spread(self.name, median, tail, worst, blind, silent)
 
-    def rates(self) -> "Spread":
-        """Return the spread of success rates, of which this is the spread of distances."""
+    def rates(self, low: "Spread | None" = None) -> "Spread":
+        """Return the spread of success rates, of which this is the spread of distances, and `low` of no more."""
         median, tail, worst = (float(success_rate(distance)) for distance in self.values)
-        return Spread(self.name, median, tail, worst, 0.5)
+        least = None if low is None else tuple(float(success_rate(distance)) for distance in low.values)
+        return Spread(self.name, median, tail, worst, 0.5, least=least)
 
     def errors(self, sign: str) -> list[str]:
         """Return errors in words: a number behind a sign, or that the release says nothing."""
@@ -79,8 +84,11 @@ class Spread:
         return ["says nothing" if silent or value == inf else f"{sign}{value:.4g}" for value, silent in pairs]
 
     def percents(self) -> list[str]:
-        """Return rates in percent."""
-        return [_percent(value) for value in self.values]
+        """Return rates in percent, behind a sign where they are bounds and the digits show it."""
+        shown = [_percent(value) for value in self.values]
+        if self.least is None:
+            return shown
+        return [each if each == _percent(low) else f"≤ {each}" for each, low in zip(shown, self.least, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,8 @@ class Summary:
         known = [name for name in numbers if name not in information.without_slope]
         blind = deviations(information, "data")
         categories = [name for name in attributes if name in information.categorical]
-        told = told_categories(information, categories if information.count <= _MOST_REFITTED else ())
+        few = information.count <= _MOST_REFITTED
+        told = told_categories(information, [name for name in categories if few or information.ranks(name)])
         found = information.top(_MOST_EXPOSED)
         through = exposed_through(information, found.rows, told)
         return cls(
@@ -189,7 +198,7 @@ class Summary:
                 )
                 for i, eta in enumerate(Spread.of(name, attributes[name]) for name in known)
             ),
-            rates=tuple(Spread.of(name, Values.of(far[~np.isnan(far)])).rates() for name, far in told.items()),
+            rates=tuple(_rates(name, each) for name, each in told.items()),
             categories=tuple(name for name in categories if name not in told),
             unanswered=tuple(name for name in numbers if name in information.without_slope),
             groups=() if groups is None else _means(groups),
@@ -269,6 +278,8 @@ class Summary:
                 yield _row(spread, f"{spread.blind:.0%}", *spread.percents())
             if len(self.rates) > MOST_ATTRIBUTES:
                 yield f"... and {len(self.rates) - MOST_ATTRIBUTES} more categories (see success_rate())"
+            if any("≤" in cell for spread in self.rates[:MOST_ATTRIBUTES] for cell in spread.percents()):
+                yield from textwrap.wrap(_AT_MOST, _WIDTH)
         if self.categories:
             names = _short(", ".join(sorted(self.categories)), _WIDTH - 51)
             yield from ("", f"Categories, which have no unit (see success_rate()): {names}")
@@ -277,10 +288,17 @@ class Summary:
             yield from ("", f"Unanswered, as the release jumps: {names}")
 
 
+def _rates(name: str, told: Told) -> Spread:
+    """Return how often a category is told, of everybody who has one."""
+    far, low = (Spread.of(name, Values.of(each[~np.isnan(each)])) for each in told)
+    return far.rates(None if told.low is told.far else low)
+
+
 def through_words(through: Through) -> str:
     """Return the attribute through which somebody is exposed most, and how well it can be guessed, in words."""
     if through.success_rate is not None:
-        return f"{through.attribute} (told {_percent(through.success_rate)} of the time, where a coin has 50%)"
+        rate = ("at most " if through.at_most else "") + _percent(through.success_rate)
+        return f"{through.attribute} (told {rate} of the time, where a coin has 50%)"
     if through.floor is None:
         return f"{through.attribute} (a category: ask success_rate)"
     return f"{through.attribute} (±{through.floor:.3g}, where a blind guess is off by ±{through.blind:.3g})"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._tables import Array
 from seepage.errors import UnansweredError
+from seepage.leakage._categories import Told
 from seepage.leakage._information import Information
 from seepage.leakage._prior import deviations
 from seepage.meaning import success_rate
@@ -36,6 +36,8 @@ class Through:
         attribute is spread over all people.
     success_rate : float or None
         Of a category: how often the best attacker tells it from the one that is told from it most easily.
+    at_most : bool
+        Whether that is a bound, where the model was not refitted with this person's other categories.
     """
 
     attribute: str
@@ -43,10 +45,11 @@ class Through:
     floor: float | None = None
     blind: float | None = None
     success_rate: float | None = None
+    at_most: bool = False
 
 
 def exposed_through(
-    information: Information, rows: NDArray[np.intp], categories: Mapping[str, Array]
+    information: Information, rows: NDArray[np.intp], categories: Mapping[str, Told]
 ) -> tuple[Through | None, ...]:
     """Return the attribute through which each of some people is exposed most; None where it cannot be told.
 
@@ -56,7 +59,7 @@ def exposed_through(
         What was measured.
     rows : ndarray of int
         Where the people stand among all.
-    categories : mapping from str to array
+    categories : mapping from str to Told
         How far the release moves with each category of each person, as `told_categories` returns it.
     """
     unknown = (None,) * len(rows)
@@ -70,20 +73,26 @@ def exposed_through(
         return unknown
     moved = {name: eta * blind[name] for name, eta in etas.items()}
     moved |= {name: attributes[name][rows] for name in information.categorical if name in attributes}
-    moved |= {name: far[rows] for name, far in categories.items()}
+    moved |= {name: told.far[rows] for name, told in categories.items()}
+    bounds = {name: told.low[rows] < told.far[rows] for name, told in categories.items()}
     return tuple(
-        _most({name: float(values[i]) for name, values in moved.items()}, blind, categories) for i in range(len(rows))
+        _most(
+            {name: float(values[i]) for name, values in moved.items()},
+            blind,
+            {name: bool(bound[i]) for name, bound in bounds.items()},
+        )
+        for i in range(len(rows))
     )
 
 
-def _most(moved: Mapping[str, float], blind: Mapping[str, float], categories: Mapping[str, Array]) -> Through | None:
+def _most(moved: Mapping[str, float], blind: Mapping[str, float], bounds: Mapping[str, bool]) -> Through | None:
     # Whoever lacks a value cannot be exposed through it, and NaN is above nothing.
     known = {name: far for name, far in moved.items() if far > 0}
     if not known:
         return None
     name = max(known, key=lambda each: known[each])
-    if name in categories:
-        return Through(name, known[name], success_rate=float(success_rate(known[name])))
+    if name in bounds:
+        return Through(name, known[name], success_rate=float(success_rate(known[name])), at_most=bounds[name])
     if name not in blind:
         return Through(name, known[name])
     return Through(name, known[name], floor=blind[name] / known[name], blind=blind[name])

@@ -119,7 +119,8 @@ _TERMS = {
     ),
     "success_rate": Term(
         "The success rate is how often the best attacker tells a person's true category from another one, computed by "
-        "refitting the model exactly with the other value.",
+        "refitting the model exactly with the other value; of many people only those are refitted who may be told most "
+        "often, and of the others it is an upper bound, with success_rate_low the lower one.",
         "At equal odds 50% is a coin toss and 100% is certainty; a policy sets the largest rate that is acceptable.",
         _KNOWS,
         ("policy", "prior"),

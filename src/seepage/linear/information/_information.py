@@ -20,12 +20,18 @@ from seepage.linear.information._exact import ExactInformation
 from seepage.linear.information._fitted import Fit, Release
 from seepage.linear.information._known import KnownValues
 from seepage.linear.information._nearby import Nearby
+from seepage.linear.information._one_step import Moved, OneStep
 from seepage.linear.information._refit import Refit, warn_unanswered
 from seepage.linear.objective import JointSums
 from seepage.linear.rows import InMemory, Reading, in_threads
 from seepage.meaning import EmpiricalPrior
 
 Array = NDArray[np.float64]
+
+# Rows times refits up to which everybody is refitted: about a second.
+_FEW = 2**24
+# Refits at a time, while it is sought who is farthest: at first those whom one step takes farthest, then more and more.
+_FIRST, _MORE = 64, 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -239,17 +245,118 @@ class LinearInformation(ExactInformation, GatheredInformation):
         """The exact minimizer with one record changed."""
         return Refit(Nearby(self.rows, self.geometry, self.penalty))
 
+    @cached_property
+    def one_step(self) -> OneStep:
+        """Bounds on how far that minimizer is."""
+        return OneStep(self.refit.near)
+
+    def ranks(self, attribute: str) -> bool:
+        if self._in_several_rows(attribute):
+            return False
+        if self.geometry.loss.quadratic:
+            return self.geometry.shape is None and self.refit.near.active is None
+        return self.one_step.answers and not self._follows(attribute)
+
+    def _follows(self, attribute: str) -> bool:
+        """Return whether a scaler or an imputer moves along with an attribute, as far as one row shows."""
+        if self.geometry.scales is None or self.is_label(attribute):
+            return False
+        some, column = slice(0, 1), self._column(attribute)
+        before, values = self.rows.read(some), np.unique(column[self.has(attribute)]).tolist()
+        return any(self.one_step.follows(before, self.rows.altered(some, attribute, value)) for value in values)
+
+    def ranked(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        asked = self._asked(attribute, values)
+        many = self.rows.count**2 * len(asked[1]) > _FEW
+        if not many or asked in self._distances or self.geometry.loss.quadratic or not self.ranks(attribute):
+            return self.distances(attribute, values)
+        if asked not in self._ranked:
+            found = self._bounded(attribute, asked[1])
+            if found is None:
+                return self.distances(attribute, values)
+            self._ranked[asked] = found
+        return self._ranked[asked]
+
+    @cached_property
+    def _ranked(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:
+        return {}
+
+    def _bounded(self, attribute: str, values: tuple[Any, ...]) -> Distances | None:
+        """Return distances within bounds, and refitted for all who may be farthest; None where no bounds are known."""
+        has, name = self.has(attribute), None if self.is_label(attribute) else attribute
+        truth = np.where(has, which(values, self._column(attribute)), -1)
+        one, spans = self.one_step, self.refit.near.spans
+        # Made here, once, and not by each of the threads that ask for them.
+        _ = self.refit.near.items, one.levels
+        units = int((truth[:, None] != np.arange(len(values))).sum())
+        with followed(f"moving {attribute} of everybody", units) as watch:
+
+            def part(span: slice) -> Moved | None:
+                return one.moved(span, name, values, truth[span], watch)
+
+            parts = list(in_threads(part, spans))
+        known = [each for each in parts if each is not None]
+        if len(known) < len(parts):
+            return None
+        middle, radius = (np.concatenate(each) for each in zip(*known, strict=True))
+        absent = None if has.all() else ~has
+        high, low = middle + radius, np.maximum(middle - radius, 0.0)
+        high[~has], low[~has] = np.nan, np.nan
+        self._refit_farthest(name, values, truth, middle, high, low)
+        found = Distances(values, truth, high, self.people.person, absent, low=low)
+        warn_unanswered(found, attribute, self.count)
+        return found
+
+    def _refit_farthest(
+        self,
+        name: str | None,
+        values: tuple[Any, ...],
+        truth: NDArray[np.intp],
+        middle: Array,
+        high: Array,
+        low: Array,
+    ) -> None:
+        """Refit whoever may be farthest of all, until nobody else may be: both ends are then the distance itself."""
+        # Nothing is as far as somebody's own value; where no minimizer is found, how far it is stays open.
+        left = ~np.isnan(high) & (truth[:, None] != np.arange(len(values)))
+        with followed(
+            f"refitting those whose {name or self.attribute_names[-1]} may be told best", int(left.sum())
+        ) as watch:
+            guess, size = middle, _FIRST
+            while True:
+                least = np.nanmax(low, initial=0.0)
+                passed = left & (high < least)
+                left &= ~passed
+                watch(int(passed.sum()))
+                rows, others = np.nonzero(left)
+                if not len(rows):
+                    return
+                first = np.argsort(-guess[rows, others], kind="stable")[:size]
+                rows, others = rows[first], others[first]
+                for j in np.unique(others):
+                    some = rows[others == j]
+                    distance, _ = self.refit.compared_together(
+                        [some[[i]] for i in range(len(some))], name, values[j], watch
+                    )
+                    high[some, j] = low[some, j] = distance
+                    left[some, j] = False
+                guess, size = high, _MORE * size
+
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
+        asked = self._asked(attribute, values)
+        if asked not in self._distances:
+            self._distances[asked] = self._refitted(attribute, self._column(attribute), asked[1])
+        return self._distances[asked]
+
+    def _asked(self, attribute: str, values: Sequence[Any] | None) -> tuple[str, tuple[Any, ...]]:
+        """Return the attribute with the values in question, which are by default those of the data."""
         column = self._column(attribute)
         if column.ndim > 1:
             raise UnansweredError(f"{attribute!r} is several numbers at once; refits are for one value at a time.")
         if values is None:
             self._check_category(attribute)
             values = np.unique(column[self.has(attribute)]).tolist()
-        asked = attribute, tuple(values)
-        if asked not in self._distances:
-            self._distances[asked] = self._refitted(attribute, column, asked[1])
-        return self._distances[asked]
+        return attribute, tuple(values)
 
     @cached_property
     def _distances(self) -> dict[tuple[str, tuple[Any, ...]], Distances]:

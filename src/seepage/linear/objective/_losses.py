@@ -48,6 +48,8 @@ class VectorLoss(ABC):
     """Whether the curvature is the same everywhere, so that one Newton step is exact."""
     largest_slope: float | None = None
     """A bound on the length of the slope, where there is one."""
+    self_concordant: bool = False
+    """Whether the third derivative is nowhere larger than the curvature (eq. 4.8), of a loss of one margin."""
 
     @property
     def label_values(self) -> int:
@@ -204,6 +206,7 @@ class Logistic(Loss):
     """Log loss of a label in {0, 1}: log(1 + e^m) - y m."""
 
     largest_slope = 1.0
+    self_concordant = True
 
     def loss(self, m: Array, y: Array) -> Array:
         return np.logaddexp(0.0, m) - y * m
@@ -243,6 +246,11 @@ class Tweedie(Loss):
     """Half the Tweedie deviance with a log link, up to a constant of y: Poisson is power 1, Gamma power 2."""
 
     power: float
+
+    @property
+    def self_concordant(self) -> bool:  # type: ignore[override]
+        # A sum of e^((2 - q) m) and e^((1 - q) m) with weights that are not negative.
+        return 1 <= self.power <= 2
 
     def loss(self, m: Array, y: Array) -> Array:
         q = self.power

@@ -8,7 +8,7 @@ import numpy as np
 from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
 from seepage.errors import MinimizerError, UnansweredError
-from seepage.leakage import Before, Distribution, Information, Sketch, before, deviations, told_apart
+from seepage.leakage import Before, Distribution, Information, Sketch, Told, before, deviations, told_apart
 from seepage.leakage.types import Prior
 from seepage.meaning import success_rate
 from seepage.report._document import CategoryAttribute, Floor, NumberAttribute, Rate, Silence
@@ -66,12 +66,12 @@ class Categories:
     ----------
     entries : tuple of CategoryAttribute
         The one that is told best first.
-    told : mapping from str to array
+    told : mapping from str to Told
         How far the release moves with the category of each person, of those that were refitted.
     """
 
     entries: tuple[CategoryAttribute, ...]
-    told: Mapping[str, Array]
+    told: Mapping[str, Told]
 
 
 def categories(information: Information, *, named: Collection[str]) -> Categories:
@@ -80,7 +80,7 @@ def categories(information: Information, *, named: Collection[str]) -> Categorie
     for name in information.attribute_names:
         if name not in information.categorical:
             continue
-        if name not in named and information.count > _MOST_REFITTED:
+        if name not in named and information.count > _MOST_REFITTED and not information.ranks(name):
             entries.append(CategoryAttribute(name, (), Silence("slow", None)))
             continue
         try:
@@ -88,7 +88,7 @@ def categories(information: Information, *, named: Collection[str]) -> Categorie
         except (UnansweredError, MinimizerError) as reason:
             entries.append(CategoryAttribute(name, (), Silence("unanswered", str(reason))))
         else:
-            entries.append(_category(name, told[name]))
+            entries.append(_category(name, told[name].far))
     entries.sort(key=lambda entry: -entry.rates[-1].success_rate.value if entry.rates else 0.0)
     return Categories(tuple(entries), told)
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from seepage._decision import Decision
 from seepage._facts import Number, given, personal, public
-from seepage._tables import Array
 from seepage._version import __version__
 from seepage.errors import SeepageError, UnansweredError
-from seepage.leakage import Information, Leakage, check_names, grid, groupings
+from seepage.leakage import Information, Leakage, Told, check_names, grid, groupings
 from seepage.leakage.types import Prior
 from seepage.report._document import CREATED, Document, Noise, Person, Silence
 from seepage.report._edition import SHARES
@@ -108,7 +107,7 @@ def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
 
 
 def _exposed(
-    information: Information, asked: ReportQuestion, median: float, told: Mapping[str, Array]
+    information: Information, asked: ReportQuestion, median: float, told: Mapping[str, Told]
 ) -> tuple[tuple[Person, ...] | None, Silence | None]:
     try:
         people = most_exposed(
