@@ -139,7 +139,7 @@ def _printed(moves: Array, levels: tuple[Level, ...]) -> Printed:
         record_bits=0.0,
         scatter=lambda: None,
         parameters=q,
-        leverage=np.zeros(len(moves)),
+        leverages=lambda: np.zeros(len(moves)),
         twice=np.zeros(len(moves), dtype=bool),
     )
 

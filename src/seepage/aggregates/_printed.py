@@ -156,7 +156,7 @@ def printed_of(
         record_bits=records.bits,
         scatter=_unmodeled,
         parameters=len(numbers.names),
-        leverage=np.zeros(len(records)),
+        leverages=lambda: np.zeros(len(records)),
         # Records of a few columns are alike by chance.
         twice=np.zeros(len(records), dtype=bool),
         checks=checks,

@@ -33,12 +33,18 @@ def read_gee(results: Any) -> tuple[Equations, Frame, list[str]]:
             "the frame: seepage.models.Equations."
         )
     frame = pd.DataFrame(np.asarray(model.exog), columns=names).assign(**{label: np.asarray(model.endog)})
+    constant = None if model.data.const_idx is None else names[model.data.const_idx]
+    frame = frame.drop(columns=[] if constant is None else [constant])
     frame[GROUP] = np.unique(np.asarray(model.groups), return_inverse=True)[1]
     family, p, size = model.family, len(names), frame.groupby(GROUP)[GROUP].transform("size")
     count, pairs, free = float(len(frame)), float((size - 1).sum() / 2), float(model.ddof_scale)
 
+    def design(rows: Frame) -> Any:
+        # The intercept is nobody's value.
+        return np.column_stack([np.ones(len(rows)) if name == constant else rows[name] for name in names])
+
     def rests(beta: Array, rows: Frame) -> tuple[Any, Any, Any]:
-        margin = rows[names].to_numpy() @ beta
+        margin = design(rows) @ beta
         mean = family.link.inverse(margin)
         deviation = np.sqrt(family.variance(mean))
         return (rows[label].to_numpy() - mean) / deviation, deviation, family.link.inverse_deriv(margin)
@@ -49,11 +55,11 @@ def read_gee(results: Any) -> tuple[Equations, Frame, list[str]]:
         total, k = np.zeros(place.max() + 1, dtype=rest.dtype), np.bincount(place)[place]
         np.add.at(total, place, rest)
         if called == "Independence":
-            return rows[names].to_numpy().T * (slope * rest / deviation)
+            return design(rows).T * (slope * rest / deviation)
         scale, rho = theta[p:]
         solved = (rest - rho * total[place] / (1.0 + rho * (k - 1))) / (1.0 - rho)
         products = rest * (total[place] - rest) - rho * scale * (pairs - free) / pairs * (k - 1)
-        by_mean = rows[names].to_numpy().T * (slope * solved / deviation)
+        by_mean = design(rows).T * (slope * solved / deviation)
         return np.vstack([by_mean, rest**2 - scale * (count - free) / count, products])
 
     theta = np.asarray(results.params, dtype=np.float64)

@@ -1,6 +1,7 @@
 """What solves equations, printed without noise: how each person moves it, and what is known of them beforehand."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 from seepage._blind import left_of
 from seepage._tables import Array, Table
 from seepage.equations._information import EquationsInformation
-from seepage.equations._solved import bread
 from seepage.others import Formed, Held, Printed, Slopes
 from seepage.others.owned import Owned
 from seepage.others.rows import Records, rare_values
@@ -40,13 +40,9 @@ def printed_of(information: EquationsInformation) -> Printed:
         return solved.changed([owned.of_person(int(each)) for each in people], attribute, value)
 
     def elsewhere(one: int) -> Held:
-        rows, weights = owned.of_person(one), np.ones(count)
-        weights[rows] = 0.0
-        theta = solved.refitted(solved.table, weights)
-        own = Table(solved.table.picked(rows), solved.table.names)
-        whole, alone = (bread(solved.psi, theta, each, solved.by_theta) for each in (solved.table, own))
-        reach = -np.linalg.inv(whole - alone)[solved.published]
-        return Held(owned.summed((reach @ solved.psi(theta, solved.table)).T))
+        # How numbers follow stays as it is, for the person and the others alike.
+        there = solved.theta_without(owned.of_person(one))
+        return Held(owned.summed((solved.reach @ solved.psi(there, solved.table)).T))
 
     def guesses() -> dict[str, tuple[Array, float]]:
         if person is not None:
@@ -55,7 +51,11 @@ def printed_of(information: EquationsInformation) -> Printed:
         every = {name: np.column_stack([*known, np.empty((count, 0))]) for name, known in rest.items()}
         return {name: left_of(columns[name].astype(np.float64), known) for name, known in every.items()}
 
-    plain = [name for name, each in features.items() if each.ndim == 1]
+    # Which column of two values is an outcome is not known: all parameters may rest on whoever has one of them.
+    two = {name: each.levels for name, each in solved.private.items() if len(each.levels or ()) == 2}
+    outcomes = {*two, *(f"{name} = {each[1]}" for name, each in two.items() if each)}
+    values = rare_values(np.column_stack([*features.values()]), [*features], solved.unit)
+    levels = (replace(each, coefficients=len(names)) if each.name in outcomes else each for each in values)
     return Printed(
         names=tuple(names[i] for i in solved.published),
         values=solved.theta[solved.published],
@@ -67,11 +67,11 @@ def printed_of(information: EquationsInformation) -> Printed:
         changed=changed,
         elsewhere=None if solved.clusters else elsewhere,
         guesses=guesses,
-        levels=tuple(rare_values(np.column_stack([features[name] for name in plain]), plain, solved.unit)),
+        levels=tuple(levels),
         record_bits=records.bits,
         scatter=lambda: None,
         parameters=len(names),
-        leverage=owned.summed(solved.leverage[:, None])[:, 0],
+        leverages=lambda: owned.summed(solved.leverage[:, None])[:, 0],
         twice=records.entered_twice(person),
     )
 

@@ -65,7 +65,7 @@ class Solved:
     private: Mapping[str, Values] = field(default_factory=dict)
 
     @property
-    def _reach(self) -> Array:
+    def reach(self) -> Array:
         """From equations to what is published: -R A^-1."""
         return np.asarray(-self.inverse[self.published])
 
@@ -83,7 +83,7 @@ class Solved:
     @property
     def moves(self) -> Array:
         """How each row moves what is published, shape (rows, numbers)."""
-        return np.asarray((self._reach @ self.equations).T)
+        return np.asarray((self.reach @ self.equations).T)
 
     @cached_property
     def errors(self) -> Array:
@@ -123,7 +123,7 @@ class Solved:
             for slot in range(int(self.slots.max()) + 1 if only in (None, name) else 0):
                 some = self.slots == slot
                 for i, moved in enumerate(self._moved(table, values, some)):
-                    seen = self._reach @ self.together(moved)
+                    seen = self.reach @ self.together(moved)
                     found[some, :, start + i] = seen.T[some if self.unit is None else self.unit[some]]
             start += values.width
         return found
@@ -162,16 +162,21 @@ class Solved:
             column = replaced(part.table.column_at(at), np.isin(every, rows), value)
             moved = self.psi.numbers(self.theta, part.table.with_column(at, column)) - part.equations
             place = np.arange(len(some)) if self.unit is None else np.searchsorted(np.unique(own[some]), own[some])
-            found[some] = (self._reach @ part.together(moved)).T[place]
+            found[some] = (self.reach @ part.together(moved)).T[place]
         return found
 
-    def refitted(self, table: Table, weights: Array | None = None) -> Array:
+    def theta_without(self, rows: NDArray[np.intp]) -> Array:
+        """Return where the others would have left the solution, whose rows are all but these: one step of Newton."""
+        own = Table(self.table.picked(rows), self.table.names)
+        matrix = np.linalg.inv(self.inverse) - bread(self.psi, self.theta, own, self.by_theta)
+        return np.asarray(self.theta + np.linalg.solve(matrix, self.equations[:, rows].sum(axis=1)))
+
+    def refitted(self, table: Table) -> Array:
         """Return the solution with other rows, by chords from the one that there is; NaN where none was found."""
         theta, last = self.theta, np.inf
         with np.errstate(all="ignore"):
             for _ in range(_MOST):
-                equations = self.psi(theta, table)
-                step = self.inverse @ (equations.sum(axis=1) if weights is None else equations @ weights)
+                step = self.inverse @ self.psi(theta, table).sum(axis=1)
                 theta = theta - step
                 size = float(np.max(np.abs(step) / self.errors))
                 if not size < 10.0:

@@ -264,7 +264,10 @@ class OthersInformation(GatheredInformation):
 
     def _chunks(self, whom: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """Yield a few people at a time."""
-        step = max(_AT_ONCE // max(self.private_values, 1) ** 2, 16)
+        return self._steps(whom, max(self.private_values, 1))
+
+    def _steps(self, whom: NDArray[np.intp], each: int) -> Iterator[NDArray[np.intp]]:
+        step = max(_AT_ONCE // (each * max(self.private_values, 1)), 16)
         for start in range(0, len(whom), step):
             yield whom[start : start + step]
 
@@ -424,7 +427,8 @@ class OthersInformation(GatheredInformation):
             return self._means[id(unknown)][:, self._numbers.index(name)]
         rest, deviation = self.printed.guessed[name], self.printed.deviations[name]
         total, block = np.zeros(self.count), self.printed.blocks[name]
-        for chunk in self._chunks(whom):
+        # Of one attribute there is one number a person, whatever the others are.
+        for chunk in self._steps(whom, min(len(self.printed.names), max(self.private_values, 1))):
             for point, weight in POINTS:
                 moved = self.printed.shifted(chunk, name, point * deviation - rest[chunk]).of(block)
                 total[chunk] += weight * self._seen(unknown, chunk, moved).matrices()[:, 0, 0]

@@ -114,8 +114,8 @@ class Printed:
     them moves the numbers by; None where outcomes are not modeled."""
     parameters: int
     """How many coefficients were fitted."""
-    leverage: Array
-    """Of each person."""
+    leverages: Callable[[], Array]
+    """The leverage of each person."""
     twice: NDArray[np.bool_]
     """Who has the same values as somebody else, where chance hardly makes two alike: a person entered twice."""
     form: Form | None = None
@@ -131,6 +131,11 @@ class Printed:
     """What output checkers ask of it; None for what they ask of any regression."""
     each: Each | None = None
     """Asks a function about everybody where they are, for people who are not in memory."""
+
+    @cached_property
+    def leverage(self) -> Array:
+        """Of each person."""
+        return self.leverages()
 
     @cached_property
     def _guesses(self) -> Mapping[str, tuple[Array, float]]:

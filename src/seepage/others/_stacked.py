@@ -274,7 +274,7 @@ class Stack:
             record_bits=max(one.record_bits for one in each),
             scatter=self.scatter,
             parameters=max(one.parameters for one in each),
-            leverage=np.max([output.spread(output.printed.leverage) for output in self.outputs], axis=0),
+            leverages=lambda: np.max([output.spread(output.printed.leverage) for output in self.outputs], axis=0),
             twice=np.any([output.spread(output.printed.twice) for output in self.outputs], axis=0),
             fewest=self._fewest(),
             each=None if self.shared is None else self.asked,

@@ -370,7 +370,7 @@ def printed_in_files(
         record_bits=bits_of(np.unique(numbered, return_counts=True)[1]),
         scatter=table.outcomes,
         parameters=int(geometry.position.size),
-        leverage=np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")]),
+        leverages=lambda: np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")]),
         twice=twice_of(numbered, (column(at) for at in range(extremes.sizes.size))),
         each=table.asked,
         form=table.form,

@@ -307,7 +307,7 @@ def printed_of(
         record_bits=records.bits,
         scatter=table.outcomes if unit is None else _unmodeled,
         parameters=int(geometry.position.size),
-        leverage=owned.summed(numbers.leverage(table.whole)[:, None])[:, 0],
+        leverages=lambda: owned.summed(numbers.leverage(table.whole)[:, None])[:, 0],
         twice=records.entered_twice(person),
         form=table.form,
     )

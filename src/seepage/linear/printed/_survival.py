@@ -151,7 +151,7 @@ def printed_survival(
         record_bits=records.bits,
         scatter=lambda: None,
         parameters=size,
-        leverage=owned.summed(_leverage(fit)[:, None])[:, 0],
+        leverages=lambda: owned.summed(_leverage(fit)[:, None])[:, 0],
         twice=records.entered_twice(person),
     )
     return printed, has if published is None else tuple(name for name in has if name in published or name == COUNTS)
