@@ -228,6 +228,11 @@ class Information(ABC):
         """The single releases that this is about."""
         return (self,)
 
+    @property
+    def rows_of_releases(self) -> tuple[NDArray[np.intp], ...]:
+        """Where these people are in each of them; -1 for whoever is not."""
+        return (np.arange(self.count),)
+
     def jacobians(self, people: NDArray[np.intp]) -> "Jacobians | None":
         """Return how a release moves with the values of some people, in units of its noise; None if nobody knows."""
         return None

@@ -87,10 +87,8 @@ def compose(leaks: Iterable[Leakage] | Mapping[str, Leakage]) -> Leakage:
     releases: list[Information] = []
     rows: list[NDArray[np.intp]] = []
     for leak, at in zip(named.values(), matching.rows, strict=True):
-        inner = leak.information.releases
-        releases += inner
-        own = leak.information.matching if isinstance(leak.information, ComposedInformation) else None
-        rows += [at] * len(inner) if own is None else [np.where(at >= 0, each[at], -1) for each in own.rows]
+        releases += leak.information.releases
+        rows += [np.where(at >= 0, each[at], -1) for each in leak.information.rows_of_releases]
     return Leakage(ComposedInformation.of(tuple(releases), Matching(matching.people, tuple(rows))))
 
 
@@ -104,6 +102,10 @@ class ComposedInformation(GatheredInformation):
     @property
     def releases(self) -> tuple[Information, ...]:
         return self.parts
+
+    @property
+    def rows_of_releases(self) -> tuple[NDArray[np.intp], ...]:
+        return self.matching.rows
 
     @classmethod
     def of(cls, parts: tuple[Information, ...], matching: Matching) -> "ComposedInformation":

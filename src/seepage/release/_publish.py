@@ -34,7 +34,6 @@ from seepage.linear import measure
 from seepage.linear.columns import Formula, single_steps, split
 from seepage.linear.given import given, opened
 from seepage.linear.information import ERRORS, ExactInformation, Fitted, Noised
-from seepage.linear.survival import SurvivalFit
 from seepage.others import Publishable
 from seepage.release._certificate import SCHEMA, Certificate, NoiseEntry, Published, fingerprints, fit_of
 from seepage.release._choices import choices_before, choices_of, choices_of_estimates
@@ -640,9 +639,7 @@ def _drawn(errors: PublishedErrors) -> PublishedErrors:
 
 def _outcome(leak: Leakage, fit: Fitted, y: Listed) -> list[str]:
     """Return what the model predicts: among the attributes if it is private, and called as it was given if not."""
-    if leak.information.outcome:
-        return list(leak.information.outcome)
-    return list(fit.outcomes.names) if isinstance(fit, SurvivalFit) else [column_name(y, "outcome")]
+    return list(leak.information.outcome or fit.outcome_names or [column_name(y, "outcome")])
 
 
 def _check_grid(noise: GaussianNoise) -> None:

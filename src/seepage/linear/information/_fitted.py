@@ -246,6 +246,11 @@ class Fitted(ABC):
     """Of a survival model: at which times survival is published beside the coefficients, if it is."""
 
     @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """What was predicted is called so, if the model knows names for it."""
+        return ()
+
+    @property
     def classes(self) -> Column | None:
         """The classes that the model tells apart, if it does."""
         return None

@@ -207,6 +207,10 @@ class SurvivalFit(Fitted):
     def outcome_columns(self) -> tuple[Column, ...]:
         return self.outcomes.event, self.outcomes.time, self.outcomes.stratum
 
+    @property
+    def outcome_names(self) -> tuple[str, ...]:
+        return self.outcomes.names
+
     def categorical(self, columns: Sequence[int], numbers: Collection[str] | None) -> frozenset[str]:
         """Return the columns of categories: encoded ones, and codes of two values that are not called numbers."""
         called = checked_numbers(numbers, self.table.names)
