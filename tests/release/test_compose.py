@@ -154,7 +154,7 @@ class _Estimated:
         self.without_slope = frozenset()
         self.count, self.attribute_names = information.count, information.attribute_names
         self.categorical, self.attributes, self.noise = information.categorical, information.attributes, None
-        self.units, self.releases = information.units, (self,)
+        self.releases, self.rows_of_releases = (self,), (np.arange(information.count),)
         self.guarantee = lambda delta, norm: Guarantee(
             0.5, 2.0, delta, (Assumption("accounting", "It was accounted."),)
         )
