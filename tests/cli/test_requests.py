@@ -69,8 +69,9 @@ def test_what_a_ledger_remembers_is_read_together_with_a_later_request(requests)
     assert requests.run(check).code == 0
     found = requests.run(f"{check} --earlier books --ledger-key books.key")
     assert (found.code, "Inside only: p7" in found.out) == (1, True), found.text
-    # Both outputs of everybody tell who is missing from this one.
-    assert "means, entry 1 (earlier)" in found.out or "model, entry 2 (earlier)" in found.out, found.out
+    # Both outputs of everybody tell who is missing from this one: the one that was filed first is named.
+    assert "Publishing means, entry 1 (earlier) beside may" in found.out, found.out
+    assert "model, entry 2 (earlier)" not in found.out, found.out
     assert "--earlier" in requests.run(f"{check} --ledger-key books.key").text
 
 

@@ -110,6 +110,17 @@ def test_labels_are_told_as_often_as_by_the_likelihood_ratio():
             assert np.isnan(rates[i, truth])
 
 
+def test_labels_in_one_column_are_labels():
+    model, x, y = build("linear")
+    asked = {"mechanism": Mechanism(noise_multiplier=0.8, max_grad_norm=0.5), "entry": 1, "values": [0, 1]}
+    plain = step_success_rate(model, nn.CrossEntropyLoss(), (x, y), **asked)
+
+    def in_column(output, label):
+        return F.cross_entropy(output, label.squeeze(1))
+
+    np.testing.assert_array_equal(step_success_rate(model, in_column, (x, y[:, None]), **asked), plain)
+
+
 def test_what_cannot_be_asked_is_said():
     model, x, y = build("linear")
     mechanism = Mechanism(noise_multiplier=1.0, max_grad_norm=1.0)

@@ -330,7 +330,7 @@ def step_success_rate(
     values : sequence
         What it could be.
     position : int, optional
-        Of a sequence of tokens, which one.
+        Of a sequence of tokens, which one. Labels have one, in one column or none.
 
     Returns
     -------
@@ -340,6 +340,8 @@ def step_success_rate(
     held = batch[entry]
     if not isinstance(held, Tensor):
         raise InputError(f"entry={entry!r} is a {type(held).__name__}; categories are tensors.")
+    if position is None and held.dim() == 2 and held.shape[1] == 1:
+        position = 0
     if (position is None) != (held.dim() == 1):
         raise InputError(
             f"entry={entry!r} has shape {tuple(held.shape)}: "

@@ -218,6 +218,7 @@ def _pair(all_: Together, finding: Finding, tried: dict[frozenset[str], Together
         if one != other and (place[one] & place[other]).any()
     }
     asked = 0
+    # Of pairs with as few between them, the outputs that were filed first.
     for one, other in sorted(between, key=lambda pair: between[pair]):
         key = frozenset((one, other))
         if key not in tried:
