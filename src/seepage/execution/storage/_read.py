@@ -95,8 +95,12 @@ class Store:
             renamed = dict(unit.held.renamed)
             places = {name: place if (place := renamed.get(name, name)) in stored else None for name in columns}
             inside = list(dict.fromkeys(place for place in places.values() if place is not None))
+            wanted = pa.schema([self.schema.field(name) for name in columns])
+            is_plain = all(name == place for name, place in places.items())
             for batch in self._alive(unit, file, inside, batch_size):
-                yield self._typed(unit, batch, places)
+                # Most files hold their columns as their table does.
+                is_typed = is_plain and batch.schema.equals(wanted, check_metadata=False)
+                yield batch if is_typed else self._typed(unit, batch, places)
         # What was read is what it was all the while.
         check_unchanged(self.filesystem, unit.path, unit.stamp)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import ClassVar
 
@@ -71,9 +71,10 @@ class Scores:
             # An earlier job finished this unit: its rows are only read.
             yield from self._summed(unit, self.output.tables(name, unit.rows, _PIECE))
             return
-        with self.output.writing(name, self._schema()) as write:
+        with self.output.writing(name, self._schema) as write:
             yield from self._summed(unit, map(write, self._scored(unit)))
 
+    @cached_property
     def _schema(self) -> pa.Schema:
         return pa.schema([*self.kept, *((name, pa.float64()) for name in self.names)])
 
@@ -88,7 +89,7 @@ class Scores:
         waiting: list[pa.RecordBatch] = []
         for batch, columns in self.reader.rows(unit):
             kept = [columns.column(field.name) for field in self.kept]
-            waiting.append(pa.record_batch([*kept, *self._scores(batch)], schema=self._schema()))
+            waiting.append(pa.record_batch([*kept, *self._scores(batch)], schema=self._schema))
             if sum(part.num_rows for part in waiting) >= _PIECE:
                 yield pa.Table.from_batches(waiting)
                 waiting = []
@@ -99,7 +100,11 @@ class Scores:
         if self.kind == "attributes":
             return list(np.sqrt(self.scorer.attributes(batch)).T)
         top, trace = self.scorer.examples(batch)
-        return [np.sqrt(top), np.sqrt(trace / max(self.scorer.geometry.private_values(), 1))]
+        return [np.sqrt(top), np.sqrt(trace / self._private_values)]
+
+    @cached_property
+    def _private_values(self) -> int:
+        return max(self.scorer.geometry.private_values(), 1)
 
     def _summed(self, unit: Unit, pieces: Iterable[pa.Table]) -> Iterator[ScoresSummary]:
         start = unit.start

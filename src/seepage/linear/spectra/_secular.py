@@ -12,8 +12,13 @@ h = (b_i / r_i^2) f and alpha = a_i / r_i^2, and for any mu that is no entry of 
     W(mu) = [[-M_gg, -1 - M_gh], [-1 - M_gh, alpha - M_hh]],   M_xy = sum_k x_k y_k / (D_k - mu).
 
 One sweep over the p entries gives W and its derivative, hence two things at once: on which side of mu the root lies,
-and a Rayleigh quotient that is nearer to the root (cubically so). Nothing but inertia moves the bracket [lower, upper],
-so what the search returns is certified whatever the quotients did.
+and a Rayleigh quotient that is nearer to the root (cubically so). Inertia moves the bracket [lower, upper], so what the
+search returns is certified whatever the quotients did. Where nothing cancels, a quotient that hardly moves closes the
+bracket by itself, as no Rayleigh quotient is above the largest eigenvalue, and by Temple's inequality none is further
+below it than the square of its residual over the distance to the second eigenvalue, which is at most D_1 (two rank-one
+terms, one of each sign). With the eigenvector (x, y) of W for omega, v = (mu - D)^-1 (x g + y h) leaves the residual
+
+    (S - mu) v = omega ((alpha x + y) g + x h).
 
 Next to an entry of D, or to several that are tied, one direction of W grows without bound and takes the digits of the
 other with it, which is the one that decides. The sweep is then done once more in the axes of W: each entry's part in
@@ -114,7 +119,10 @@ def _eigenpair(p, q, s, upper):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g):  # type: ignore[no-untyped-def]
-    """Return whether the root lies above mu, and a Rayleigh quotient, NaN when it means nothing.
+    """Return whether the root lies above mu, a Rayleigh quotient, and by how much the root may be above that.
+
+    The quotient is NaN when it means nothing. The excess is infinite, and the root may be below a quotient that was
+    rounded, unless no term of the sums cancelled another: mu is above every D_k, and the slope kept its digits.
 
     The vectors are x = `to_row` row and y = `to_fixed` fixed, which are s_g g and s_h h of unit length in one order or
     the other: W in their terms has the same inertia.
@@ -125,7 +133,9 @@ def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
     p, q, s = c_xx + to_row**2 * xx, bend + both * xy, c_yy + to_fixed**2 * yy
     n_xx, n_xy, n_yy = to_row**2 * xx2, both * xy2, to_fixed**2 * yy2
     cosine, sine = 1.0, 0.0
+    is_firm = mu > diagonal[0]
     if abs(p * s - q * q) <= _CANCELLED * (abs(p * s) + q * q):
+        is_firm = False
         _, cosine, sine = _eigenpair(p, q, s, p + s > 0.0)
         xx, xy, yy, n_xx, n_xy, n_yy = _turned_sweep(
             diagonal, row, fixed, mu, cosine * to_row, sine * to_fixed, -sine * to_row, cosine * to_fixed
@@ -139,12 +149,17 @@ def _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
     cross = 2.0 * x * y * n_xy
     slope = x * x * n_xx + y * y * n_yy + cross
     # Next to an entry of D the slope can be lost to cancellation; its quotient then means nothing.
-    if not slope > 1e-6 * (x * x * n_xx + y * y * n_yy + abs(cross)):
-        return omega > 0.0, np.nan
+    whole = x * x * n_xx + y * y * n_yy + abs(cross)
+    if not slope > 1e-6 * whole:
+        return omega > 0.0, np.nan, np.inf
     x, y = cosine * x - sine * y, sine * x + cosine * y
     along = x if row_is_g else y
     quotient = mu + omega * (1.0 + omega * (alpha * (along / s_g) ** 2 + 2.0 * x * y / (s_g * s_h))) / slope
-    return omega > 0.0, quotient
+    if not (is_firm and slope > 1e-3 * whole and quotient > diagonal[0]):
+        return omega > 0.0, quotient, np.inf
+    x, y = (x / s_g, y / s_h) if row_is_g else (y / s_g, x / s_h)
+    residual = omega * (abs(alpha * x + y) / s_g + abs(x) / s_h)
+    return omega > 0.0, quotient, residual * residual / (slope * (quotient - diagonal[0]))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -190,7 +205,7 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
         if mu == first or (sweep == _PATIENCE and lower < first < upper):
             # Which side of D_1 the root is on is asked next to it, where every quotient is still a number.
             mu = first * (1.0 + _NEXT)
-        is_above, quotient = _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
+        is_above, quotient, excess = _look(diagonal, row, fixed, mu, alpha, to_row, to_fixed, s_g, s_h, row_is_g)
         if is_above:
             lower = max(lower, mu)
         else:
@@ -199,11 +214,14 @@ def _search(diagonal, row, fixed, alpha, beta, row_is_g, moments, fixed_moments)
             mu = 0.5 * (lower + upper)
         elif abs(quotient - mu) > 1e-5 * quotient:
             mu = quotient
-        elif upper > quotient * (1.0 + 0.4 * TOLERANCE):
-            # Once the quotient hardly moves, inertia closes the bracket on both sides of it.
-            mu = quotient * (1.0 + 0.4 * TOLERANCE)
         else:
-            mu = quotient * (1.0 - 0.4 * TOLERANCE)
+            # Once the quotient hardly moves, it closes the bracket, or inertia does on both sides of it.
+            below, above = quotient * (1.0 - 0.4 * TOLERANCE), quotient * (1.0 + 0.4 * TOLERANCE)
+            if excess < np.inf:
+                lower = max(lower, below)
+            if quotient + excess <= quotient * (1.0 + 0.2 * TOLERANCE):
+                upper = min(upper, above)
+            mu = above if upper > above else below
     return 0.5 * (lower + upper)
 
 
