@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from seepage._facts import Assumption, given, personal, public
+from seepage.network._probe import LABEL
 from seepage.network._step import Mechanism
 
 _SECRET = "who is in them stays secret: the exact factor for that is applied, with each example's own gradient norm."
@@ -45,6 +46,7 @@ def assumptions(
     circumstances: Circumstances,
     *,
     label: str,
+    categories: tuple[str, ...],
     sweeps: int,
     probes: int,
     visits: int,
@@ -74,7 +76,9 @@ def assumptions(
         *(Assumption("sampling", sentence) for sentence in dict.fromkeys(SAMPLING[kind] for _, kind, _ in history)),
         Assumption(
             "label",
-            "The label is public."
+            "The label is a category, and in no number but its success rate."
+            if LABEL in categories
+            else "The label is public."
             if label == "public"
             else "The label is private, and counts among a person's values.",
         ),
@@ -109,6 +113,17 @@ def assumptions(
                 "(token types, masks, and so how many tokens a person has) are public. Where that layer is trained, "
                 "its gradient also shows which tokens there were, by which rows of it move: that is not in the "
                 "numbers.",
+            )
+        )
+    if categories:
+        found.append(
+            Assumption(
+                "categories",
+                "How often {categories} can be told is from gradients with the true value and with each other one, at "
+                "the weights of this run: squared distances in units of the noise, estimated over its steps as all "
+                "numbers are. It is as if it were known in which steps a record took part, and everything about "
+                "everybody but that one value of that one record.",
+                names={"categories": ", ".join(categories)},
             )
         )
     if circumstances.kinks:

@@ -22,6 +22,10 @@ class Findings:
     sizes: Array
     """How many values each person has in each group."""
     sketch: Sketch | None
+    gaps: Visits
+    """What visits found of categories: squared distances to each value of each."""
+    truth: NDArray[np.intp]
+    """Which of its values each category of each record has; -1 for none, -2 where there is no such category."""
 
     def seen(self) -> Array:
         """Return the mean of everybody's visits, which says roughly who is most exposed."""
@@ -35,20 +39,31 @@ class Findings:
             "visits": {name: torch.from_numpy(np.array(v)) for name, v in self.visits.arrays().items()},
             "sizes": torch.from_numpy(self.sizes.copy()),
             "sketch": None if self.sketch is None else self.sketch.state(),
+            "gaps": {name: torch.from_numpy(np.array(v)) for name, v in self.gaps.arrays().items()},
+            "truth": torch.from_numpy(self.truth.copy()),
         }
 
     def restore(self, state: State) -> None:
         """Put back what `state` returned."""
         self.visits.restore({name: value.numpy() for name, value in state["visits"].items()})
-        self.sizes = state["sizes"].numpy().copy()
+        self.sizes, self.truth = state["sizes"].numpy().copy(), state["truth"].numpy().copy()
+        self.gaps.restore({name: value.numpy() for name, value in state["gaps"].items()})
         if self.sketch is not None:
             self.sketch.restore(state["sketch"])
 
     def gathered(self, parts: list[State]) -> "Findings":
         """Return what several processes have found, of which this is one."""
-        visits = Visits(self.visits.people, self.visits.groups)
-        names = self.visits.arrays()
-        visits.restore({name: np.concatenate([part["visits"][name].numpy() for part in parts]) for name in names})
         sizes = np.max([part["sizes"].numpy() for part in parts], axis=0)
+        truth = np.max([part["truth"].numpy() for part in parts], axis=0)
         sketch = None if self.sketch is None else self.sketch.plus([part["sketch"] for part in parts])
-        return Findings(visits, sizes, sketch)
+        visits, gaps = (_joined(each, [part[key] for part in parts]) for key, each in self._tables())
+        return Findings(visits, sizes, sketch, gaps, truth)
+
+    def _tables(self) -> list[tuple[str, Visits]]:
+        return [("visits", self.visits), ("gaps", self.gaps)]
+
+
+def _joined(like: Visits, parts: list[State]) -> Visits:
+    found = Visits(like.people, like.groups)
+    found.restore({name: np.concatenate([part[name].numpy() for part in parts]) for name in like.arrays()})
+    return found

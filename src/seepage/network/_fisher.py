@@ -16,6 +16,7 @@ from seepage.leakage import Leakage
 from seepage.meaning import reconstruction_floor
 from seepage.network import _checks, _layers
 from seepage.network._assumptions import Circumstances
+from seepage.network._categories import Categories, categories_of
 from seepage.network._course import Course
 from seepage.network._directions import Directions, Groups
 from seepage.network._findings import Findings
@@ -79,6 +80,11 @@ class FisherAccountant:
         `patches`). Each visit then takes a pass for each group. A single value is measured as it is. Eta of a group of
         several is the square root of the trace of its information, which bounds the largest eigenvalue and is itself
         estimated; with a `spectrum`, an estimate of that eigenvalue.
+    categories : mapping, optional
+        Labels and tokens that should not be told, each with the values that it could have: ``{"label": range(10)}``, or
+        any entry of a batch by key or place; of a sequence of tokens ``("input_ids", 3)``, a position in it. Each visit
+        then takes a gradient with each value in place of the true one, and `Leakage.success_rate` answers: no
+        derivative is involved. It is as if it were known in which steps a record takes part.
     spectrum : bool or int, default=False
         Whether to keep a sketch of each person's information matrix in each stretch, from which `eta` is estimated: of
         rank 8, or of the rank that is given. Without it `eta` is the square root of the trace, which bounds it and is
@@ -123,6 +129,7 @@ class FisherAccountant:
         people: Ids | int | None = None,
         clipping: Literal["hard", "smooth"] = "hard",
         groups: Groups | None = None,
+        categories: Categories | None = None,
         spectrum: bool | int = False,
         forward: Forward | None = None,
         batch_size: int | None = None,
@@ -165,13 +172,23 @@ class FisherAccountant:
         rank = _RANK if spectrum is True else int(spectrum)
         if rank and label == "private":
             raise InputError("A spectrum needs one floating-point input and public labels. Use spectrum=False.")
+        asked = categories_of(categories)
+        taken = [each.name for each in asked if each.name in directions.names]
+        if taken:
+            raise InputError(f"categories names {taken[0]!r}, which is among the private numbers too.")
         count, names = len(self._names), len(directions.names)
         self._run = Run(
             clipping,
-            Visiting(model, probe, directions, probes, own, known),
+            Visiting(model, probe, directions, probes, asked, own, known),
             Schedule(visited, sweeps, random),
             Course(count),
-            Findings(Visits(count, names), np.zeros((count, names)), Sketch(count, rank) if rank else None),
+            Findings(
+                Visits(count, names),
+                np.zeros((count, names)),
+                Sketch(count, rank) if rank else None,
+                Visits(count, sum(len(each.values) for each in asked)),
+                np.full((count, len(asked)), -2, dtype=np.intp),
+            ),
         )
         self._attachment: Attachment | None = None
         self._by_hand = False
@@ -411,6 +428,7 @@ class FisherAccountant:
             "private": None if probe.private is None else repr(probe.private),
             "sweeps": self.sweeps,
             "groups": list(self._run.visiting.directions.names),
+            "categories": [repr(category) for category in self._run.visiting.categories],
             "spectrum": 0 if sketch is None else sketch.rank,
             "trained parameters": hashlib.sha256("\n".join(probe.carrier.trained).encode()).hexdigest(),
         }

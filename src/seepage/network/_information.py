@@ -1,8 +1,8 @@
 """The information that a run of private training has released about each person, as estimated along the way."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,8 @@ class NetworkInformation(GatheredInformation):
     sketch may lack, shape (n,); and with it of each group's, shape (n, groups)."""
     mechanisms: tuple[tuple[float, float, int], ...]
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
+    told: Mapping[str, Distances] = field(default_factory=dict)
+    """How far training moves with each category, by name."""
     records: int = 1
     """The most records that anybody has."""
 
@@ -98,9 +100,10 @@ class NetworkInformation(GatheredInformation):
         # Of a single value the trace is the information. Of several it bounds the largest eigenvalue (eq. 1.6): their
         # mean does not, and one value of a group may be all that is known of it.
         largest = self.traces if self.spectrum is None else self.spectrum[2]
-        return {
-            name: np.sqrt(largest[:, i]) for i, name in enumerate(self.attribute_names) if self._sizes[:, i].min() > 0
-        }
+        return {name: np.sqrt(largest[:, i]) for i, name in self._numbered() if self._sizes[:, i].min() > 0}
+
+    def _numbered(self) -> Iterable[tuple[int, str]]:
+        return enumerate(self.attribute_names[: self.traces.shape[1]])
 
     def attributes(self) -> dict[str, Array]:
         """Return eta of each group of each person: of several values the root of the trace, which bounds it."""
@@ -118,9 +121,25 @@ class NetworkInformation(GatheredInformation):
         )
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
-        raise UnansweredError(
-            f"How far training moves when {attribute!r} takes another value cannot be told from its derivatives."
-        )
+        if attribute not in self.told:
+            raise UnansweredError(
+                f"How far training moves when {attribute!r} takes another value cannot be told from its derivatives. "
+                f"Of labels and tokens it can: give the accountant categories={{{attribute!r}: [...]}} before training."
+            )
+        found = self.told[attribute]
+        if values is None:
+            return found
+        listed = list(values)
+        unknown = [value for value in listed if value not in found.values]
+        if unknown:
+            raise UnansweredError(
+                f"Visits compared {attribute!r} with {list(found.values)}, and not with {unknown[0]!r}: name it in the "
+                "accountant's categories= before training."
+            )
+        kept = np.array([found.values.index(value) for value in listed], dtype=np.intp)
+        place = np.full(len(found.values) + 1, -1, dtype=np.intp)
+        place[kept] = np.arange(len(kept))
+        return replace(found, values=tuple(listed), truth=place[found.truth], distance=found.distance[:, kept])
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         check_delta(delta)

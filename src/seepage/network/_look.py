@@ -3,6 +3,7 @@
 The numbers of `step_information` and those of an accountant's visits both come from here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from seepage.errors import UnsupportedError
+from seepage.network._categories import Apart, Category, apart
+from seepage.network._checks import undisturbed
 from seepage.network._directions import Directions
 from seepage.network._probe import Probe, size_of
 from seepage.network._records import Batch
@@ -29,6 +32,8 @@ class Look:
     """How many values each person has in each group, padding left out, shape (people, groups)."""
     counts: dict[str, Array]
     """How many of them are in each input and embedding, by name."""
+    apart: list[Apart]
+    """How far categories are from others, one for each."""
 
     def information(self, mechanism: Mechanism) -> tuple[Array, Array]:
         """Return what a step tells, with and without credit for secret sampling, shape (groups, directions, people)."""
@@ -36,9 +41,23 @@ class Look:
         value, plain = (np.array([[pair[i] for pair in group] for group in pairs]) for i in range(2))
         return value, plain
 
+    def squared_distances(self, mechanism: Mechanism) -> Array:
+        """Return those of all values of all categories, one after the other, in units of the noise."""
+        return np.concatenate([each.squared(mechanism) for each in self.apart], axis=1)
 
-def look(probe: Probe, batch: Batch, directions: Directions, times: int) -> Look:
-    """Look at the people of a batch, along so many directions of each group."""
+
+def look(
+    probe: Probe,
+    batch: Batch,
+    directions: Directions,
+    times: int,
+    categories: Sequence[Category] = (),
+    seed: int = 0,
+) -> Look:
+    """Look at the people of a batch, along so many directions of each group; and at what they could be.
+
+    `seed` is that of dropout, where categories are compared.
+    """
     groups = range(len(directions.names))
     try:
         products = [[probe.products(batch, directions.along(group)) for _ in range(times)] for group in groups]
@@ -49,4 +68,6 @@ def look(probe: Probe, batch: Batch, directions: Directions, times: int) -> Look
     sizes = np.tile(np.asarray(directions.sizes(probe.values), dtype=np.float64), (people, 1))
     if probe.private:
         sizes[:, 0] = sum(counts.values())
-    return Look(products, sizes, counts)
+    with undisturbed():
+        gaps = [apart(probe, batch, category, seed) for category in categories]
+    return Look(products, sizes, counts, gaps)

@@ -19,11 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 from torch.func import jvp, vmap
-from torch.utils import _pytree as pytree
 
 from seepage.errors import InputError, UnansweredError
 from seepage.meaning import success_rate
 from seepage.network._amplification import tabulated
+from seepage.network._categories import Category, apart
 from seepage.network._checks import undisturbed
 from seepage.network._composites import Composites
 from seepage.network._directions import Directions
@@ -337,43 +337,10 @@ def step_success_rate(
     rates : ndarray of shape (people, values)
         One half where nothing is told, NaN where the value is the true one.
     """
-    held = batch[entry]
-    if not isinstance(held, Tensor):
-        raise InputError(f"entry={entry!r} is a {type(held).__name__}; categories are tensors.")
-    if position is None and held.dim() == 2 and held.shape[1] == 1:
-        position = 0
-    if (position is None) != (held.dim() == 1):
-        raise InputError(
-            f"entry={entry!r} has shape {tuple(held.shape)}: "
-            + ("give position=, which of its tokens is asked for." if position is None else "leave position= out.")
-        )
+    category = Category(entry, position, tuple(values))
     probe = Probe(model, loss, forward=forward or standard_forward)
-    mine = held if position is None else held[:, position]
-    found = np.full((len(mine), len(values)), np.nan)
     with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
         probe.carrier.follow(model)
-        true = _gradients(probe, batch, mechanism, seed)
-        for j, value in enumerate(values):
-            other = held.clone()
-            other[(slice(None),) if position is None else (slice(None), position)] = value
-            there = _gradients(probe, _replaced(batch, held, other), mechanism, seed)
-            apart = (there - true).double().norm(dim=1).cpu().numpy() / mechanism.noise_scale
-            found[:, j] = np.where((mine == value).cpu().numpy(), np.nan, success_rate(apart))
-    return found
-
-
-def _replaced(batch: Batch, held: Tensor, other: Tensor) -> Batch:
-    return pytree.tree_map(lambda leaf: other if leaf is held else leaf, batch)
-
-
-def _gradients(probe: Probe, batch: Batch, mechanism: Mechanism, seed: int) -> Tensor:
-    """Return what each person adds to the published sum, shape (people, parameters)."""
-    parts = []
-    for i in range(size_of(batch)):
-        torch.manual_seed(seed)
-        one = pytree.tree_map(
-            lambda leaf, i=i: leaf[i : i + 1] if isinstance(leaf, Tensor) and leaf.dim() else leaf, batch
-        )
-        gradient = torch.cat([part.flatten() for part in probe.gradient(one)])
-        parts.append(gradient * mechanism.rule.factor(gradient.norm()))
-    return torch.stack(parts)
+        found = apart(probe, batch, category, seed)
+    rates = np.asarray(success_rate(np.sqrt(found.squared(mechanism))), dtype=np.float64)
+    return np.where(found.truth[:, None] == np.arange(len(category.values)), np.nan, rates)

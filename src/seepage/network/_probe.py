@@ -29,6 +29,9 @@ Forward = Callable[[Network, Batch], tuple[Any, Any]]
 Direct = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return the direction in which they move."""
 
+Shifted = Callable[[dict[str, Tensor], list[Tensor]], Tensor]
+"""The gradient of a person whose values are shifted so far, given what belongs to them in each entry of a batch."""
+
 LABELS = ("label", "labels", "target", "targets", "y")
 LABEL = "label"
 # Gradients of this many numbers exist at once where a network can only be differentiated as a whole.
@@ -188,6 +191,12 @@ class Probe:
             self._example_losses(self.carrier.network, batch, count, note)
         self.values = dict(shapes)
         self._check_moved()
+        gradient, people = self.each(batch)
+        return Functional(gradient, people, shapes)
+
+    def each(self, batch: Batch) -> tuple[Shifted, list[Tensor]]:
+        """Return the gradient of one person, and what belongs to each in the entries of the batch."""
+        count = size_of(batch)
         trained = {k: p.detach() for k, p in self.carrier.trained.items()}
         leaves, layout = pytree.tree_flatten(batch)
         held = [isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count for leaf in leaves]
@@ -207,7 +216,7 @@ class Probe:
 
             return torch.cat([g.flatten() for g in grad(loss)(trained).values()])
 
-        return Functional(gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h], shapes)
+        return gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h]
 
     def _of_whole(self, batch: Batch, direct: Direct, count: int) -> Tensor:
         """Differentiate the network as a function of one person, many at once."""
@@ -234,7 +243,7 @@ class Probe:
 class Functional:
     """The gradient of a person as a function, and the people to give it."""
 
-    gradient: Callable[[dict[str, Tensor], list[Tensor]], Tensor]
+    gradient: Shifted
     people: list[Tensor]
     """What belongs to one person in each entry of the batch."""
     shapes: dict[str, tuple[int, ...]]

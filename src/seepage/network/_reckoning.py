@@ -1,9 +1,10 @@
 """From what visits found along a run to what the run has given away."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage.errors import UnansweredError
-from seepage.leakage import PeopleInMemory
+from seepage.leakage import Distances, PeopleInMemory
 from seepage.network._assumptions import assumptions
 from seepage.network._course import Course
 from seepage.network._estimator import estimate
@@ -48,10 +49,12 @@ def reckon(
     spectrum = None if sketch is None else sketch.estimate(found.traces, sizes, taken)
     seen = np.zeros(taken.shape, dtype=bool)
     seen[visits["person"], visits["stretch"]] = True
+    told = _told(course, findings, schedule, visiting, names, answered) if visiting.categories else {}
     facts = assumptions(
         course.history,
         visiting.known,
         label=label,
+        categories=tuple(told),
         sweeps=min(schedule.sweeps, taken.shape[1]),
         probes=visiting.probes,
         visits=len(visits["person"]),
@@ -65,7 +68,9 @@ def reckon(
     )
     return NetworkInformation(
         people=PeopleInMemory(names.people[answered]),
-        attribute_names=visiting.directions.names,
+        attribute_names=(*visiting.directions.names, *told),
+        categorical=frozenset(told),
+        told=told,
         sizes=sizes[answered],
         steps=(taken.sum(1)[:1].repeat(len(names.people)) if course.secret else names.summed(taken.sum(1)))[answered],
         traces=found.traces[answered],
@@ -76,3 +81,38 @@ def reckon(
         records=int(names.records.max()),
         assumptions=facts,
     )
+
+
+def _told(
+    course: Course,
+    findings: Findings,
+    schedule: Schedule,
+    visiting: Visiting,
+    names: Names,
+    answered: NDArray[np.intp],
+) -> dict[str, Distances]:
+    """Return how far training moves with each category of those who are answered, record by record.
+
+    Squared distances add up over the steps that a record takes part in, which are as many as it is expected to: how
+    often the best test is right is concave in their sum, so that it is right less often where chance decides.
+    """
+    assert schedule.stretches is not None
+    _, taken = course.taken(schedule.stretches)
+    gaps = findings.gaps.arrays()
+    gaps = {name: values[gaps["step"] < course.steps] for name, values in gaps.items()}
+    squared = estimate(gaps, schedule.stretches, course.scales(), taken, taken).traces
+    rows = np.flatnonzero(np.isin(names.owner, answered))
+    whose = np.searchsorted(answered, names.owner[rows])
+    found, start = {}, 0
+    for i, category in enumerate(visiting.categories):
+        truth, end = findings.truth[rows, i], start + len(category.values)
+        absent = truth == -2
+        found[category.name] = Distances(
+            category.values,
+            np.where(absent, -1, truth),
+            np.where(absent[:, None], np.nan, np.sqrt(squared[rows, start:end])),
+            whose if len(rows) > len(answered) else None,
+            absent if absent.any() else None,
+        )
+        start = end
+    return found

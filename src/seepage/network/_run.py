@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from seepage.network import _checks
 from seepage.network._clipping import ClippingName
 from seepage.network._course import Course
@@ -44,6 +46,10 @@ class Run:
             value, plain = (each.mean(1).T for each in seen.information(mechanism))
             self.findings.visits.add(rows, step, stretch, value, plain)
             self.findings.sizes[rows] = seen.sizes
+            if seen.apart:
+                squared = seen.squared_distances(mechanism)
+                self.findings.gaps.add(rows, step, stretch, squared, squared)
+                self.findings.truth[rows] = np.stack([each.truth for each in seen.apart], 1)
             if self.findings.sketch is not None:
                 like = next(iter(visiting.probe.carrier.trained.values()))
                 basis = self.findings.sketch.directions(visiting.directions.columns(visiting.probe.values), like)

@@ -8,6 +8,7 @@ from torch import nn
 
 from seepage.network import _checks, _layers
 from seepage.network._assumptions import Circumstances
+from seepage.network._categories import Category
 from seepage.network._directions import Directions
 from seepage.network._look import Look, look
 from seepage.network._probe import LABEL, Probe
@@ -24,10 +25,17 @@ class Visiting:
     """A network, and looks at people that count once the step at these weights is taken."""
 
     def __init__(
-        self, model: nn.Module, probe: Probe, directions: Directions, probes: int, seed: int, known: Circumstances
+        self,
+        model: nn.Module,
+        probe: Probe,
+        directions: Directions,
+        probes: int,
+        categories: tuple[Category, ...],
+        seed: int,
+        known: Circumstances,
     ) -> None:
         self.model, self.probe, self.directions, self.probes = model, probe, directions, probes
-        self.seed, self.known = seed, known
+        self.categories, self.seed, self.known = categories, seed, known
         self.records: Records | None = None
         self.first: list[int] = []
         """Who is looked at closely before anybody is visited."""
@@ -79,7 +87,7 @@ class Visiting:
 
     def look(self, _: Rows, batch: Batch) -> Look:
         """Look at these people."""
-        found = look(self.probe, batch, self.directions, self.probes)
+        found = look(self.probe, batch, self.directions, self.probes, self.categories, self.seed)
         for name, count in found.counts.items():
             if name != LABEL:
                 self.known.values[name] = max(self.known.values.get(name, 0), int(count.max()))

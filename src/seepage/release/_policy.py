@@ -156,7 +156,7 @@ class Policy:
             # Eta is about small changes: it limits neither how often a category is told, nor what moves by jumps.
             named |= {*information.attribute_names} - information.categorical - information.without_slope
         # A group of no values, as a network may have, is nobody's.
-        known = information.distributions("attributes")
+        known = {*information.distributions("attributes"), *information.categorical}
         left = tuple(name for name in information.attribute_names if name in known and name not in named)
         return Untargeted(left, tuple(name for name in information.outcome if name in left), self.unnamed == "public")
 
