@@ -280,14 +280,11 @@ def test_nothing_is_reported_before_training_nor_about_sets_of_people():
     assert isinstance(leakage.information, seepage.leakage.Information)
 
 
-def test_how_values_that_came_in_batches_are_spread_is_not_known():
+def test_a_stated_variance_is_that_of_a_gaussian():
     accountant = FisherAccountant(nn.Sequential(nn.Linear(4, 2)), LOSS, **THREE)
     observe(accountant)
     leak = accountant.leakage()
     (name,) = leak.attributes
-    for ask in (lambda: leak.error_floor(prior="data"), leak.variance_left):
-        with pytest.raises(seepage.errors.UnansweredError, match=rf"{name!r}.*State a variance.*prior="):
-            ask()
     floors, eta = leak.error_floor(prior={name: 4.0})[name], leak.attributes[name]
     assert floors.to_numpy() == pytest.approx((eta**2 + 0.25).to_numpy() ** -0.5)
 

@@ -12,6 +12,8 @@ def test_opacus_example_with_three_more_lines():
     page = run(path)
     assert "epsilon" in page.printed
     assert "Opacus's Poisson sampler" in page.printed
-    examples = page.names["leak"].examples
+    examples = page.names["accountant"].leakage().examples
     assert len(examples) == 3000
     assert (examples["dfil"] > 0).mean() > 0.9
+    assert "missed: Everyone's label" in page.printed
+    assert page.printed.rstrip().endswith("The policy is met.")

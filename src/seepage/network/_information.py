@@ -13,7 +13,7 @@ from opacus.accountants import RDPAccountant
 from seepage._facts import Assumption
 from seepage.errors import UnansweredError
 from seepage.leakage import Distances, GatheredInformation, People, PeopleInMemory
-from seepage.leakage.types import Assurance, Kind, Who
+from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
 from seepage.network._amplification import replacement_divergence
 from seepage.network._probe import LABEL
@@ -61,6 +61,8 @@ class NetworkInformation(GatheredInformation):
     """The steps as differential privacy sees them: noise over sensitivity, sampling rate, how many."""
     told: Mapping[str, Distances] = field(default_factory=dict)
     """How far training moves with each category, by name."""
+    spread: Mapping[str, tuple[EmpiricalPrior, ...]] = field(default_factory=dict)
+    """How each value of a group is spread over people, where a group has few."""
     records: int = 1
     """The most records that anybody has."""
 
@@ -109,16 +111,20 @@ class NetworkInformation(GatheredInformation):
         """Return eta of each group of each person: of several values the root of the trace, which bounds it."""
         return self._attributes
 
-    def variances(self) -> dict[str, float]:
-        # Groups of values have none in common, and the data were never seen as a whole.
-        return {}
+    def variances(self) -> dict[str, Variance]:
+        # Of several values each by itself: eta is at least the information about any of them.
+        each = {name: tuple(prior.deviation**2 for prior in priors) for name, priors in self.spread.items()}
+        return {name: found[0] if len(found) == 1 else found for name, found in each.items()}
 
     def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
-        raise UnansweredError(
-            f"How the values of {attribute!r} are spread over all people is not known: training saw them a batch at a "
-            f"time, and they are several at once. State a variance instead, prior={{{attribute!r}: ...}}; it is then "
-            "about Gaussian values of which each varies by itself."
-        )
+        if attribute not in self.spread:
+            raise UnansweredError(
+                f"How the values of {attribute!r} are spread over all people is not known: they are too many at once, "
+                "all the same, or what an embedding looks up. Keep fewer values apart, groups={...} of at most 64 "
+                f"each; or state a variance instead, prior={{{attribute!r}: ...}}: it is then about Gaussian values of "
+                "which each varies by itself."
+            )
+        return self.spread[attribute]
 
     def distances(self, attribute: str, values: Sequence[Any] | None) -> Distances:
         if attribute not in self.told:

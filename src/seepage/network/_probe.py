@@ -178,17 +178,22 @@ class Probe:
         if not [name for name in self.values if name != LABEL]:
             raise UnsupportedError("Nothing that can move a little enters the network: all its inputs are integers.")
 
-    def functional(self, batch: Batch) -> "Functional":
-        """Return the gradient of each person as a function of how far their values are shifted."""
-        count = size_of(batch)
-        shapes: dict[str, tuple[int, ...]] = {}
+    def private_values(self, batch: Batch) -> dict[str, Tensor]:
+        """Return everybody's private values as they enter the network, by name."""
+        found: dict[str, Tensor] = {}
 
         def note(name: str, values: Tensor) -> Tensor:
-            shapes[name] = tuple(values.shape[1:])
+            found[name] = values.detach()
             return values
 
+        count = size_of(batch)
         with torch.no_grad(), self.carrier.moving(note, count, self._tokens(batch)):
             self._example_losses(self.carrier.network, batch, count, note)
+        return found
+
+    def functional(self, batch: Batch) -> "Functional":
+        """Return the gradient of each person as a function of how far their values are shifted."""
+        shapes = {name: tuple(values.shape[1:]) for name, values in self.private_values(batch).items()}
         self.values = dict(shapes)
         self._check_moved()
         gradient, people = self.each(batch)

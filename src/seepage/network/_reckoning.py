@@ -12,6 +12,7 @@ from seepage.network._findings import Findings
 from seepage.network._information import NetworkInformation
 from seepage.network._names import Names
 from seepage.network._schedule import Schedule
+from seepage.network._spreads import spreads_of
 from seepage.network._visiting import Visiting
 
 
@@ -41,6 +42,7 @@ def reckon(
             "who took part in which step is not known. Take each batch from the data loader."
         )
     assert schedule.stretches is not None
+    assert visiting.records is not None
     taken, plain_taken = course.taken(schedule.stretches)
     # Visits at weights whose step was never taken tell nothing.
     visits = {name: values[visits["step"] < course.steps] for name, values in visits.items()}
@@ -71,6 +73,7 @@ def reckon(
         attribute_names=(*visiting.directions.names, *told),
         categorical=frozenset(told),
         told=told,
+        spread=spreads_of(visiting.probe, visiting.records, visiting.directions, np.flatnonzero(visited)),
         sizes=sizes[answered],
         steps=(taken.sum(1)[:1].repeat(len(names.people)) if course.secret else names.summed(taken.sum(1)))[answered],
         traces=found.traces[answered],
