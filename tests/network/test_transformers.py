@@ -189,6 +189,8 @@ def test_words_are_private_by_name_and_the_attention_mask_says_which_are_real():
     masked = {"input_ids": "attention_mask"}
     both = step_information(model, nn.CrossEntropyLoss(), batch, private=masked, **asked)
     np.testing.assert_array_equal(named.matrices, both.matrices)
+    # Padding tells nothing either way; who counts as having it must not either.
+    assert named.sizes.tolist() == both.sizes.tolist() == (HIDDEN * batch["attention_mask"].sum(1)).tolist()
     # Beside nobody, and without padding: the same person.
     alone = {name: values[2:, :2] if values.dim() == 2 else values[2:] for name, values in batch.items()}
     step = step_information(model, nn.CrossEntropyLoss(), alone, private=["input_ids"], **asked)
