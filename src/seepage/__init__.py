@@ -1,8 +1,8 @@
 """Measure what a trained model gives away about each person in its training data."""
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from seepage._loading import loaded as _loaded
 from seepage._version import __version__ as __version__
 
 if _TYPE_CHECKING:
@@ -85,9 +85,9 @@ _PUBLIC = (
 
 def __getattr__(name: str) -> object:
     if name in _ROOMS:
-        return getattr(_import_module(f"seepage.{_ROOMS[name]}"), name)
+        return getattr(_loaded(f"seepage.{_ROOMS[name]}"), name)
     if name in _PUBLIC:
-        return _import_module(f"seepage.{name}")
+        return _loaded(f"seepage.{name}")
     raise AttributeError(f"module 'seepage' has no attribute {name!r}")
 
 

@@ -5,6 +5,7 @@ import time
 from contextlib import contextmanager
 
 import jedi
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -204,11 +205,27 @@ def test_what_takes_over_two_seconds_says_so_and_nothing_else_does(monkeypatch, 
     monkeypatch.setattr(_progress, "_SECONDS_BEFORE", 0.05)
     with _progress.followed("scoring", 3) as watch:
         time.sleep(0.3)
-        assert "scoring, 0 of 3 (compiled at its first use)" in capsys.readouterr().err
+        assert "scoring, 0 of 3 " in capsys.readouterr().err
         watch(1)
         assert "scoring, 1 of 3, 0:0" in capsys.readouterr().err
     # What was written is gone when it ends.
     assert capsys.readouterr().err.strip("\r ") == ""
+
+
+def test_what_waits_for_a_compiler_says_so_and_nothing_else_does(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "_somebody_watches", lambda: True)
+    monkeypatch.setattr(_progress, "_SECONDS_BEFORE", 0.05)
+
+    @numba.njit
+    def once(x):
+        return np.linalg.solve(np.outer(x, x) + np.eye(len(x)), x)
+
+    for says in (True, False):
+        with _progress.followed("scoring", 3) as watch:
+            once(np.ones(2))
+            time.sleep(0.0 if says else 0.3)
+            assert ("scoring, 0 of 3 (compiling, once after an installation)" in capsys.readouterr().err) == says
+            watch(3)
 
 
 def test_without_refits_the_attribute_of_the_most_exposed_is_that_of_exact_refits():

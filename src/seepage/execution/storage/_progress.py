@@ -11,6 +11,7 @@ from threading import Lock, Timer
 
 from seepage._amounts import clock
 from seepage.execution._watch import Watch, unwatched
+from seepage.execution.storage._compiling import compiling
 
 _SECONDS_BETWEEN_LINES = 0.5
 _SECONDS_BEFORE = 2.0
@@ -56,15 +57,16 @@ def _after_a_while(what: str, units: int) -> Iterator[Watch]:
     start, done, last = time.monotonic(), 0, 0.0
     began = _began.get() or start
     writing = Lock()
+    # From here on it is heard of.
+    compiling()
 
     def write(line: str) -> None:
         print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
 
     def first() -> None:
         with writing:
-            # Nothing is done yet after two seconds: of what is compiled at its first use, that is the usual reason.
-            late = not done and time.monotonic() - start >= _SECONDS_BEFORE
-            write(f"seepage: {what}, {done} of {units}" + (" (compiled at its first use)" if late else ""))
+            waits = " (compiling, once after an installation)" if compiling() else ""
+            write(f"seepage: {what}, {done} of {units}{waits}")
 
     def watch(more: int) -> None:
         nonlocal done, last
