@@ -218,7 +218,7 @@ def test_what_a_table_asks_of_its_readers_is_done_or_named(tmp_path: Path) -> No
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     for line in lines:
         if "metaData" in line:
-            line["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+            line["metaData"]["configuration"]["delta.columnMapping.mode"] = "id"
         if "protocol" in line:
             line["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
     log.write_text("\n".join(map(json.dumps, lines)))

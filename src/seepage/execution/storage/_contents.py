@@ -44,6 +44,9 @@ class Contents:
     called: Mapping[str, int] = field(default_factory=dict)
     """The numbers of columns in files that have none, by their names there."""
 
+    physical: Mapping[str, str] = field(default_factory=dict)
+    """What files call columns, where a log tells it."""
+
     @property
     def pinned(self) -> Snapshot:
         """What names this state, whatever is written to the table later."""

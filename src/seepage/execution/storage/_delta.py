@@ -18,6 +18,7 @@ from seepage.errors import InputError, MissingExtraError
 from seepage.execution._snapshot import Snapshot
 from seepage.execution.storage._at_once import at_once
 from seepage.execution.storage._contents import Contents, DataFile
+from seepage.execution.storage._delta_log import tail, vectors
 from seepage.execution.storage._paths import naming, resolve
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def delta_contents(filesystem: pa.fs.FileSystem, folder: str, asked: Snapshot) -
         raise MissingExtraError(
             f'{folder} is a Delta table, whose log says which files are its rows: pip install "seepage[delta]"'
         ) from error
-    with _log_here(filesystem, folder) as place:
+    with _log_here(filesystem, folder, asked) as place:
         try:
             table = deltalake.DeltaTable(place, version=asked.version)
             time = asked.time()
@@ -84,7 +85,7 @@ def _contents(filesystem: pa.fs.FileSystem, folder: str, asked: Snapshot, table:
             "another table, and measure that."
         )
     files.sort(key=lambda file: file.path)
-    return Contents("Delta", asked, folder, table.version(), schema, tuple(files))
+    return Contents("Delta", asked, folder, table.version(), schema, tuple(files), physical=_physical(table))
 
 
 def _placed(filesystem: pa.fs.FileSystem, folder: str, written: str) -> str:
@@ -96,30 +97,35 @@ def _placed(filesystem: pa.fs.FileSystem, folder: str, written: str) -> str:
 
 
 @contextmanager
-def _log_here(filesystem: pa.fs.FileSystem, folder: str) -> Iterator[str]:
-    """Copy the log of a table in a store to this machine: whatever reaches the rows then reaches the log."""
+def _log_here(filesystem: pa.fs.FileSystem, folder: str, asked: Snapshot) -> Iterator[str]:
+    """Copy what tells a state of a table in a store to this machine: whatever reaches the rows reaches the log."""
     # Its library decodes a percent sign, and then reads another folder's log; a bracket ends the process.
     if isinstance(filesystem, pa.fs.LocalFileSystem) and _ORDINARY.fullmatch(folder):
         yield folder
         return
     with tempfile.TemporaryDirectory() as here:
-        seen = filesystem.get_file_info(pa.fs.FileSelector(folder, recursive=True))
-        wanted = [
-            info
-            for info in seen
-            if info.type == pa.fs.FileType.File and ("/_delta_log/" in info.path or info.path.endswith(".bin"))
-        ]
+        selector = pa.fs.FileSelector(f"{folder}/_delta_log", recursive=True)
+        seen = {info.path[len(folder) + 12 :].lstrip("/"): info for info in filesystem.get_file_info(selector)}
+        names = [name for name, info in seen.items() if info.type == pa.fs.FileType.File]
+        # What a time means is told by the times of all commits.
+        wanted = names if asked.at is not None else tail((name for name in names if "/" not in name), asked.version)
+        wanted = [*dict.fromkeys([*wanted, *(name for name in names if name.startswith("_sidecars/"))])]
 
-        def copy(info: pa.fs.FileInfo) -> None:
-            target = Path(here) / info.path[len(folder) :].strip("/")
+        def copy(path: str) -> None:
+            target = Path(here) / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            with naming(info.path), filesystem.open_input_file(info.path) as source:
+            with naming(f"{folder}/{path}"), filesystem.open_input_file(f"{folder}/{path}") as source:
                 target.write_bytes(source.read())
-            # A version is of the time at which its entry in the log was written.
-            if info.mtime_ns is not None:
-                os.utime(target, ns=(info.mtime_ns, info.mtime_ns))
 
-        at_once(copy, wanted)
+        at_once(copy, [f"_delta_log/{name}" for name in wanted])
+        for name in wanted:
+            # A version is of the time at which its entry in the log was written.
+            if (written := seen[name].mtime_ns) is not None:
+                os.utime(Path(here, "_delta_log", name), ns=(written, written))
+        held = sorted(vectors(Path(here, "_delta_log")))
+        kinds = at_once(lambda path: filesystem.get_file_info(f"{folder}/{path}").type, held)
+        # Of what was replaced since, it may be gone.
+        at_once(copy, [path for path, kind in zip(held, kinds, strict=True) if kind == pa.fs.FileType.File])
         yield here
 
 
@@ -127,13 +133,25 @@ def _check_features(folder: str, table: "DeltaTable") -> None:
     protocol = table.protocol()
     strange = sorted({*(protocol.reader_features or ())} - _FEATURES)
     mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
-    if mapping != "none":
+    if mapping in ("none", "name"):
+        strange = [feature for feature in strange if feature != "columnMapping"]
+    else:
         strange = sorted({*strange, "columnMapping"})
     if strange:
         raise InputError(
             f"{folder} is a Delta table that asks its readers for {', '.join(strange)}, which is not done here. Write "
-            "the snapshot to a table without it, and measure that."
+            "the snapshot to a table without it, or as Parquet files, and measure these."
         )
+
+
+def _physical(table: "DeltaTable") -> dict[str, str]:
+    """Return what files call columns that were renamed since, or have names that Parquet does not take."""
+    if table.metadata().configuration.get("delta.columnMapping.mode", "none") == "none":
+        return {}
+    return {
+        field.name: str(field.metadata.get("delta.columnMapping.physicalName", field.name))
+        for field in table.schema().fields
+    }
 
 
 def _check_time(table: "DeltaTable", folder: str, asked: Snapshot) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -82,7 +83,8 @@ class Files:
     ) -> "Files":
         """Read the footers of files."""
         paths = [file.path for file in files]
-        known = footers(filesystem, paths)
+        with _vacuumed(snapshot):
+            known = footers(filesystem, paths)
         if snapshot is None:
             types = partition_types(file.constants for file in files)  # type: ignore[misc]
             helds = [_held_in_folders(file, types, footer.schema) for file, footer in zip(files, known, strict=True)]
@@ -243,6 +245,22 @@ def _refuse_tables(filesystem: pa.fs.FileSystem, named: Named, seen: Sequence[st
         )
 
 
+@contextmanager
+def _vacuumed(snapshot: Contents | None) -> Iterator[None]:
+    """Say of a table's older state that its files were deleted, if one of them is gone."""
+    try:
+        yield
+    except InputError as error:
+        if snapshot is None or snapshot.asked.is_newest or not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        state = "version" if snapshot.format == "Delta" else "snapshot"
+        how = "vacuumed" if snapshot.format == "Delta" else "expired"
+        raise InputError(
+            f"The {state} {snapshot.version} of {snapshot.folder} was {how}: its log still names files that are gone "
+            f"({str(error).partition('. ')[0]}). Name a newer {state}, or none for the newest."
+        ) from error
+
+
 def _held_in_folders(file: DataFile, types: dict[str, pa.DataType], schema: pa.Schema) -> HeldColumns:
     """Return the columns that folders name; a file that has one of them itself is believed."""
     named = {name: value for name, value in file.constants.items() if name not in schema.names}
@@ -272,7 +290,8 @@ def _held_in(snapshot: Contents, file: DataFile, schema: pa.Schema) -> HeldColum
     constants = tuple(sorted(file.constants.items()))
     if snapshot.columns is None:
         # In a Delta table, what the log says of a partition counts, not what the file says.
-        return HeldColumns(constants, tuple((name, None) for name in file.constants))
+        called = [(name, held) for name, held in snapshot.physical.items() if name not in file.constants]
+        return HeldColumns(constants, (*((name, None) for name in file.constants), *called))
     numbers = {_number(field, snapshot): field.name for field in schema}
     renamed = [(name, numbers.get(number)) for number, name in snapshot.columns.items()]
     return HeldColumns(constants, tuple((name, held) for name, held in renamed if held != name))
