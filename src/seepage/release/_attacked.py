@@ -149,8 +149,9 @@ def _people(information: LinearInformation, promised: dict[str, float], random: 
     work = information.count * (q * outputs + _OF_EACH_ROW) ** 2
     count = max(1, round(_OF_EACH_KIND * min(1.0, _USUAL_WORK / max(work, 1))))
     known = information.attributes()
-    share = np.nanmax([known[name] / promised[name] for name in promised], axis=0)
-    found = np.argsort(-np.nan_to_num(share), kind="stable")[:count].tolist()
+    # Of a cell that was filled in nothing is known.
+    share = np.max([np.nan_to_num(known[name] / promised[name]) for name in promised], axis=0)
+    found = np.argsort(-share, kind="stable")[:count].tolist()
     others = [person for person in random.permutation(information.count).tolist() if person not in found]
     return [*found, *others[:count]]
 

@@ -14,10 +14,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from seepage._tables import Model
-from seepage.errors import InputError, MissingExtraError, UnsupportedError
+from seepage.errors import InputError, UnsupportedError
 from seepage.linear.written import ModelTable, text_of
 from seepage.release._certificate import Certificate, amount_of
 from seepage.release._copy import last_step
+from seepage.release._file import as_skops
 
 TABLE, SKOPS = ".toml", ".skops"
 _FAMILIES = {
@@ -67,18 +68,7 @@ def content_of(
     if is_table(path):
         called = certificate.published["outcome"] if outcome is None else outcome
         return text_of_published(estimator, certificate, called, success).encode()
-    return _as_skops(estimator)
-
-
-def _as_skops(estimator: Model) -> bytes:
-    try:
-        from skops import io
-    except ImportError:
-        raise MissingExtraError(
-            'Models are written with skops, which is not installed. Install it with: pip install "seepage[publish]"'
-        ) from None
-    content: bytes = io.dumps(estimator)
-    return content
+    return as_skops(estimator)
 
 
 def text_of_published(estimator: Model, certificate: Certificate, outcome: Sequence[str], success: object) -> str:
