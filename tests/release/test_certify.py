@@ -10,6 +10,7 @@ import string
 import struct
 import sys
 import zipfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from seepage.release import new_key
 from seepage.release._certificate import SCHEMA_FILE
 from seepage.release._certify import FileState, SignatureState
 from seepage.release._seal import hash_of_parameters
+from seepage.release._skops import SkopsFile
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 DECISION = {
@@ -412,3 +414,13 @@ def test_one_file_is_not_two(tmp_path):
     with pytest.raises(seepage.errors.InputError, match="is a folder"):
         publication.write(tmp_path / "b.skops", certificate=tmp_path / "link")
     assert os.listdir(tmp_path) == ["link"]
+
+
+def test_a_compressed_file_that_is_damaged_is_named(tmp_path):
+    path = tmp_path / "model.skops"
+    skops.io.dump(Ridge().fit(np.eye(30), np.arange(30.0)), path, compression=zipfile.ZIP_DEFLATED)
+    content = path.read_bytes()
+    for at in range(0, len(content), 9):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        with suppress(seepage.errors.InputError):
+            SkopsFile.of(path)

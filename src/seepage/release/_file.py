@@ -27,17 +27,11 @@ def as_skops(estimator: Model) -> bytes:
     numbering = _Numbering({name for name in entries if name != _DESCRIPTION})
     description = json.dumps(numbering.of(json.loads(entries.pop(_DESCRIPTION))), indent=2)
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(content, "w") as archive:
         for name in sorted(entries, key=lambda name: numbering.names.get(name, name)):
-            archive.writestr(_dated(numbering.names.get(name, name)), entries[name])
-        archive.writestr(_dated(_DESCRIPTION), description)
+            archive.writestr(zipfile.ZipInfo(numbering.names.get(name, name)), entries[name])
+        archive.writestr(zipfile.ZipInfo(_DESCRIPTION), description)
     return content.getvalue()
-
-
-def _dated(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    return entry
 
 
 class _Numbering:

@@ -8,6 +8,7 @@ nothing in it is run or believed.
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path} cannot be read: {reason.strerror or reason}.") from None
     except RecursionError:
         raise _too_deep(path) from None
-    except (EOFError, KeyError, IndexError, TypeError, ValueError, RuntimeError, zipfile.error) as reason:
+    except (EOFError, KeyError, IndexError, TypeError, ValueError, RuntimeError, zipfile.error, zlib.error) as reason:
         # Also what other versions of zip can do: encrypt, compress in another way.
         raise InputError(f"{path} cannot be read as a skops file ({type(reason).__name__}: {reason}).") from None
 
