@@ -137,7 +137,7 @@ _RULES = {
         "means",
         "what scalers and imputers took from these rows",
         "counted",
-        "It is not published, and that it moves with the rows is part of everybody's numbers.",
+        "None of this is published, and how it moves with the rows is part of everybody's numbers.",
     ),
     "means": _Rule(
         "means",
@@ -237,7 +237,8 @@ def scale_choice(*, without_data: bool, drawn: bool = False) -> Choice:
         how = (
             "The noise that is enough at every value in the stated ranges was found from the rows; its logarithm got "
             "noise of 0.1 and a margin of 0.3, and it was rounded up on a grid. What it tells of everybody has a share "
-            "in every target, beside what the parameters tell."
+            "in every target, beside what the parameters tell; that share is an estimate, from the three people who "
+            "need most noise."
         )
         return Choice("scale", KINDS["scale"], "counted", how)
     if without_data:
@@ -257,8 +258,8 @@ def publication_choice(*, judged: bool, ranged: bool = False) -> Choice:
     if judged and ranged:
         how = (
             "A release that misses a target at some value that a person could have within the stated ranges is not "
-            "published. That this one was does not hang on anybody's own value; what it tells through the others' "
-            "exposure is of second order, and not counted."
+            "published. So what a person needs does not hang on their own value. What the verdict tells through the "
+            "others' exposure is not counted."
         )
     elif judged:
         how = (

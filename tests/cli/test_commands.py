@@ -381,6 +381,11 @@ def test_ranges_in_a_policy_let_the_scale_be_counted(terminal: Terminal) -> None
     certificate = json.loads((terminal.folder / "ranged.certificate.json").read_text())
     assert {one["kind"]: one["status"] for one in certificate["choices"]}["scale"] == "counted"
     assert certificate["policy"]["ranges"] == {"age": [0, 120]}
+    refused = terminal.run(f"seepage calibrate {ASK} --policy ranges.toml")
+    assert refused.code == 2
+    assert "ranges for age" in " ".join(refused.err.replace("│", "").split())
+    measured = terminal.run(f"seepage measure {ASK} -n 5 --policy ranges.toml")
+    assert "this verdict is about the values that people have" in " ".join(measured.out.split())
     policy.write_text("[error_floor]\nage = 5\n\n[range]\nage = 120\n")
     answer = terminal.run(f"seepage publish {ASK} --policy ranges.toml --out other.skops")
     assert answer.code == 2

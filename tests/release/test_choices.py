@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,11 @@ def test_each_release_lists_its_choices(what):
     assert found["scale"].status == found["publication"].status == "declared"
     assert ("penalty" in found) == (what != "no penalty")
     assert set(found) - {"scale", "publication", "penalty", *wanted} == set()
+    for one in found.values():
+        # Read aloud: a name for what was chosen, what became of it, and a sentence about it.
+        print(one.sentence())
+        assert re.fullmatch(r"[A-Z][^.:]+: (counted|declared)\. [A-Z].*\.", one.sentence())
+        assert "It is not published" not in one.how
 
 
 def test_classes_and_class_weights_are_choices():

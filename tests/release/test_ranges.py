@@ -133,7 +133,7 @@ def test_a_scale_that_is_enough_only_for_the_values_people_have_is_refused():
         seepage.publish(model, X, Y, noise_scale=between, accept=POLICY, **own)
     found = seepage.publish(model, X, Y, noise_scale=everywhere * 1.001, accept=POLICY, **own)
     said = {one.kind: one.how for one in found.certificate.chosen()}
-    assert "does not hang on anybody's own value" in said["publication"]
+    assert "does not hang on their own value" in said["publication"]
 
 
 def test_scalers_curvature_and_labels_move_along():

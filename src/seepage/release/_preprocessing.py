@@ -88,7 +88,7 @@ class Stored:
         if self.kind is None:
             return None
         if self.origin is Constants.FITTED:
-            how = "It is not published, and that it moves with the rows is part of everybody's numbers."
+            how = "None of this is published, and how it moves with the rows is part of everybody's numbers."
             return Choice(self.kind, self.what, "counted", how)
         how = {
             Constants.GIVEN: "Given by whoever published this, not found in the rows.",

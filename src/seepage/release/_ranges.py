@@ -42,7 +42,7 @@ class Ranged:
     def of(cls, leak: Leakage, policy: Policy) -> "Ranged":
         """Check that a release can be judged at every value of everybody's own."""
         information: LinearInformation | None = leak.information.held
-        if information is None or not isinstance(information, LinearInformation):
+        if information is None:
             raise UnsupportedError("Ranges are counted for linear models in memory. Leave ranges out of the policy.")
         if information.owners is not None:
             raise UnsupportedError(

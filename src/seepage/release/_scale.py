@@ -2,7 +2,8 @@
 
 Within public ranges the noise that is needed moves little with anybody's value (`_ranges`). Its logarithm gets noise of
 deviation kappa, a margin, and is rounded up on a grid: of a person with slope s, the scale carries information
-s^2 / kappa^2 about their value, which is added to what the parameters carry.
+s^2 / kappa^2 about their value, which is added to what the parameters carry. The slope is that of the three people who
+need most noise: an estimate, for who needs most may be somebody else with another value.
 """
 
 from math import exp, inf, log

@@ -64,10 +64,17 @@ def calibrate(asked: _Calibrate) -> None:
 
     from seepage.cli.input import PolicyFile
     from seepage.cli.terminal import Waiting, screen, shortened, show_people
+    from seepage.errors import InputError
 
     asked.check()
     with Waiting(quiet=asked.quiet).shown() as waiting:
         file = None if asked.policy is None else PolicyFile.read(asked.policy)
+        if file is not None and file.policy.ranges:
+            raise InputError(
+                f"The policy {asked.policy} states ranges for {', '.join(file.policy.ranges)}, and noise is calibrated "
+                "for the values that people have. Within ranges seepage publish finds the scale itself: leave --noise "
+                "out there. Or leave [range] out of the policy."
+            )
         question = asked.measured(waiting, stream=asked.stream)
         leak = question.measured(Amount(1.0))
         table = _choices(leak) if file is None else None

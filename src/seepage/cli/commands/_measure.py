@@ -111,6 +111,12 @@ def measure(asked: _Measure) -> None:
         console = screen()
         if summary is not None:
             show_summary(console, summary, verdict, grouped_by=asked.groups)
+            if file is not None and file.policy.ranges:
+                console.print(
+                    f"The policy states ranges for {', '.join(file.policy.ranges)}: this verdict is about the values "
+                    "that people have, and seepage publish asks at every value in the ranges.",
+                    markup=False,
+                )
             show_people(console, asked.ids)
         else:
             # What everybody may read is on the screen as it is on the page, and nothing else.
