@@ -6,8 +6,8 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage._shapes import FromPublicRows, RobustCovariance, Shape, checked_scale
-from seepage.errors import InputError
+from seepage._shapes import FromPublicRows, PerUnit, RobustCovariance, Shape, checked_scale
+from seepage.errors import InputError, UnsupportedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +136,29 @@ class GaussianNoise:
         covariance = None if self.covariance is None else np.asarray(self.covariance) * factor**2
         shape = None if self.shape is None else self.shape.at(self.shape.scale * factor)
         return replace(self, covariance=covariance, shape=shape, gap=None)
+
+
+def given_noise(noise: GaussianNoise, names: tuple[str, ...], called: str) -> GaussianNoise:
+    """Return a noise on some numbers with its covariance, if it has one; refuse those that take it from the rows.
+
+    Parameters
+    ----------
+    noise : GaussianNoise
+    names : tuple of str
+        What carries it.
+    called : str
+        What models are called for which nothing else is counted.
+    """
+    if noise.follows_rows:
+        raise UnsupportedError(
+            f"Noise that takes its shape from the rows is not counted for {called} yet. Give a scale, units of what is "
+            f"published (calibrate(..., shape={{{names[0]!r}: 10.0}})), a covariance, or one that was made from public "
+            "rows (FromPublicRows of seepage.release)."
+        )
+    if isinstance(noise.shape, PerUnit):
+        noise = replace(noise, covariance=noise.shape.covariance(names, False, 1))
+    noise.whiten(np.eye(len(names)))
+    return noise
 
 
 def one_standard_error(measured: GaussianNoise) -> GaussianNoise:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import root
+from scipy.special import digamma, polygamma
 
 import seepage
 from seepage.errors import SeepageError
@@ -176,6 +177,18 @@ def test_a_number_that_is_the_same_for_all_is_private_too():
     leak = seepage.measure(equations, frame, noise_scale=0.5)
     assert leak.information.attribute_names == ("dose", "y")
     np.testing.assert_allclose(leak.attributes["dose"], 3.0 / N / 0.5)
+
+
+def test_counts_are_not_looked_at_below_zero():
+    """The likelihood of a count has poles there, where nobody can be."""
+    frame = FRAME.assign(visits=np.random.default_rng(1).poisson(1.0, N))
+    equations = Equations(
+        lambda t, f: np.stack([digamma(f["visits"] + 0.5) - t[0]]), [digamma(frame["visits"] + 0.5).mean()]
+    )
+    slope = polygamma(1, frame["visits"] + 0.5) / N
+    np.testing.assert_allclose(
+        seepage.measure(equations, frame, noise_scale=1.0).attributes["visits"], slope, rtol=1e-6
+    )
 
 
 def test_a_kink_in_what_attackers_know_is_let_in():

@@ -132,8 +132,9 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
     if known is None:
         if step is None:
             raise _not_smooth(name)
+        ends = float(column.min()), float(column.max())
         for moved in slots:
-            _check_kinks(name, at, spread, sample, moved > 0)
+            _check_kinks(name, at, spread, ends, sample, moved > 0)
     if step is not None and step.size is not None:
         step = Step(step.size * spread)
     return Values(at, step, known)
@@ -153,14 +154,20 @@ def _not_smooth(name: str) -> UnsupportedError:
     )
 
 
-def _check_kinks(name: str, column: int, spread: float, sample: Solved, some: NDArray[np.bool_]) -> None:
+def _check_kinks(
+    name: str, column: int, spread: float, ends: tuple[float, float], sample: Solved, some: NDArray[np.bool_]
+) -> None:
     """Look for a kink within a deviation of each person's value, where the slope changes most, and closer and closer.
 
-    A smooth slope changes the less the closer one looks; that at a kink does not.
+    A smooth slope changes the less the closer one looks; that at a kink does not. Nobody is looked at beyond the ends
+    of the column: counts below zero are no counts.
     """
     mix = np.random.default_rng(1).uniform(0.5, 1.0, len(sample.equations))
     mix = mix / np.maximum(np.abs(sample.equations).max(axis=1), 1e-300)
-    count, moved = len(some), np.where(some, spread, 0.0)
+    count, own = len(some), np.asarray(sample.table.column_at(column), dtype=np.float64)
+    low, high = (np.clip((end - own) / spread, -1.0, 1.0) for end in ends)
+    middle, half = ((low + high) / 2, (high - low) / 2) if ends[0] < ends[1] else (np.zeros(count), np.ones(count))
+    moved = np.where(some, spread, 0.0)
 
     def at(points: Array) -> Array:
         """Return the mixed equations at some points of each row, shape (points, rows)."""
@@ -169,9 +176,10 @@ def _check_kinks(name: str, column: int, spread: float, sample: Solved, some: ND
         table = Table(sample.table.picked(np.tile(np.arange(count), many)), sample.table.names)
         along = sample.psi.along_column(sample.theta, table, column, np.tile(moved, many), automatic=False)
         with np.errstate(all="ignore"):
+            places = middle + half * points
             if sample.unit is None:
-                return np.asarray(mix @ along(points.ravel())).reshape(points.shape)
-            return np.stack([(mix @ sample.together(along(each)))[sample.unit] for each in points])
+                return np.asarray(mix @ along(places.ravel())).reshape(points.shape)
+            return np.stack([(mix @ sample.together(along(each)))[sample.unit] for each in places])
 
     def bends(starts: Array, width: float) -> Array:
         """Return how much the slope changes within intervals, shape (intervals, rows)."""
@@ -180,15 +188,15 @@ def _check_kinks(name: str, column: int, spread: float, sample: Solved, some: ND
         return np.where(np.isfinite(found), found, 0.0)
 
     starts, wide = np.repeat(np.arange(-1.0, 1.0, 0.25)[:, None], count, axis=1), 0.25
-    ends = at(np.stack([np.full(count, -1.0), np.full(count, 1.0)]))
+    outer = at(np.stack([np.full(count, -1.0), np.full(count, 1.0)]))
     each = bends(starts, wide)
-    low = starts[each.argmax(axis=0), np.arange(count)]
-    largest = max(float(np.nan_to_num(np.abs(ends[1] - ends[0]) / 2.0, posinf=0.0).max()), 8.0 * float(each.max()))
+    near = starts[each.argmax(axis=0), np.arange(count)]
+    largest = max(float(np.nan_to_num(np.abs(outer[1] - outer[0]) / 2.0, posinf=0.0).max()), 8.0 * float(each.max()))
     for _ in range(_TURNS):
-        both = np.stack([low, low + (1.0 - _KEPT) * wide])
+        both = np.stack([near, near + (1.0 - _KEPT) * wide])
         wide *= _KEPT
         found = bends(both, wide)
-        low = both[found.argmax(axis=0), np.arange(count)]
+        near = both[found.argmax(axis=0), np.arange(count)]
     if (found.max(axis=0)[some] > _KINK * largest).any():
         raise _not_smooth(name)
 
@@ -202,7 +210,7 @@ def check_refits(solved: Solved) -> None:
     for name, values in solved.private.items():
         if name in drawn:
             column = np.asarray(solved.table.column_at(values.at), dtype=np.float64)
-            reach = 1e-2 * (float(column.std()) or 1.0)
+            reach = 3e-3 * (float(column.std()) or 1.0)
             row = int(random.integers(len(column)))
             moved = [solved.with_value(np.array([row]), name, column[row] + sign * reach) for sign in (1, -1)]
             found = ((moved[0] - moved[1]) / (2 * reach))[solved.published]

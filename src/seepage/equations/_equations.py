@@ -9,25 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from seepage._facts import BOUND, Assumption
 from seepage._near import did_you_mean, several
-from seepage._noise import as_noise
+from seepage._noise import GaussianNoise, as_noise, given_noise
 from seepage._tables import Array, Column, Data, Table, column_values
 from seepage.equations._checks import SOME, check_bread, check_own, check_pure, check_refits, solve, values_of
-from seepage.equations._information import EquationsInformation, made, released
+from seepage.equations._information import EquationsInformation, released
 from seepage.equations._printed import printed_of
 from seepage.equations._psi import Psi, Step, as_table
 from seepage.equations._solved import Solved, bread
 from seepage.errors import InputError
 from seepage.leakage import Leakage, PeopleInMemory
-from seepage.others import (
-    Attacker,
-    Digits,
-    OthersInformation,
-    OthersLeakage,
-    TableQuestion,
-    about,
-    described,
-    with_known_size,
-)
+from seepage.others import OthersLeakage, TableQuestion, Told
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +108,9 @@ class Equations:
         solved = self._solved(psi, table, unit, asked.published)
         solved = replace(solved, clusters=family is not None, private=_private(solved, asked, own))
         check_refits(solved)
-        what = [psi.names[i] for i in solved.published]
-        noise = None if asked.noise_scale is None else made(as_noise(asked.noise_scale), what)
+        what, noise = tuple(psi.names[i] for i in solved.published), None
+        if asked.noise_scale is not None:
+            noise = given_noise(as_noise(asked.noise_scale), what, EquationsInformation.unshaped)
         base = EquationsInformation(
             people=people,
             solved=solved,
@@ -135,7 +127,7 @@ class Equations:
                         f"attacker does: leave it out, or say others_known=."
                     )
             return Leakage(replace(base, assumptions=(*base.assumptions, *_ATTACKER)))
-        return _without(base, asked, family, noise is not None)
+        return _without(base, asked, family, noise)
 
     def _solved(
         self, psi: Psi, table: Table, unit: NDArray[np.intp] | None, published: Sequence[str] | str | None
@@ -225,43 +217,13 @@ def _family(clusters: object, table: Table, people: PeopleInMemory) -> NDArray[n
 
 
 def _without(
-    base: EquationsInformation,
-    asked: TableQuestion,
-    family: NDArray[np.intp] | None,
-    noisy: bool,
+    base: EquationsInformation, asked: TableQuestion, family: NDArray[np.intp] | None, noise: GaussianNoise | None
 ) -> OthersLeakage:
     """Return what is printed says to attackers who do not know everybody else."""
-    printed, people = printed_of(base), base.people
-    what = list(printed.names)
-    if isinstance(asked.known_sizes, str):
-        raise InputError(f"known_sizes is a list of columns: [{asked.known_sizes!r}].")
-    sized = [*asked.known_sizes]
-    if people.person is None:
-        # Which of them is an outcome is not known, and how many have one always is.
-        sized += [name for name, each in base.solved.private.items() if len(each.levels or ()) == 2]
-    for name in dict.fromkeys(sized):
-        encoded = name in base.solved.private and base.blocks[name].size > 1
-        printed = with_known_size(printed, name, people.labels(name), encoded)
-        what.append(f"how many people have each {name}")
-    others = (base.count if family is None else int(family.max()) + 1) - 1
-    attacker, digits = Attacker.of(asked.known, others), Digits.of(asked.digits, printed)
-    added = None
-    if noisy:
-        added, count = np.zeros((len(printed.names),) * 2), len(base.solved.published)
-        noise = base.noise
-        added[:count, :count] = noise.scale**2 * np.eye(count) if noise.scale is not None else noise.known()
-    return OthersLeakage(
-        OthersInformation(
-            people=people,
-            base=base,
-            printed=printed,
-            attacker=attacker,
-            digits=digits,
-            added=added,
-            family=family,
-            noise=None,
-            attribute_names=base.attribute_names,
-            categorical=base.categorical,
-            assumptions=(about(attacker), *described(what, digits), *base.assumptions),
-        )
-    )
+    printed, private = printed_of(base), base.solved.private
+    encoded = frozenset(name for name in private if base.blocks[name].size > 1)
+    # Which of them is an outcome is not known, and how many have one always is.
+    two = tuple(name for name, each in private.items() if len(each.levels or ()) == 2)
+    counted = two if base.people.person is None else ()
+    told = Told(base, printed, printed.names, base.people, family, encoded, noise, counted)
+    return told.before(asked.others_known, asked.digits, asked.known_sizes, base.assumptions)

@@ -9,26 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption, given
-from seepage._noise import GaussianNoise
-from seepage._shapes import PerUnit
-from seepage._tables import Array, Column, which
+from seepage._noise import GaussianNoise, given_noise
+from seepage._tables import Array, Column
 from seepage.equations._solved import Solved
-from seepage.errors import UnansweredError, UnsupportedError
-from seepage.execution.storage import followed
-from seepage.leakage import Distances, GatheredInformation, Jacobians, PeopleInMemory
-from seepage.leakage.owners import Owners, Several, largest
-from seepage.leakage.types import Assurance, Kind, Variance, Who
-from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
+from seepage.errors import UnansweredError
+from seepage.leakage import Distances, InformationOfRows, Jacobians, Move
+from seepage.leakage.owners import Several
+from seepage.leakage.types import Assurance, Kind
+from seepage.meaning import Guarantee, check_delta
 
 _ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EquationsInformation(GatheredInformation):
+class EquationsInformation(InformationOfRows):
     """Exact Fisher information of parameters that solve estimating equations, about people in memory."""
 
     assurance: Assurance = "exact"
-    people: PeopleInMemory
     solved: Solved
     noise: GaussianNoise
     # As calibrate asks of every release with noise.
@@ -42,7 +39,9 @@ class EquationsInformation(GatheredInformation):
     def with_noise(self, noise: GaussianNoise) -> "EquationsInformation":
         """Return what the same parameters tell with another noise."""
         rest = tuple(one for one in self.assumptions if one.kind != "release")
-        return replace(self, noise=made(noise, self.names), assumptions=(released(noise, self.names), *rest))
+        return replace(
+            self, noise=given_noise(noise, self.names, self.unshaped), assumptions=(released(noise, self.names), *rest)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,15 +52,9 @@ class EquationsInformation(GatheredInformation):
     def outcome(self) -> tuple[str, ...]:
         return ()
 
-    @cached_property
-    def owners(self) -> Owners | None:
-        """Whose each row is, if some people have several."""
-        person, ids = self.people.person, self.people.ids
-        return None if person is None or ids is None else Owners(person, len(ids))
-
     @property
-    def count(self) -> int:
-        return len(self.solved.table) if self.owners is None else self.owners.count
+    def _rows(self) -> int:
+        return len(self.solved.table)
 
     @cached_property
     def blocks(self) -> dict[str, NDArray[np.intp]]:
@@ -73,10 +66,6 @@ class EquationsInformation(GatheredInformation):
     @property
     def _values(self) -> int:
         return sum(map(len, self.blocks.values()))
-
-    @cached_property
-    def private_values(self) -> Array | int:
-        return self._values if self.owners is None else self._of_people[1]
 
     def _moved(self, rows: Any) -> Array:
         """Return slopes of rows in units of the noise, shape (rows, numbers, values)."""
@@ -103,27 +92,21 @@ class EquationsInformation(GatheredInformation):
                 each[name][rows] = np.linalg.norm(moved[:, :, block], 2, axis=(1, 2))
         return whole, each
 
-    @cached_property
-    def _of_people(self) -> tuple[dict[str, Array], Array]:
-        return self._several(None).examples(self._of_rows[0], lambda rows: np.full(len(rows), self._values))
+    @property
+    def _examples_of_rows(self) -> dict[str, Array]:
+        return self._of_rows[0]
 
     @cached_property
     def _attributes(self) -> dict[str, Array]:
         return self._of_rows[1] if self.owners is None else self._several(None).attributes(self._of_rows[1])
 
     def _several(self, attribute: str | None) -> Several:
-        """Return what is known of people with several rows."""
         assert self.owners is not None
-        owners, every = self.owners, np.ones(len(self.solved.table), dtype=bool)
-        names = self.attribute_names if attribute is None else (attribute,)
-        repeats = np.column_stack([owners.repeats(self._column(name), every) for name in names])
         if attribute is None:
-            return Several(owners, tuple(self.blocks.values()), repeats, self._moved)
+            return Several(self.owners, tuple(self.blocks.values()), self._repeats(self.attribute_names), self._moved)
         block = self.blocks[attribute]
-        return Several(owners, (np.arange(len(block)),), repeats, lambda rows: self._moved(rows)[:, :, block])
-
-    def examples(self) -> dict[str, Array]:
-        return self._of_rows[0] if self.owners is None else self._of_people[0]
+        repeats = self._repeats([attribute])
+        return Several(self.owners, (np.arange(len(block)),), repeats, lambda rows: self._moved(rows)[:, :, block])
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
@@ -134,49 +117,30 @@ class EquationsInformation(GatheredInformation):
     def jacobians(self, people: NDArray[np.intp]) -> Jacobians | None:
         return None if self.owners is not None else Jacobians(self._moved(people), self.blocks)
 
-    def joint(self, who: Who, attribute: str | None) -> float:
-        people = self.people.mask(who, self.count)
-        mask = people if self.owners is None else self.owners.rows(people)
-        rows = np.arange(len(self.solved.table)) if mask is None else np.flatnonzero(mask)
+    def _gram(self, rows: NDArray[np.bool_] | None, attribute: str | None) -> Array:
         block = slice(None) if attribute is None else self.blocks[attribute]
         gram = np.zeros((len(self.solved.published),) * 2)
-        for part in self._parts(rows):
+        for part in self._parts(np.arange(self._rows) if rows is None else np.flatnonzero(rows)):
             flat = self._moved(part)[:, :, block].transpose(1, 0, 2).reshape(len(gram), -1)
             gram += flat @ flat.T
-        return largest(gram) if self.owners is None else self._several(attribute).joint(gram, people)
+        return gram
 
     def _column(self, attribute: str) -> Column:
         return self.solved.table.column(attribute)
 
     def distances(self, attribute: str, values: Sequence[Hashable] | None) -> Distances:
-        column, count = self._column(attribute), len(self.solved.table)
         if values is None:
             self._check_category(attribute)
             values = self.solved.private[attribute].levels or ()
-        asked, changing = tuple(values), [*np.arange(count)[:, None]]
-        if self.owners is not None:
-            # What a person repeats in all rows changes in all of them, and the first stands for it.
-            again = (self.owners.repeats(column, np.ones(count, dtype=bool)) > 0)[self.owners.person]
-            changing = [*np.flatnonzero(~again)[:, None], *self.owners.each(again)]
-        absent = np.ones(count, dtype=bool)
-        absent[[rows[0] for rows in changing]] = False
-        truth = np.where(absent, -1, which(asked, column))
-        distance = np.where(absent[:, None], np.nan, np.zeros((count, len(asked))))
-        with followed(f"refitting with other values of {attribute}", len(asked) * len(changing)) as watch:
-            for j, value in enumerate(asked):
-                for rows in changing:
-                    if truth[rows[0]] != j:
-                        moved = self.solved.with_value(rows, attribute, value) - self.solved.theta
-                        distance[rows[0], j] = np.linalg.norm(self._white @ moved[self.solved.published])
-                    watch(1)
-        return Distances(asked, truth, distance, self.people.person, absent if absent.any() else None)
 
-    def variances(self) -> dict[str, Variance]:
-        numbers = [name for name in self.attribute_names if name not in self.categorical]
-        return {name: float(np.var(self._column(name).astype(np.float64))) for name in numbers}
+        def mover(value: Hashable) -> Move:
+            def move(rows: NDArray[np.intp]) -> tuple[float, None]:
+                moved = self.solved.with_value(rows, attribute, value) - self.solved.theta
+                return float(np.linalg.norm(self._white @ moved[self.solved.published])), None
 
-    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
-        return (EmpiricalPrior.of(self._column(attribute).astype(np.float64)),)
+            return move
+
+        return self._refitted(attribute, tuple(values), mover)
 
     def guarantee(self, delta: float, input_norm: float | None) -> Guarantee:
         check_delta(delta)
@@ -193,17 +157,3 @@ def released(noise: GaussianNoise, names: Sequence[str]) -> Assumption:
         kind = "the given covariance" if noise.shape is None else "a shape that does not follow the rows"
         return Assumption("release", f"{told}Gaussian noise of {kind}.", names=what)
     return Assumption("release", told + "Gaussian noise of scale {scale}.", {"scale": given(noise.scale, "g")}, what)
-
-
-def made(noise: GaussianNoise, names: Sequence[str]) -> GaussianNoise:
-    """Return a noise for some numbers with its covariance, if it has one; refuse those that take it from the rows."""
-    if noise.follows_rows:
-        raise UnsupportedError(
-            "Noise that takes its shape from the rows is not counted for estimating equations. Give a scale, units of "
-            'what is published (calibrate(..., shape={"effect": 10.0})), or a covariance that was made of public '
-            "numbers (FromPublicRows of seepage.release)."
-        )
-    if isinstance(noise.shape, PerUnit):
-        noise = replace(noise, covariance=noise.shape.covariance(tuple(names), False, 1))
-    noise.whiten(np.eye(len(names)))
-    return noise

@@ -1,17 +1,17 @@
 """From a fitted model and its rows to what it gives away without noise, to attackers who know a part of the others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._facts import Assumption
 from seepage._noise import GaussianNoise, as_noise
-from seepage._tables import Array, Listed, Model, Table, column_values
+from seepage._tables import Listed, Model, Table, column_values
 from seepage._where import for_whom
 from seepage.errors import InputError, UnsupportedError
-from seepage.leakage import Information, People, PeopleInMemory
+from seepage.leakage import PeopleInMemory
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import PeopleInFiles, SourceInFiles, check_ids, information_in_files
 from seepage.linear.given import Given
@@ -27,16 +27,7 @@ from seepage.linear.printed import (
     refuse_weights,
 )
 from seepage.linear.survival import SurvivalFit, measure_survival, people_of
-from seepage.others import (
-    Attacker,
-    Digits,
-    OthersInformation,
-    OthersLeakage,
-    Printed,
-    about,
-    described,
-    with_known_size,
-)
+from seepage.others import OthersLeakage, Told
 from seepage.others.types import Known
 
 UNIT = GaussianNoise(scale=1.0)
@@ -54,20 +45,6 @@ class Before:
     clusters: Listed
     published: Sequence[str] | str | None
     known_sizes: Sequence[str]
-
-
-@dataclass(frozen=True, eq=False)
-class _Told:
-    """What a model of any kind prints, about whom."""
-
-    base: Information
-    printed: Printed
-    published: tuple[str, ...]
-    people: People
-    family: NDArray[np.intp] | None
-    """Of each person, if clusters were named."""
-    encoded: frozenset[str] = frozenset()
-    """Columns of categories, of which the model sees a column a level."""
 
 
 def measure_without_noise(
@@ -105,40 +82,22 @@ def measure_files_without_noise(
     base = information_in_files(fit, release, people, ())
     printed = printed_in_files(fit, release, attributes, names, label)
     where = None if source.files.where is None else str(source.files.where)
-    return _measured(_Told(base, printed, names, people, None), before, for_whom(where), None)
+    return _measured(Told(base, printed, names, people, None), before, for_whom(where), None)
 
 
-def _measured(told: "_Told", before: Before, remarks: tuple[Assumption, ...], decimals: int | None) -> OthersLeakage:
-    printed, base, published = told.printed, told.base, told.published
-    if isinstance(before.known_sizes, str):
-        raise InputError(f"known_sizes is a list of columns: [{before.known_sizes!r}].")
-    for name in before.known_sizes:
-        printed = with_known_size(printed, name, told.people.labels(name), name in told.encoded)
-        published = (*published, f"how many people have each {name}")
-    family = told.family
-    others = (base.count if family is None else int(family.max()) + 1) - 1
-    attacker = Attacker.of(0 if before.others_known is None else before.others_known, others)
-    digits = Digits.of(before.digits, printed, decimals)
-    private = tuple(printed.blocks)
-    kept = tuple(each for each in base.assumptions if each.kind in _KEPT)
-    found = OthersInformation(
-        people=told.people,
-        base=base,
-        printed=printed,
-        attacker=attacker,
-        digits=digits,
-        added=_added(before.noise_scale, told.published, printed),
-        family=family,
-        noise=None,
-        attribute_names=private,
-        categorical=frozenset(base.categorical & set(private)),
-        assumptions=(about(attacker), *described(published, digits), *kept, *remarks),
-        units=base.units,
-    )
-    return OthersLeakage(found)
+def _measured(told: Told, before: Before, remarks: tuple[Assumption, ...], decimals: int | None) -> OthersLeakage:
+    if before.noise_scale is not None:
+        if set(told.published) - {COEFFICIENTS, COUNTS}:
+            raise InputError(
+                "Noise is added to the coefficients, and other numbers would leave without any: say "
+                'published=["coefficients"].'
+            )
+        told = replace(told, noise=as_noise(before.noise_scale))
+    kept = tuple(each for each in told.base.assumptions if each.kind in _KEPT)
+    return told.before(before.others_known, before.digits, before.known_sizes, (*kept, *remarks), decimals)
 
 
-def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:
+def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> Told:
     preprocess, estimator = split(asked.model)
     check_supported(estimator)
     if asked.X is None:
@@ -158,10 +117,10 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     label, unit = release.attribute_names[-1], _units(people.person, family)
     printed = printed_of(fit, release, attributes, names, label, people.person, unit)
     encoded = frozenset(fit.table.names[each.column] for each in fit.affine.coordinates if each.level is not None)
-    return _Told(base, printed, names, people, family, encoded)
+    return Told(base, printed, names, people, family, encoded)
 
 
-def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> _Told:
+def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> Told:
     fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
     refuse_weights(fit.rows.weights)
     refuse_choices(fit.called, False, False, fit.search, split(fit.model)[0], question.public_preprocessing)
@@ -172,7 +131,7 @@ def _survival(asked: Given, question: Question, attributes: Sequence[str] | None
     family = _families(before.clusters, people, base.count)
     unit = _units(people.person, family)
     printed, names = printed_survival(fit, base, named, people.person, unit)  # type: ignore[arg-type]
-    return _Told(base, printed, names, people, family)
+    return Told(base, printed, names, people, family)
 
 
 def _units(person: NDArray[np.intp] | None, family: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
@@ -180,21 +139,6 @@ def _units(person: NDArray[np.intp] | None, family: NDArray[np.intp] | None) -> 
     if family is None or person is None:
         return person if family is None else family
     return np.asarray(family[person])
-
-
-def _added(noise_scale: float | GaussianNoise | None, names: tuple[str, ...], printed: Printed) -> Array | None:
-    if noise_scale is None:
-        return None
-    noise, numbers = as_noise(noise_scale), len(printed.names)
-    if set(names) - {COEFFICIENTS, COUNTS}:
-        raise InputError(
-            "Noise is added to the coefficients, and other numbers would leave without any: say "
-            'published=["coefficients"].'
-        )
-    # Counts of people are known as they are.
-    found, noisy = np.zeros((numbers, numbers)), np.flatnonzero(~printed.whole)
-    found[np.ix_(noisy, noisy)] = noise.scale**2 * np.eye(len(noisy)) if noise.scale is not None else noise.known()
-    return found
 
 
 def _families(clusters: Listed, people: PeopleInMemory, count: int) -> NDArray[np.intp] | None:

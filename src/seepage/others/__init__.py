@@ -27,3 +27,4 @@ from seepage.others._table import AttackerTable as AttackerTable
 from seepage.others._tabular import Publishable as Publishable
 from seepage.others._tabular import TableQuestion as TableQuestion
 from seepage.others._tabular import Tabular as Tabular
+from seepage.others._told import Told as Told

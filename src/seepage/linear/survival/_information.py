@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._noise import GaussianNoise
-from seepage._tables import Column, which
+from seepage._tables import Column
 from seepage.errors import InputError, UnansweredError
-from seepage.execution.storage import followed
-from seepage.leakage import Distances, GatheredInformation, PeopleInMemory, Unlike
-from seepage.leakage.owners import Owners, Several, largest
-from seepage.leakage.types import Kind, Variance, Who
+from seepage.leakage import Distances, InformationOfRows, Move
+from seepage.leakage.owners import Several
+from seepage.leakage.types import Kind, Who
 from seepage.linear.information import (
     ChangedScales,
     Noised,
@@ -27,20 +26,19 @@ from seepage.linear.survival._fitted import SurvivalFit
 from seepage.linear.survival._noise import made, whitening
 from seepage.linear.survival._refit import SurvivalRefit
 from seepage.linear.survival._response import HazardRows, Response
-from seepage.meaning import EmpiricalPrior, Guarantee, TwoNormals, check_delta
+from seepage.meaning import Guarantee, TwoNormals, check_delta
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SurvivalInformation(Noised, GatheredInformation):
+class SurvivalInformation(Noised, InformationOfRows):
     """Exact Fisher information of a Cox model published with Gaussian noise, about people in memory.
 
     Times and status enter through the order of events alone: they have no derivative, so that eta of each is
     unanswered, and both are answered by refits.
     """
 
-    people: PeopleInMemory
     fit: SurvivalFit
     response: Response
     columns: tuple[int, ...]
@@ -57,26 +55,15 @@ class SurvivalInformation(Noised, GatheredInformation):
         return "survival models"
 
     @property
-    def count(self) -> int:
-        return self.fit.rows.count if self.owners is None else self.owners.count
-
-    @cached_property
-    def owners(self) -> Owners | None:
-        """Whose each row is, if some people have several."""
-        person, ids = self.people.person, self.people.ids
-        return None if person is None or ids is None else Owners(person, len(ids))
+    def _rows(self) -> int:
+        return self.fit.rows.count
 
     @property
     def outcome(self) -> tuple[str, ...]:
         return self.attribute_names[len(self.columns) :]
 
-    @cached_property
-    def private_values(self) -> Array | int:
-        return self._values if self.owners is None else self._examples_of_people[1]
-
     @property
     def _values(self) -> int:
-        """How many private values a row has."""
         return sum(max(len(block), 1) for block in self.response.blocks)
 
     @cached_property
@@ -96,6 +83,8 @@ class SurvivalInformation(Noised, GatheredInformation):
     def _covariates(self) -> tuple[str, ...]:
         return self.attribute_names[: len(self.columns)]
 
+    _sloped = _covariates
+
     def _each(self, of: Callable[[HazardRows], Any]) -> Any:
         """Yield a function of some rows, and where they stand."""
         return in_threads(lambda span: (span, of(self._part.take(span))), self.fit.rows.spans(), "scoring")
@@ -109,15 +98,6 @@ class SurvivalInformation(Noised, GatheredInformation):
         return found
 
     @cached_property
-    def _examples_of_people(self) -> tuple[dict[str, Array], Array]:
-        """Eta and dfil of people with several rows, and how many values dfil is the mean over."""
-        several = self._several(self.response, slice(None))
-        return several.examples(self._examples_of_rows, lambda rows: np.full(len(rows), self._values))
-
-    def examples(self) -> dict[str, Array]:
-        return self._examples_of_rows if self.owners is None else self._examples_of_people[0]
-
-    @cached_property
     def _attributes(self) -> dict[str, Array]:
         found = {name: np.full(self.fit.rows.count, np.nan) for name in self.attribute_names}
         for at, squares in self._each(self.response.attributes):
@@ -127,26 +107,21 @@ class SurvivalInformation(Noised, GatheredInformation):
             return found
         covariates = {name: found[name] for name in self._covariates}
         outcomes = {name: found[name][self.owners.first] for name in self._outcomes}
-        return {**self._several(self.response, slice(None)).attributes(covariates), **outcomes}
+        return {**self._several(None).attributes(covariates), **outcomes}
 
     def attributes(self) -> dict[str, Array]:
         return self._attributes
 
-    @cached_property
-    def repeats(self) -> NDArray[np.intp]:
-        """How many more rows of each person say the same value of each covariate again."""
-        assert self.owners is not None
-        every, owners = np.ones(self.fit.rows.count, dtype=bool), self.owners
-        found = [owners.repeats(self._column(name), every) for name in self._covariates]
-        return np.column_stack(found) if found else np.zeros((self.count, 0), dtype=np.intp)
+    def _response_of(self, attribute: str | None) -> Response:
+        return self.response if attribute is None else self.response.of([self._covariates.index(attribute)])
 
-    def _several(self, response: Response, attributes: slice) -> Several:
-        """Return what is known of people with several rows."""
+    def _several(self, attribute: str | None) -> Several:
         assert self.owners is not None
+        response = self._response_of(attribute)
         return Several(
             self.owners,
             tuple(response.blocks),
-            self.repeats[:, attributes],
+            self._repeats(self._covariates if attribute is None else [attribute]),
             lambda rows: response.jacobians(self._part.take(rows)).whole().transpose(0, 2, 1),
         )
 
@@ -158,32 +133,15 @@ class SurvivalInformation(Noised, GatheredInformation):
         return (louder.examples() if kind == "examples" else louder.attributes())[name]
 
     def joint(self, who: Who, attribute: str | None) -> float:
-        people = self.people.mask(who, self.count)
-        mask = people if self.owners is None else self.owners.rows(people)
-        response, attributes = self.response, slice(None)
-        if attribute is not None:
-            if attribute not in self._covariates:
-                raise UnansweredError(
-                    f"{attribute!r} enters a Cox model through the order of events alone and has no derivative: joint "
-                    "information about it is not defined. Ask success_rate, which refits the model."
-                )
-            at = self._covariates.index(attribute)
-            response, attributes = response.of([at]), slice(at, at + 1)
-        gram = response.gram(self._part if mask is None else self._part.take(mask))
-        if self.owners is None:
-            return largest(gram)
-        return self._several(response, attributes).joint(gram, people)
+        if attribute is not None and attribute not in self._covariates:
+            raise UnansweredError(
+                f"{attribute!r} enters a Cox model through the order of events alone and has no derivative: joint "
+                "information about it is not defined. Ask success_rate, which refits the model."
+            )
+        return super().joint(who, attribute)
 
-    @cached_property
-    def _variances(self) -> dict[str, Variance]:
-        numbers = [name for name in self._covariates if name not in self.categorical]
-        return {name: float(np.var(np.asarray(self._column(name), dtype=np.float64))) for name in numbers}
-
-    def variances(self) -> dict[str, Variance]:
-        return self._variances
-
-    def spreads(self, attribute: str) -> tuple[EmpiricalPrior, ...]:
-        return (EmpiricalPrior.of(self._column(attribute)),)
+    def _gram(self, rows: NDArray[np.bool_] | None, attribute: str | None) -> Array:
+        return self._response_of(attribute).gram(self._part if rows is None else self._part.take(rows))
 
     def _column(self, attribute: str) -> Column:
         if attribute in self._covariates:
@@ -210,7 +168,9 @@ class SurvivalInformation(Noised, GatheredInformation):
             values = np.unique(column).tolist() if attribute in self._covariates else [0, 1]
         asked = attribute, tuple(values)
         if asked not in self._distances:
-            self._distances[asked] = self._refitted(attribute, column, asked[1])
+            found = self._refitted(attribute, asked[1], partial(self._mover, attribute))
+            warn_unanswered(found, attribute, self.count)
+            self._distances[asked] = found
         return self._distances[asked]
 
     @cached_property
@@ -218,40 +178,7 @@ class SurvivalInformation(Noised, GatheredInformation):
         """What was refitted already: nothing is, twice."""
         return {}
 
-    def _refitted(self, attribute: str, column: Column, values: tuple[Any, ...]) -> Distances:
-        changing = self._changing(attribute)
-        # The first of several rows in which a value is repeated stands for all.
-        first = np.array([rows[0] for rows in changing], dtype=np.intp)
-        absent = np.ones(self.fit.rows.count, dtype=bool)
-        absent[first] = False
-        truth = np.where(absent, -1, which(values, column))
-        distance = np.where(absent[:, None], np.nan, np.zeros((len(absent), len(values))))
-        unlike: list[Unlike] = []
-        with followed(f"refitting with other values of {attribute}", len(values) * len(changing)) as watch:
-            for j, value in enumerate(values):
-                move = self._mover(attribute, value)
-                for rows in changing:
-                    if truth[rows[0]] != j:
-                        distance[rows[0], j], pair = move(rows)
-                        if pair is not None:
-                            unlike.append(Unlike.with_value(rows[:1], j, pair))
-                    watch(1)
-        none = absent if absent.any() else None
-        # All pairs at once, which a distance from a noise that is not larger finds.
-        found = Distances(values, truth, distance, self.people.person, none, Unlike.together(unlike)).at(1.0)
-        warn_unanswered(found, attribute, self.count)
-        return found
-
-    def _changing(self, attribute: str) -> list[NDArray[np.intp]]:
-        """Return the rows in which a value changes at once: one, or all that a person repeats it in."""
-        every = np.arange(self.fit.rows.count)
-        if self.owners is None:
-            return [*every[:, None]]
-        repeated = self.owners.repeats(self._column(attribute), np.ones(len(every), dtype=bool)) > 0
-        again = repeated[self.owners.person]
-        return [*every[~again][:, None], *self.owners.each(again)]
-
-    def _mover(self, attribute: str, value: Any) -> Callable[[NDArray[np.intp]], tuple[float, TwoNormals | None]]:
+    def _mover(self, attribute: str, value: Any) -> Move:
         """Return what tells how far what is published moves with some rows' other value, and both if noises differ."""
         if attribute in self._covariates:
             return partial(self._with_features, self.fit.rows.altered(slice(0, self.fit.rows.count), attribute, value))

@@ -1,13 +1,9 @@
 """Noise on the coefficients of a survival model."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._noise import GaussianNoise
-from seepage._shapes import PerUnit
-from seepage.errors import UnsupportedError
+from seepage._noise import GaussianNoise, given_noise
 from seepage.linear.survival._fitted import SurvivalFit
 
 Array = NDArray[np.float64]
@@ -15,15 +11,7 @@ Array = NDArray[np.float64]
 
 def made(noise: GaussianNoise, fit: SurvivalFit) -> GaussianNoise:
     """Return a noise with its covariance, if it has one; refuse those that take it from the rows."""
-    if isinstance(noise.shape, PerUnit):
-        return replace(noise, covariance=noise.shape.covariance(fit.published, False, 1))
-    if noise.follows_rows:
-        raise UnsupportedError(
-            "Noise that takes its shape from the rows is not counted for survival models yet. Give a scale, units of "
-            'columns (calibrate(..., shape={"age": 10.0})), a covariance, or one that was made from public rows '
-            "(FromPublicRows of seepage.release)."
-        )
-    return noise
+    return given_noise(noise, tuple(fit.published), "survival models")
 
 
 def whitening(noise: GaussianNoise, size: int) -> Array | float:
