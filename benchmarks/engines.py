@@ -21,7 +21,7 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks._people import FEATURES, people
 from seepage.engines import Engine
-from seepage.execution.storage import Files, Store, Unit
+from seepage.execution.storage import Files, FileStore, Unit
 from seepage.linear.information import in_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -45,7 +45,7 @@ def _matrix(batch: pa.RecordBatch) -> np.ndarray:
 class BareSum:
     """Reads, and does B^T B."""
 
-    store: Store
+    store: FileStore
 
     def __call__(self, run: Sequence[Unit]) -> np.ndarray:
         total = np.zeros((FEATURES, FEATURES))
@@ -60,7 +60,7 @@ class BareSum:
 class BareScores:
     """Reads, does X @ Q and writes one column."""
 
-    store: Store
+    store: FileStore
     square: np.ndarray
     folder: Path
 

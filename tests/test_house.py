@@ -7,6 +7,7 @@ put off still ties one room to another, and so does a type in a signature.
 import ast
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from house import Import, circles, private, room, walk
@@ -158,6 +159,12 @@ def test_pictures_stand_on_leakage_and_meaning_alone():
 def test_no_modules_import_each_other_in_a_circle():
     found = [set(circle) for circle in circles([each for each in IMPORTS if each.importer not in DOORS])]
     assert found == KNOWN_CIRCLES
+
+
+def test_a_name_of_a_class_means_one_thing():
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py")]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_private_modules_stay_private():

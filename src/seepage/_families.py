@@ -65,7 +65,7 @@ def family_of(given: Family, seed: int) -> Classifier:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldOut:
     """What was predicted for each row by predictors that have not seen it."""
 
     classes: Column
@@ -104,7 +104,7 @@ def checked_property(values: Listed, count: int, folds: int) -> tuple[Column, ND
     return classes, truth
 
 
-def held_out(rows: Array, values: Listed, *, family: Family, folds: int, seed: int) -> Held:
+def held_out(rows: Array, values: Listed, *, family: Family, folds: int, seed: int) -> HeldOut:
     """Fit on all folds but one, predict that one, and so on (cross-fitting)."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -115,7 +115,7 @@ def held_out(rows: Array, values: Listed, *, family: Family, folds: int, seed: i
         fitted = fit(family, rows[seen], truth[seen], seed)
         predicted[unseen] = probabilities(fitted, rows[unseen], shares, len(seen))
         prior[unseen] = shares
-    return Held(classes, truth, predicted, prior)
+    return HeldOut(classes, truth, predicted, prior)
 
 
 def fit(family: Family, rows: Array, truth: NDArray[np.intp], seed: int) -> Classifier:

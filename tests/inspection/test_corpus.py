@@ -16,9 +16,9 @@ PAIRS = [(_NAMES[i % len(_NAMES)], _FORMS[(i * 3) % len(_FORMS)]) for i in range
 @pytest.fixture(scope="module")
 def finder():
     from seepage.inspection._inspect import Finder
-    from seepage.inspection._people import People
+    from seepage.inspection._people import PeopleColumns
 
-    return Finder(People.of(PEOPLE, "id"))
+    return Finder(PeopleColumns.of(PEOPLE, "id"))
 
 
 def _kinds(finder, name, form, kind, seed):

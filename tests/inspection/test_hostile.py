@@ -196,9 +196,9 @@ FILES = [*((f"{name}.pkl", data) for name, data in (*_programs(), *_opcodes(), *
 @pytest.fixture(scope="module")
 def finder():
     from seepage.inspection._inspect import Finder
-    from seepage.inspection._people import People
+    from seepage.inspection._people import PeopleColumns
 
-    return Finder(People.of(PEOPLE, "id"))
+    return Finder(PeopleColumns.of(PEOPLE, "id"))
 
 
 def test_there_are_many():

@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 
 import seepage
 from seepage.linear import Affine, Curve, through
-from seepage.linear.columns._functions import SLOPES, Unknown
+from seepage.linear.columns._functions import SLOPES, CalledFunction
 
 NOISE = 0.3
 RANDOM = np.random.default_rng(11)
@@ -524,7 +524,7 @@ def test_slopes_next_to_a_knot_are_those_of_the_spline():
     def splines(rows):
         return BSpline.design_matrix(rows[:, 0], knots, 3).toarray()
 
-    curve = Unknown(splines, 1, 6, None, splines, None)
+    curve = CalledFunction(splines, 1, 6, None, splines, None)
     assert curve.trouble(x) is None
     exact = BSpline(knots, np.eye(6), 3).derivative()(x[:, 0])
     np.testing.assert_allclose(curve.slopes(x), exact, rtol=0, atol=1e-7)

@@ -12,7 +12,7 @@ from here import Here
 from sklearn.linear_model import Ridge
 
 import seepage
-from seepage.execution.storage import Store
+from seepage.execution.storage import FileStore
 from seepage.linear.files import _ids
 from seepage.linear.files._ids import hashed
 
@@ -53,13 +53,13 @@ def test_repeated_ids_are_refused_with_their_count(tmp_path, monkeypatch, kind, 
 
 def _reads(monkeypatch):
     """Count how often each unit is read, by a job that runs here."""
-    read, seen = Store.read, Counter()
+    read, seen = FileStore.read, Counter()
 
     def counted(store, unit, columns, batch_size):
         seen[unit.index] += list(columns) == ["id"]
         return read(store, unit, columns, batch_size)
 
-    monkeypatch.setattr(Store, "read", counted)
+    monkeypatch.setattr(FileStore, "read", counted)
     return seen
 
 

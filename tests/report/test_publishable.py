@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 import seepage
 from seepage import Report
 from seepage._facts import Assumption, Number, Origin, given, personal
-from seepage.report._document import Floor, Histogram
+from seepage.report._document import DrawnHistogram, Floor
 
 COUNT = 1200
 RANDOM = np.random.default_rng(0)
@@ -81,7 +81,7 @@ PERSONAL = {
     "bars": lambda document: replace(
         document,
         eta=replace(
-            Report.of(_leak(), "internal").document.eta, histogram=Histogram((1.0, 2.0), (3,), Origin.PERSONAL)
+            Report.of(_leak(), "internal").document.eta, histogram=DrawnHistogram((1.0, 2.0), (3,), Origin.PERSONAL)
         ),
     ),
     "the cost of noise": lambda document: replace(document, utility=Report.of(_leak(), "internal").document.utility),

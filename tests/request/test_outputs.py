@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from seepage.errors import InputError
 from seepage.models import Aggregate, KaplanMeier
 from seepage.request import check
-from seepage.request._people import People
+from seepage.request._people import RequestPeople
 
 RNG = np.random.default_rng(2)
 PEOPLE = pd.DataFrame(
@@ -39,7 +39,7 @@ def _one(folder, people=PEOPLE):
 )
 def test_a_filter_is_that_of_pandas(where):
     query = where.replace("'F'", "F").replace("== F", "== 'F'").replace("!= F", "!= 'F'").replace("== M", "== 'M'")
-    assert (People.of(PEOPLE, "id").rows(where) == np.flatnonzero(PEOPLE.eval(query))).all()
+    assert (RequestPeople.of(PEOPLE, "id").rows(where) == np.flatnonzero(PEOPLE.eval(query))).all()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_filter_is_that_of_pandas(where):
 )
 def test_a_filter_that_cannot_be_read_is_quoted(where, words):
     with pytest.raises(InputError, match=words):
-        People.of(PEOPLE, "id").rows(where)
+        RequestPeople.of(PEOPLE, "id").rows(where)
 
 
 def test_a_table_of_other_people_is_said_to_be_one(tmp_path):

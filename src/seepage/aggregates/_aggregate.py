@@ -7,7 +7,7 @@ import numpy as np
 from seepage._near import several
 from seepage._tables import Data, Frame, default_library, frame
 from seepage._where import for_whom
-from seepage.aggregates._cells import EVERYBODY, Grouping, groupings
+from seepage.aggregates._cells import EVERYBODY, CellGrouping, groupings
 from seepage.aggregates._checks import checks_of
 from seepage.aggregates._counted import Counted
 from seepage.aggregates._estimator import TableEstimator, checked_names
@@ -123,7 +123,7 @@ class Aggregate(TableEstimator):
         numbers, by = made.numbers, made.by
         assert isinstance(numbers, TableNumbers)
         columns: dict[str, list[object]] = {name: [] for name in by}
-        seen: list[Grouping] = []
+        seen: list[CellGrouping] = []
         for each, moments in zip(numbers.series, numbers.at, strict=True):
             if not any(each.grouping is one for one in seen):
                 seen.append(each.grouping)
@@ -135,8 +135,9 @@ class Aggregate(TableEstimator):
                         columns[name].append(str(value) if self.margins else value)
             columns.setdefault(each.title, []).extend(each.value(moments).tolist())
         for name, values in columns.items():
-            if name not in by and all(float(value).is_integer() for value in values) and _counts(numbers, name):  # type: ignore[arg-type]
-                columns[name] = np.array(values).astype(np.int64).tolist()
+            if name not in by and _counts(numbers, name):
+                found = np.array(values, dtype=np.float64)
+                columns[name] = found.astype(np.int64).tolist() if (found == np.rint(found)).all() else values
         return frame(columns, numbers.records.table.library or default_library())
 
 
@@ -159,7 +160,7 @@ def _checked_statistics(statistics: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in STATISTICS if name in statistics)
 
 
-def _series(records: Records, of: Sequence[str], asked: Sequence[str], grouping: Grouping) -> Iterator[Series]:
+def _series(records: Records, of: Sequence[str], asked: Sequence[str], grouping: CellGrouping) -> Iterator[Series]:
     """Yield what is printed of the cells of a grouping."""
     if "count" in asked:
         yield Series("count", None, None, "count", grouping)

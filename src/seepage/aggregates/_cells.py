@@ -13,7 +13,7 @@ EVERYBODY = "all"
 
 
 @dataclass(frozen=True, eq=False)
-class Grouping:
+class CellGrouping:
     """The cells of some columns, as far as somebody is in them."""
 
     by: tuple[str, ...]
@@ -22,7 +22,7 @@ class Grouping:
     """Sorted, by place among all that there could be."""
 
     @classmethod
-    def of(cls, records: Records, by: Sequence[str]) -> "Grouping":
+    def of(cls, records: Records, by: Sequence[str]) -> "CellGrouping":
         """Look for the cells that hold somebody."""
         levels = tuple(records.levels[name] for name in by)
         empty = cls(tuple(by), levels, np.empty(0, dtype=np.intp))
@@ -63,7 +63,7 @@ class Grouping:
         ]
 
 
-def groupings(records: Records, by: Sequence[str], margins: bool) -> tuple[Grouping, ...]:
+def groupings(records: Records, by: Sequence[str], margins: bool) -> tuple[CellGrouping, ...]:
     """Return the cells of a table, and those of its margins if it has some."""
     sizes = range(len(by), -1, -1) if margins else [len(by)]
-    return tuple(Grouping.of(records, some) for size in sizes for some in combinations(by, size))
+    return tuple(CellGrouping.of(records, some) for size in sizes for some in combinations(by, size))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage._tables import Array
-from seepage.aggregates._numbers import Moments, Series, TableNumbers
+from seepage.aggregates._numbers import CellMoments, Series, TableNumbers
 from seepage.others import Check
 
 _LEAST = 10
@@ -15,7 +15,7 @@ _MOST = 0.9
 
 def checks_of(numbers: TableNumbers) -> tuple[Check, ...]:
     """Return what an output checker asks of a table."""
-    fitted: Sequence[Moments] = numbers.at
+    fitted: Sequence[CellMoments] = numbers.at
     sizes = {id(each.grouping): moments.size for each, moments in zip(numbers.series, fitted, strict=True)}
     words = {id(each.grouping): each.grouping.words(numbers.by) for each in numbers.series}
     least, where = min((float(size), words[key][i]) for key, found in sizes.items() for i, size in enumerate(found))

@@ -14,7 +14,7 @@ from seepage.aggregates._records import Records
 from seepage.others import Attacker
 
 
-class Told(NamedTuple):
+class ToldApart(NamedTuple):
     """How far releases with a person's value and another one are apart, in total variation."""
 
     apart: Array
@@ -37,7 +37,7 @@ class Counted:
     others: int
     """How many other people there are."""
 
-    def told(self, attribute: str, values: Sequence[Hashable], attacker: Attacker) -> Told:
+    def told(self, attribute: str, values: Sequence[Hashable], attacker: Attacker) -> ToldApart:
         """Return how well the values of a category are told, given everything else about the person.
 
         Parameters
@@ -62,7 +62,7 @@ class Counted:
             further = self._linked(attribute, places)
             whole = further is not None
             found = found if further is None else np.maximum(found, further)
-        return Told(found, whole)
+        return ToldApart(found, whole)
 
     def _told(self, attribute: str, slices: Sequence[str], places: NDArray[np.intp], unknown: int) -> Array:
         own, other, inverse = self._sizes(attribute, slices, places)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from seepage._facts import Assumption
 from seepage._tables import Array, Data, Frame, default_library, frame
-from seepage.aggregates._cells import Grouping
+from seepage.aggregates._cells import CellGrouping
 from seepage.aggregates._estimator import TableEstimator, checked_names
 from seepage.aggregates._measured import Made
-from seepage.aggregates._numbers import Numbers
+from seepage.aggregates._numbers import RecordNumbers
 from seepage.aggregates._records import Records, Values
 from seepage.errors import InputError
 from seepage.others import Check
@@ -48,11 +48,11 @@ class _Curve(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CurveNumbers(Numbers):
+class CurveNumbers(RecordNumbers):
     """The share that is left at each time, in each cell."""
 
     records: Records
-    grouping: Grouping
+    grouping: CellGrouping
     duration: str
     event: str
     times: Array
@@ -193,7 +193,7 @@ class KaplanMeier(TableEstimator):
             raise InputError(f"duration names {self.duration!r}, which must hold times: numbers.")
         if self.duration in by or self.event in by:
             raise InputError("by names the event or the duration: cells are made of other columns.")
-        grouping = Grouping.of(records, by)
+        grouping = CellGrouping.of(records, by)
         numbers = CurveNumbers(records, grouping, self.duration, self.event, times)
         remark = Assumption(
             "follow-up", "How long each person was followed ({duration}) is known.", names={"duration": self.duration}

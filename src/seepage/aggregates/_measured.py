@@ -10,7 +10,7 @@ from seepage._facts import Assumption
 from seepage._tables import Listed, Table
 from seepage.aggregates._counted import Counted
 from seepage.aggregates._information import TableInformation
-from seepage.aggregates._numbers import Numbers
+from seepage.aggregates._numbers import RecordNumbers
 from seepage.aggregates._printed import printed_of
 from seepage.errors import InputError, UnsupportedError
 from seepage.leakage import PeopleInMemory
@@ -35,7 +35,7 @@ class Whom:
 class Made:
     """A table of any kind, and what is known of it."""
 
-    numbers: Numbers
+    numbers: RecordNumbers
     known: tuple[str, ...]
     """The columns that may be private."""
     by: tuple[str, ...]

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.aggregates._cells import Grouping
+from seepage.aggregates._cells import CellGrouping
 from seepage.aggregates._records import Records, Values
 
 OTHER_CELLS = "people in any other cell"
 
 
-class Numbers(ABC):
+class RecordNumbers(ABC):
     """What is printed of some records."""
 
     records: Records
@@ -57,7 +57,7 @@ class Numbers(ABC):
         return self.fitted(np.ones(len(self.records)))
 
 
-class Moments(NamedTuple):
+class CellMoments(NamedTuple):
     """Of each cell."""
 
     size: Array
@@ -75,7 +75,7 @@ class Series:
     column: str | None
     level: int | None
     title: str
-    grouping: Grouping
+    grouping: CellGrouping
 
     def measured(self, values: Values, count: int) -> Array:
         """Return what is averaged."""
@@ -84,7 +84,7 @@ class Series:
         column = values[self.column]
         return column if self.level is None else (column == self.level).astype(np.float64)
 
-    def moments(self, records: Records, weights: Array) -> Moments:
+    def moments(self, records: Records, weights: Array) -> CellMoments:
         """Return the moments of each cell."""
         cell, x = self.grouping.cell(records.values, len(records)), self.measured(records.values, len(records))
         count = len(self.grouping.cells)
@@ -95,14 +95,14 @@ class Series:
             squares = np.bincount(cell, weights * (x - mean[cell]) ** 2, count)
             # What rounding leaves of people who are all alike is nothing.
             squares = np.where(squares <= 1e-26 * size * mean**2, 0.0, squares)
-            return Moments(size, total, mean, np.where(size > 1, np.sqrt(squares / (size - 1)), np.nan))
+            return CellMoments(size, total, mean, np.where(size > 1, np.sqrt(squares / (size - 1)), np.nan))
 
-    def value(self, moments: Moments) -> Array:
+    def value(self, moments: CellMoments) -> Array:
         """Return the numbers of all cells."""
         found = {"count": moments.size, "sum": moments.total, "mean": moments.mean, "sd": moments.deviation}
         return found[self.statistic]
 
-    def move(self, moments: Moments, cell: NDArray[np.intp], x: Array) -> Array:
+    def move(self, moments: CellMoments, cell: NDArray[np.intp], x: Array) -> Array:
         """Return what people in cells move the numbers of these by."""
         size, mean, deviation = moments.size[cell], moments.mean[cell], moments.deviation[cell]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,7 +113,7 @@ class Series:
                 return np.where(deviation > 0, found, np.abs(x - mean) / np.sqrt(size))
         return x
 
-    def slope(self, moments: Moments, cell: NDArray[np.intp], x: Array) -> Array:
+    def slope(self, moments: CellMoments, cell: NDArray[np.intp], x: Array) -> Array:
         """Return how these move with what is averaged."""
         size, mean, deviation = moments.size[cell], moments.mean[cell], moments.deviation[cell]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,7 +136,7 @@ class Series:
 
 
 @dataclass(frozen=True, eq=False)
-class TableNumbers(Numbers):
+class TableNumbers(RecordNumbers):
     """The numbers of a table."""
 
     records: Records
@@ -180,16 +180,16 @@ class TableNumbers(Numbers):
         found[self._count - self._more :] = True
         return found
 
-    def fitted(self, weights: Array) -> tuple[Moments, ...]:
+    def fitted(self, weights: Array) -> tuple[CellMoments, ...]:
         return tuple(each.moments(self.records, weights) for each in self.series)
 
-    def values(self, fitted: Sequence[Moments]) -> Array:
+    def values(self, fitted: Sequence[CellMoments]) -> Array:
         found = np.zeros(self._count)
         for each, moments, places in zip(self.series, fitted, self._places, strict=True):
             found[places[places >= 0]] = each.value(moments)[places >= 0]
         return found
 
-    def moves(self, fitted: Sequence[Moments], values: Values, count: int) -> Array:
+    def moves(self, fitted: Sequence[CellMoments], values: Values, count: int) -> Array:
         found = np.zeros((count, self._count))
         for each, moments, places in zip(self.series, fitted, self._places, strict=True):
             cell = each.grouping.cell(values, count)
@@ -199,7 +199,7 @@ class TableNumbers(Numbers):
             found[:, -1] = self.series[0].grouping.cell(values, count) < 0
         return found
 
-    def slopes(self, fitted: Sequence[Moments], values: Values, count: int, name: str) -> Array:
+    def slopes(self, fitted: Sequence[CellMoments], values: Values, count: int, name: str) -> Array:
         found = np.zeros((count, self._count))
         for each, moments, places in zip(self.series, fitted, self._places, strict=True):
             if each.column == name and each.level is None:

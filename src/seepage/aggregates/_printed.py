@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._near import did_you_mean, several
 from seepage._tables import Array
-from seepage.aggregates._numbers import Numbers
+from seepage.aggregates._numbers import RecordNumbers
 from seepage.aggregates._records import Values
 from seepage.errors import InputError
 from seepage.others import Check, Formed, Held, Printed, Slopes
@@ -21,10 +21,10 @@ _DETERMINED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _CellTable:
     """Numbers and their people, as what is printed is asked for."""
 
-    numbers: Numbers
+    numbers: RecordNumbers
     private: tuple[str, ...]
 
     @cached_property
@@ -114,7 +114,7 @@ class _Table:
 
 
 def printed_of(
-    numbers: Numbers,
+    numbers: RecordNumbers,
     known: Sequence[str],
     attributes: Sequence[str] | None,
     checks: tuple[Check, ...],
@@ -140,7 +140,7 @@ def printed_of(
     private = tuple(name for name in known if attributes is None or name in attributes)
     if not private:
         raise InputError(f"attributes is empty: name columns of this table, {several(list(known))}.")
-    records, table = numbers.records, _Table(numbers, private)
+    records, table = numbers.records, _CellTable(numbers, private)
     return Printed(
         names=numbers.names,
         values=numbers.values(numbers.at),

@@ -24,7 +24,7 @@ _STEP = 1e-3
 
 
 @dataclass(frozen=True)
-class Cell:
+class GuessedCell:
     """One attribute of one person, and how well it was guessed beside what was said."""
 
     person: int
@@ -101,7 +101,7 @@ def exposed(information: OthersInformation) -> Iterator[tuple[int, str]]:
             yield int(np.argmax(told)), name
 
 
-def guessed(information: OthersInformation, person: int, attribute: str, trials: int, seed: int) -> Cell | None:
+def guessed(information: OthersInformation, person: int, attribute: str, trials: int, seed: int) -> GuessedCell | None:
     """Learn to guess one attribute of one person from releases; None where nothing is said of it."""
     redraw = Redraw.of(information, person, seed)
     if attribute in information.categorical:
@@ -123,7 +123,7 @@ def guessed(information: OthersInformation, person: int, attribute: str, trials:
     square = losses[best]
     # Of a guess that is as good as was said squares scatter as those of a normal error do.
     error = answer**2 * np.sqrt(2 / len(square))
-    return Cell(
+    return GuessedCell(
         person,
         attribute,
         answer,
@@ -154,7 +154,7 @@ def _linear(redraw: Redraw, attribute: str, deviation: float, trials: int) -> fl
     return float(1 / np.sqrt(max(inverse, 1e-300)))
 
 
-def _told(redraw: Redraw, attribute: str, trials: int) -> Cell | None:
+def _told(redraw: Redraw, attribute: str, trials: int) -> GuessedCell | None:
     """Learn to tell a category from the one that is told most easily."""
     found, person = redraw.information.distances(attribute, None), redraw.person
     distance = found.distance[person]
@@ -167,7 +167,7 @@ def _told(redraw: Redraw, attribute: str, trials: int) -> Cell | None:
     right, best = _learned(_tellers(), releases, target, trials)
     rate, answer = float(right[best].mean()), float(success_rate(distance[other]))
     error = np.sqrt(answer * (1 - answer) / len(right[best]))
-    return Cell(
+    return GuessedCell(
         person,
         attribute,
         2 * (1 - answer),

@@ -7,7 +7,7 @@ import numpy as np
 from seepage.display import _drawing
 from seepage.display._display import Display
 from seepage.errors import InputError
-from seepage.leakage import Before, Distribution, Leakage, before, deviations
+from seepage.leakage import Distribution, Leakage, PriorKnowledge, before, deviations
 from seepage.leakage.types import Prior
 from seepage.meaning import unbiased_floor
 
@@ -34,7 +34,7 @@ class FloorDisplay(Display):
     attribute: str
     unit: str | None
     eta: Distribution
-    prior: Before | None
+    prior: PriorKnowledge | None
 
     @classmethod
     def from_leakage(

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Table, missing_in
-from seepage.equations._psi import Psi, Step, same
-from seepage.equations._solved import Solved, Values
+from seepage.equations._psi import Differentiation, Psi, same
+from seepage.equations._solved import PrivateColumn, Solved
 from seepage.errors import InputError, MinimizerError, UnsupportedError
 
 # Of a standard error: how far a solution may be off, which is then mended.
@@ -92,7 +92,7 @@ def solve(solved: Solved) -> Array:
     return solved.theta if np.isnan(found).any() else found
 
 
-def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, number: bool) -> Values | None:
+def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, number: bool) -> PrivateColumn | None:
     """Return how equations move with a column; None if they do not.
 
     Parameters
@@ -124,7 +124,7 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
     if known is not None and len(known) > len(column) / 2:
         raise InputError(f"{name!r} is another text in nearly every row: leave it out of attributes=.")
     if column.dtype.kind not in "biuf":
-        return Values(at, None, known)
+        return PrivateColumn(at, None, known)
     spread = float(np.std(column.astype(np.float64))) or 1.0
     slots = [np.where(sample.slots == slot, spread, 0.0) for slot in range(int(sample.slots.max()) + 1)]
     steps = [psi.step(psi.along_column(theta, some, at, moved)) for moved in slots]
@@ -136,8 +136,8 @@ def values_of(psi: Psi, theta: Array, table: Table, sample: Solved, name: str, n
         for moved in slots:
             _check_kinks(name, at, spread, ends, sample, moved > 0)
     if step is not None and step.size is not None:
-        step = Step(step.size * spread)
-    return Values(at, step, known)
+        step = Differentiation(step.size * spread)
+    return PrivateColumn(at, step, known)
 
 
 def _otherwise(column: Column) -> Column:

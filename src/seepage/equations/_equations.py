@@ -14,7 +14,7 @@ from seepage._tables import Array, Column, Data, Table, column_values
 from seepage.equations._checks import SOME, check_bread, check_own, check_pure, check_refits, solve, values_of
 from seepage.equations._information import EquationsInformation, released
 from seepage.equations._printed import printed_of
-from seepage.equations._psi import Psi, Step, as_table
+from seepage.equations._psi import Differentiation, Psi, as_table
 from seepage.equations._solved import Solved, bread
 from seepage.errors import InputError
 from seepage.leakage import Leakage, PeopleInMemory
@@ -141,7 +141,7 @@ class Equations:
         check_pure(psi, theta, table)
         check_own(psi, theta, table, unit)
         part = Table(table.picked(_some(unit, len(table))), table.names)
-        steps = [psi.step(psi.along_theta(theta, part, i)) or Step(1e-4) for i in range(len(theta))]
+        steps = [psi.step(psi.along_theta(theta, part, i)) or Differentiation(1e-4) for i in range(len(theta))]
 
         def at(theta: Array) -> Solved:
             matrix = bread(psi, theta, table, steps)

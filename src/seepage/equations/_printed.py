@@ -11,7 +11,7 @@ from seepage._tables import Array, Table
 from seepage.equations._information import EquationsInformation
 from seepage.others import Formed, Held, Printed, Slopes
 from seepage.others.owned import Owned
-from seepage.others.rows import Records, rare_values
+from seepage.others.rows import EqualRecords, rare_values
 
 
 def printed_of(information: EquationsInformation) -> Printed:
@@ -21,7 +21,7 @@ def printed_of(information: EquationsInformation) -> Printed:
     columns = {name: solved.table.column(name) for name in solved.private}
     owned = Owned.of(person, count, information.blocks, columns)
     features = _features(solved.table)
-    records = Records.of(np.column_stack([*features.values()]))
+    records = EqualRecords.of(np.column_stack([*features.values()]))
     numbers = [name for name in solved.private if name not in information.categorical]
 
     def jacobian(people: NDArray[np.intp]) -> Slopes:

@@ -21,7 +21,7 @@ _NEAR, _SURE = 1e-4, 1e-7
 
 
 @dataclass(frozen=True)
-class Step:
+class Differentiation:
     """How a derivative is taken: a complex step, differences of a step, or automatically."""
 
     size: float | None = None
@@ -113,11 +113,11 @@ class Psi:
         way[:, at] = torch.as_tensor(moved)
         return lambda t: self.function(start, rows + t * way)
 
-    def step(self, along: Callable[[Any], Any]) -> Step | None:
+    def step(self, along: Callable[[Any], Any]) -> Differentiation | None:
         """Return how a derivative can be taken; None where there is none."""
         if self.tensors:
-            return Step(tensors=True)
-        now, tried = along(0.0), [Step(each) for each in _STEPS]
+            return Differentiation(tensors=True)
+        now, tried = along(0.0), [Differentiation(each) for each in _STEPS]
         size = np.abs(now).max(axis=1, keepdims=True) + _TINY
         with np.errstate(all="ignore"):
             try:
@@ -131,12 +131,12 @@ class Psi:
                 return None
             scale = np.maximum(largest, 1e-6 * size)
             try:
-                real, exact = along(1j * _TINY).real, Step().slope(along)
+                real, exact = along(1j * _TINY).real, Differentiation().slope(along)
             except (TypeError, ValueError, NotImplementedError):
                 real, exact = np.full_like(now, np.nan), np.zeros_like(now)
             # Whatever compares numbers, or takes the real part of them, shows in one of the two.
             if (np.abs(real - now) <= 1e-9 * size).all() and (np.abs(exact - pairs[1][1]) <= _NEAR * scale).all():
-                return Step()
+                return Differentiation()
             # What is left after the extrapolation goes with the square of how far the two steps are apart.
             doubts = [float(np.nan_to_num(np.abs(a - b) / scale, nan=np.inf).max()) ** 2 for a, b in pairs]
         best = int(np.argmin(doubts))

@@ -15,26 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Table
-from seepage.equations._psi import Psi, Step
+from seepage.equations._psi import Differentiation, Psi
 from seepage.others.rows import contrasts
 
 # Of a standard error: where the last step of a solution ends, and how many steps it may take.
 _CLOSE, _MOST = 1e-10, 60
 
 
-def bread(psi: Psi, theta: Array, table: Table, by_theta: Sequence[Step]) -> Array:
+def bread(psi: Psi, theta: Array, table: Table, by_theta: Sequence[Differentiation]) -> Array:
     """Return A, the derivative of the sum of all equations by theta."""
     each = (step.slope(psi.along_theta(theta, table, i)).sum(axis=1) for i, step in enumerate(by_theta))
     return np.column_stack([*each])
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class PrivateColumn:
     """One private column: how equations move with it, and its levels if it is a category."""
 
     at: int
     """Which column it is."""
-    step: Step | None
+    step: Differentiation | None
     """None for a category whose values are only told apart."""
     levels: tuple[Hashable, ...] | None
 
@@ -51,7 +51,7 @@ class Solved:
     psi: Psi
     table: Table
     theta: Array
-    by_theta: tuple[Step, ...]
+    by_theta: tuple[Differentiation, ...]
     """How derivatives by each parameter are taken."""
     unit: NDArray[np.intp] | None
     """Which rows have equations that move together, by place: those of a person, or a cluster; None where each row is
@@ -62,7 +62,7 @@ class Solved:
     """Which parameters."""
     inverse: Array
     """A^-1."""
-    private: Mapping[str, Values] = field(default_factory=dict)
+    private: Mapping[str, PrivateColumn] = field(default_factory=dict)
 
     @property
     def reach(self) -> Array:
@@ -128,7 +128,7 @@ class Solved:
             start += values.width
         return found
 
-    def _moved(self, table: Table, values: Values, some: NDArray[np.bool_]) -> list[Array]:
+    def _moved(self, table: Table, values: PrivateColumn, some: NDArray[np.bool_]) -> list[Array]:
         """Return how psi moves with each number of a column, in one row of each unit; of a category, by eq. 12.7."""
         if values.step is not None:
             return [values.step.slope(self.psi.along_column(self.theta, table, values.at, some.astype(np.float64)))]

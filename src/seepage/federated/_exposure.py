@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage._tables import Array
 from seepage.federated._policy import LayerPolicy
-from seepage.federated._report import SUPPORT, WHOLE, Spread
+from seepage.federated._report import SUPPORT, WHOLE, PeopleSpread
 from seepage.federated._signal import Signal
 
 
@@ -69,7 +69,7 @@ class Exposure:
         found: dict[str, dict[str, float]] = {}
         enough = min(len(self.signal.information), len(self.signal.susceptibility)) >= SUPPORT
         for layer in self.signal.layers:
-            dfil, slope = Spread.of(self.dfil(layer)), Spread.of(self.susceptibility(layer))
+            dfil, slope = PeopleSpread.of(self.dfil(layer)), PeopleSpread.of(self.susceptibility(layer))
             found[layer] = {
                 "sensitivity": self.sensitivity[layer] if enough else math.nan,
                 "dfil": dfil.mean,
@@ -80,7 +80,7 @@ class Exposure:
                 "dropped": layer in dropped,
             }
         sent = [layer for layer in self.signal.layers if layer not in dropped]
-        whole = Spread.of(self.whole(sent))
+        whole = PeopleSpread.of(self.whole(sent))
         found[WHOLE] = {
             "dfil": whole.mean,
             "dfil_worst_ten": whole.worst_ten,

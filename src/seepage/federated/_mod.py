@@ -26,7 +26,7 @@ from seepage.federated._report import SUPPORT, to_metrics
 from seepage.federated._signal import Examples, Settled, expected_move, measure, parameters_of, some_of
 from seepage.federated._spent import Spent
 from seepage.federated._training import LocalTraining
-from seepage.federated._update import State, Update, received
+from seepage.federated._update import ReplyUpdate, State, received
 from seepage.network import _layers, layer_sensitivity
 from seepage.network._losses import Loss
 
@@ -167,7 +167,7 @@ class _Guard:
         everyone = self.data(message, context)
         with torch.random.fork_rng(devices=[]):
             network = self.model()
-            update = Update.of(reply, before, parameters_of(network))
+            update = ReplyUpdate.of(reply, before, parameters_of(network))
             _check_examples(reply, len(everyone[0]))
             started = {name: torch.from_numpy(value) for name, value in before.items()}
             update.check(training, expected_move(network, self.loss, started, everyone, training, generator))
@@ -253,7 +253,7 @@ class _Guard:
         # Of sensitivity, the mean is what is limited.
         return {"all": guarded, "sensitivity": some} | {k: guarded if v else some for k, v in limited.items()}
 
-    def _noised(self, update: Update, exposure: Exposure, training: LocalTraining, layers: list[str]) -> Exposure:
+    def _noised(self, update: ReplyUpdate, exposure: Exposure, training: LocalTraining, layers: list[str]) -> Exposure:
         """Add to each layer the noise that its limits need, and return what is exposed then."""
         if training.stride is None:
             raise InputError(

@@ -40,14 +40,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Spread:
+class PeopleSpread:
     """How a value is spread over people: its mean, and the mean of the ten largest."""
 
     mean: float
     worst_ten: float
 
     @classmethod
-    def of(cls, values: Array) -> "Spread":
+    def of(cls, values: Array) -> "PeopleSpread":
         """Summarize; NaN where a number would be about fewer than ten people, itself or in the difference of both."""
         count = len(values)
         mean = float(np.mean(values)) if count >= SUPPORT else math.nan

@@ -24,7 +24,7 @@ def received(message: Message) -> State:
 
 
 @dataclass(frozen=True, eq=False)
-class Update:
+class ReplyUpdate:
     """What a reply would tell the server: weights, of which it knows where they started."""
 
     reply: Message
@@ -34,7 +34,7 @@ class Update:
     layers: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, reply: Message, before: State, layers: Mapping[str, tuple[str, ...]]) -> "Update":
+    def of(cls, reply: Message, before: State, layers: Mapping[str, tuple[str, ...]]) -> "ReplyUpdate":
         """Read a reply, and refuse what would leave unmeasured."""
         key, record = _only_record(reply, "The reply")
         after = _state(record)

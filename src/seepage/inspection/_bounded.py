@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from seepage.inspection._standins import UnreadableError
+from seepage.inspection._standins import StrangeFileError
 
 _STEP = 1 << 20
 _LZMA_MEMORY = 128 << 20
@@ -23,13 +23,13 @@ class Budget:
     def pay(self, count: int) -> None:
         """Pay for some bytes, or refuse them."""
         if count > self.bytes_left:
-            raise UnreadableError("it unpacks to more than 256 MB")
+            raise StrangeFileError("it unpacks to more than 256 MB")
         self.bytes_left -= count
 
     def enter(self) -> None:
         """Pay for a file, or refuse it."""
         if self.files_left <= 0:
-            raise UnreadableError("more than 10,000 files lie in it")
+            raise StrangeFileError("more than 10,000 files lie in it")
         self.files_left -= 1
 
 
@@ -55,8 +55,8 @@ def unpacked(data: memoryview, budget: Budget) -> tuple[memoryview, str]:
     try:
         for part in _parts(data, budget):
             found += part
-    except (UnreadableError, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as reason:
-        return memoryview(found), str(reason) if isinstance(reason, UnreadableError) else "it is cut off or damaged"
+    except (StrangeFileError, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, MemoryError) as reason:
+        return memoryview(found), str(reason) if isinstance(reason, StrangeFileError) else "it is cut off or damaged"
     return memoryview(found), ""
 
 
@@ -66,11 +66,11 @@ def _parts(data: memoryview, budget: Budget) -> Iterator[bytes]:
         stream = _decompressor(data[at:])
         if stream is None:
             if at == 0 or any(data[at : at + _STEP]):
-                raise UnreadableError("something else follows what is compressed")
+                raise StrangeFileError("something else follows what is compressed")
             return
         while not stream.eof:
             if at >= len(data) and getattr(stream, "needs_input", True):
-                raise UnreadableError("it is cut off or damaged")
+                raise StrangeFileError("it is cut off or damaged")
             given = data[at : at + _STEP]
             at += len(given)
             # Each call gives a bounded part, whatever the bytes say.

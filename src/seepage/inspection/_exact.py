@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.inspection._people import TELLING, Measured
+from seepage.inspection._people import TELLING, MeasuredColumn
 
 _CHUNK = 1 << 20
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -61,7 +61,7 @@ def chunks(vector: "NDArray[Any]") -> Iterator[Array]:
 class Lookup:
     """The values of columns that tell whose they are, to be found among others."""
 
-    def __init__(self, columns: tuple[Measured, ...]) -> None:
+    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
         self.columns = [each for each in columns if each.telling.sum() >= FEWEST]
         values, numbers, people = [], [], []
         for place, column in enumerate(self.columns):
@@ -140,7 +140,7 @@ class Lookup:
 class Sets:
     """Columns whose single values tell nothing, and all of them together do: the times of events, each once."""
 
-    def __init__(self, columns: tuple[Measured, ...]) -> None:
+    def __init__(self, columns: tuple[MeasuredColumn, ...]) -> None:
         self._columns = [each for each in columns if each.telling.sum() < FEWEST and not each.is_progression]
 
     def found(self, array: "NDArray[Any]") -> Hits | None:
@@ -159,7 +159,7 @@ class Sets:
 class Runs:
     """Parts of rows, and of columns in their order: what is telling together though no value is."""
 
-    def __init__(self, rows: Array, columns: tuple[Measured, ...]) -> None:
+    def __init__(self, rows: Array, columns: tuple[MeasuredColumn, ...]) -> None:
         known = np.concatenate([rows[np.isfinite(rows)], *(each.distinct for each in columns)]) + 0.0
         self._sieve = Sieve(known.view(np.uint64))
         self._columns: list[tuple[str, int, NDArray[np.uint64], NDArray[np.intp]]] = []
@@ -242,10 +242,10 @@ def hashed(columns: Any) -> "NDArray[np.uint64]":
 _Known = dict[tuple[str, str, str], tuple[NDArray[Any], NDArray[np.intp]]]
 
 
-class Patterns:
+class BytePatterns:
     """The bytes that telling values have in any type and byte order, to be found wherever they lie."""
 
-    def __init__(self, columns: tuple[Measured, ...], named: dict[str, tuple[str, int]]) -> None:
+    def __init__(self, columns: tuple[MeasuredColumn, ...], named: dict[str, tuple[str, int]]) -> None:
         self._eight: _Known = {}
         self._four: _Known = {}
         for name in {name for name, _ in named.values()}:

@@ -16,7 +16,7 @@ from seepage.errors import InputError
 from seepage.inspection._bounded import Budget, is_compressed, unpacked
 from seepage.inspection._pickle import read_pickle
 from seepage.inspection._rds import is_rds, read_rds
-from seepage.inspection._standins import Mention, Numbers, Opaque, Piece, Unread, UnreadableError, Words, shaped
+from seepage.inspection._standins import Mention, Opaque, Piece, StoredNumbers, StrangeFileError, Unread, Words, shaped
 from seepage.inspection._text import BEGINNING, arrow_pieces, decoded, read_text
 from seepage.inspection._walk import halves, walk
 
@@ -101,7 +101,7 @@ def read_bytes(data: memoryview, where: str, budget: Budget, depth: int = 0) -> 
                 yield from read_bytes(piece.data, piece.where, budget, depth + 1)
             else:
                 yield piece
-    except UnreadableError as reason:
+    except StrangeFileError as reason:
         yield Unread(where, str(reason))
         yield Opaque(where, data)
     except (ArithmeticError, LookupError, MemoryError, OSError, RecursionError, TypeError, ValueError) as reason:
@@ -196,7 +196,7 @@ def _npy(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[P
         return
     found = shaped(rest, dtype, shape, fortran=fortran)
     for name in dtype.names or (None,):
-        yield Numbers(where if name is None else f"{where}.{name}", found if name is None else found[name])
+        yield StoredNumbers(where if name is None else f"{where}.{name}", found if name is None else found[name])
 
 
 def _parquet(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
@@ -210,7 +210,7 @@ def _parquet(data: memoryview, where: str, budget: Budget, depth: int) -> Iterat
         yield from arrow_pieces(file.read(), where)
         yield from walk(file.metadata.metadata and list(file.metadata.metadata.values()), f"{where} (metadata)")
     except pa.ArrowException:
-        raise UnreadableError("it is no whole Parquet file") from None
+        raise StrangeFileError("it is no whole Parquet file") from None
 
 
 def _feather(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
@@ -223,14 +223,14 @@ def _feather(data: memoryview, where: str, budget: Budget, depth: int) -> Iterat
                 budget.pay(batch.nbytes)
                 yield from arrow_pieces(pa.Table.from_batches([batch]), where)
     except pa.ArrowException:
-        raise UnreadableError("it is no whole Arrow file") from None
+        raise StrangeFileError("it is no whole Arrow file") from None
 
 
 def _stata(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
     try:
         import pandas as pd
     except ImportError:
-        raise UnreadableError(
+        raise StrangeFileError(
             "Stata's files are read with pandas, which is not installed: pip install pandas"
         ) from None
     try:
@@ -239,11 +239,11 @@ def _stata(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator
             frame = pd.read_stata(io.BytesIO(data), convert_categoricals=False, convert_dates=False)
     except Exception:
         # Readers of others raise whatever happens to them.
-        raise UnreadableError("it is no whole file of Stata") from None
+        raise StrangeFileError("it is no whole file of Stata") from None
     for name in frame.columns:
         column = frame[name].to_numpy()
         if column.dtype.kind in "biuf":
-            yield Numbers(f"{where}.{name}", column)
+            yield StoredNumbers(f"{where}.{name}", column)
         else:
             yield Words(f"{where}.{name}", [str(each) for each in column])
 
@@ -262,7 +262,7 @@ def _safetensors(data: memoryview, where: str, budget: Budget, depth: int) -> It
             continue
         start, stop = each["data_offsets"]
         found = shaped(rest[start:stop], np.dtype("u2" if code == "bfloat16" else code), each["shape"])
-        yield Numbers(f"{where}.{name}", halves(found) if code == "bfloat16" else found)
+        yield StoredNumbers(f"{where}.{name}", halves(found) if code == "bfloat16" else found)
 
 
 def _tar(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
@@ -276,7 +276,7 @@ def _tar(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[P
                         data[start : start + member.size], f"{where}/{member.name}", budget, depth + 1
                     )
     except tarfile.TarError:
-        raise UnreadableError("it is no whole archive") from None
+        raise StrangeFileError("it is no whole archive") from None
 
 
 def _zip(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
@@ -284,7 +284,7 @@ def _zip(data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[P
         with zipfile.ZipFile(_File(data)) as archive:
             yield from _members(archive, data, where, budget, depth)
     except (zipfile.BadZipFile, NotImplementedError, EOFError):
-        raise UnreadableError("it is no whole archive") from None
+        raise StrangeFileError("it is no whole archive") from None
 
 
 def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Budget, depth: int) -> Iterator[Piece]:
@@ -313,8 +313,8 @@ def _members(archive: zipfile.ZipFile, data: memoryview, where: str, budget: Bud
             continue
         try:
             inner = _member(archive, each, data, budget)
-        except (zipfile.BadZipFile, UnreadableError, NotImplementedError, EOFError, OSError, ValueError) as reason:
-            yield Unread(place, str(reason) if isinstance(reason, UnreadableError) else "it is damaged")
+        except (zipfile.BadZipFile, StrangeFileError, NotImplementedError, EOFError, OSError, ValueError) as reason:
+            yield Unread(place, str(reason) if isinstance(reason, StrangeFileError) else "it is damaged")
             continue
         except Exception as reason:
             # zlib and lzma have errors of their own.

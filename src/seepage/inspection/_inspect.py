@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from seepage._tables import Data
 from seepage.inspection._bounded import Budget
 from seepage.inspection._classes import is_path, is_per_person, stored_by
-from seepage.inspection._exact import FEWEST, Hits, Lookup, Patterns, Runs, Sets
+from seepage.inspection._exact import FEWEST, BytePatterns, Hits, Lookup, Runs, Sets
 from seepage.inspection._files import read_bytes, read_path
 from seepage.inspection._finding import Finding
 from seepage.inspection._inspection import Inspection
-from seepage.inspection._people import RARE, Measured, People, as_numbers, decimals
-from seepage.inspection._rows import Beside, Rows
+from seepage.inspection._people import RARE, MeasuredColumn, PeopleColumns, as_numbers, decimals
+from seepage.inspection._rows import NeighborColumns, PeopleRows
 from seepage.inspection._scaled import Shapes
-from seepage.inspection._standins import Mention, Numbers, Opaque, Piece, Unread, Words
+from seepage.inspection._standins import Mention, Opaque, Piece, StoredNumbers, Unread, Words
 
 _ORDER = ("rows", "scaled", "ids", "stored", "length", "single", "rare", "path", "unread")
 _FEWEST_PEOPLE = 20
@@ -80,16 +80,16 @@ def inspect(path: str | os.PathLike[str], data: Data = None, *, ids: str | None 
 class Finder:
     """Looks for the same people in one file after the other: `Finder.of(data, ids=...)`."""
 
-    def __init__(self, people: People | None) -> None:
+    def __init__(self, people: PeopleColumns | None) -> None:
         self.people = people
         if people is not None:
             self._runs = Runs(people.rows, people.numbers)
-            self._rows = Rows(people.numbers)
+            self._rows = PeopleRows(people.numbers)
             self._sets = lru_cache(maxsize=12)(lambda places: Sets(people.rounded(places)))
-            self._patterns = Patterns(people.numbers, people.named)
+            self._patterns = BytePatterns(people.numbers, people.named)
             self._lookup = lru_cache(maxsize=12)(lambda places: Lookup(people.rounded(places)))
             codes = {name: {each: i for i, each in enumerate(levels)} for name, levels in people.levels.items()}
-            self._coded = {name: _Coded(people, name, codes[name]) for name in codes}
+            self._coded = {name: _CodedColumn(people, name, codes[name]) for name in codes}
 
     @classmethod
     def of(cls, data: Data = None, *, ids: str | None = None) -> "Finder":
@@ -101,7 +101,7 @@ class Finder:
         ids : str, optional
             The column that says who each row is.
         """
-        return cls(None if data is None else People.of(data, ids))
+        return cls(None if data is None else PeopleColumns.of(data, ids))
 
     def inspected(self, path: Path) -> Inspection:
         """Look into a file or a folder.
@@ -139,31 +139,31 @@ class Finder:
         return Inspection(path, tuple(sorted(listed, key=lambda each: _ORDER.index(each.kind))), people, notes)
 
     @staticmethod
-    def _with_tables(pieces: Iterable[Piece]) -> "Iterator[Piece | Beside]":
+    def _with_tables(pieces: Iterable[Piece]) -> "Iterator[Piece | NeighborColumns]":
         """Yield the pieces, and after columns that lie beside each other the table that they are."""
-        beside, blocks = Beside(), dict[int, Beside]()
+        beside, blocks = NeighborColumns(), dict[int, NeighborColumns]()
         for piece in pieces:
             yield piece
-            if isinstance(piece, Numbers) and piece.array.dtype.kind in "biuf" and piece.array.ndim in (1, 2):
+            if isinstance(piece, StoredNumbers) and piece.array.dtype.kind in "biuf" and piece.array.ndim in (1, 2):
                 if piece.array.ndim == 2:
-                    yield from (Beside.of(piece.where, way) for way in (piece.array.T, piece.array))
+                    yield from (NeighborColumns.of(piece.where, way) for way in (piece.array.T, piece.array))
                     # Data frames keep their columns as rows, in a block for each type.
-                    block = blocks.setdefault(piece.array.shape[1], Beside())
-                    for each in Beside.of(piece.where, piece.array).columns:
+                    block = blocks.setdefault(piece.array.shape[1], NeighborColumns())
+                    for each in NeighborColumns.of(piece.where, piece.array).columns:
                         block.add(piece.where, each)
                     continue
                 if not beside.takes(piece.array):
                     yield beside
-                    beside = Beside()
+                    beside = NeighborColumns()
                 beside.add(piece.where, piece.array)
         yield from (beside, *blocks.values())
 
-    def _found(self, piece: "Piece | Beside") -> Iterator[Finding]:
-        if isinstance(piece, Beside):
+    def _found(self, piece: "Piece | NeighborColumns") -> Iterator[Finding]:
+        if isinstance(piece, NeighborColumns):
             hits = None if self.people is None else self._rows.found(piece.columns, piece.names)
             if hits is not None:
                 yield Finding("rows", piece.where, hits.columns, hits.people, "likely")
-        elif isinstance(piece, Numbers):
+        elif isinstance(piece, StoredNumbers):
             yield from self._numbers(piece)
         elif isinstance(piece, Words):
             yield from self._words(piece)
@@ -178,7 +178,7 @@ class Finder:
         elif isinstance(piece, Unread):
             yield Finding("unread", piece.where, (piece.why,))
 
-    def _numbers(self, piece: Numbers) -> Iterator[Finding]:
+    def _numbers(self, piece: StoredNumbers) -> Iterator[Finding]:
         array = piece.array
         if array.dtype.kind in "US":
             yield from self._words(Words(piece.where, [_text(each) for each in array.reshape(-1)[:1_000_000].tolist()]))
@@ -195,7 +195,7 @@ class Finder:
             return
         yield from self._held(piece.where, array, self.people)
 
-    def _held(self, where: str, array: "NDArray[Any]", people: People) -> Iterator[Finding]:
+    def _held(self, where: str, array: "NDArray[Any]", people: PeopleColumns) -> Iterator[Finding]:
         hits = self._exact(array, people)
         if hits is not None:
             ids = tuple(each for each in hits.columns if each == people.ids)
@@ -216,13 +216,13 @@ class Finder:
         elif array.size <= 4 * max(len(people.numbers), 4) and self._ends(array, people):
             yield Finding("single", where, (), 0, "likely")
 
-    def _exact(self, array: "NDArray[Any]", people: People) -> Hits | None:
+    def _exact(self, array: "NDArray[Any]", people: PeopleColumns) -> Hits | None:
         sample = array.reshape(-1)[: 1 << 12].astype(np.float64)
         places = decimals(sample[np.isfinite(sample)])
         return self._lookup(places).found(array) or self._runs.found(array) or self._sets(places).found(array)
 
     @staticmethod
-    def _holds_ids(array: "NDArray[Any]", people: People) -> bool:
+    def _holds_ids(array: "NDArray[Any]", people: PeopleColumns) -> bool:
         """Return whether an array is of ids that follow each other, which are told by where they begin."""
         column = next((each for each in people.numbers if each.name == people.ids), None)
         if column is None or array.size < _FEWEST_PEOPLE or column.distinct[0] < max(1000, 2 * people.count):
@@ -231,7 +231,7 @@ class Finder:
         inside = np.isin(values.astype(np.float64), column.distinct)
         return int(inside.sum()) >= _FEWEST_PEOPLE and float(inside.mean()) > 0.5
 
-    def _ends(self, array: "NDArray[Any]", people: People) -> bool:
+    def _ends(self, array: "NDArray[Any]", people: PeopleColumns) -> bool:
         """Return whether a short array holds smallest or largest values, or several of one person."""
         values = np.unique(array.reshape(-1).astype(np.float64))
         for end in (0, -1):
@@ -255,7 +255,7 @@ class Finder:
             if len(piece.texts) >= _FEWEST_PEOPLE and self._coded[name].is_in(piece.texts):
                 yield Finding("rows", piece.where, (name,), min(len(piece.texts), people.count))
 
-    def _named(self, piece: Words, people: People) -> Iterator[Finding]:
+    def _named(self, piece: Words, people: PeopleColumns) -> Iterator[Finding]:
         """Yield whose ids, or other texts of their own, are among some texts."""
         tokens = {each for text in piece.texts if len(text) > 64 or " " in text for each in _TOKEN.findall(text)}
         texts = {*piece.texts, *tokens}
@@ -287,13 +287,13 @@ class Finder:
             yield Finding("ids" if name == people.ids else "rows", piece.where, (name,), len(seen))
 
 
-class _Coded:
+class _CodedColumn:
     """A category, to be found in the order of its people."""
 
-    def __init__(self, people: People, name: str, codes: dict[str, int]) -> None:
+    def __init__(self, people: PeopleColumns, name: str, codes: dict[str, int]) -> None:
         self._codes = codes
         self._counts = Counter(people.texts[name])
-        column = Measured(name, np.array([codes[each] for each in people.texts[name]], dtype=np.float64))
+        column = MeasuredColumn(name, np.array([codes[each] for each in people.texts[name]], dtype=np.float64))
         self._runs = Runs(np.empty((0, 0)), (column,))
 
     def is_in(self, texts: list[str]) -> bool:

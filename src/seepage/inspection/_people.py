@@ -20,7 +20,7 @@ RARE = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredColumn:
     """A column of numbers."""
 
     name: str
@@ -82,11 +82,11 @@ class Measured:
         gaps = np.diff(self.distinct)
         return len(self.distinct) == len(self.values) and bool(np.all(gaps == gaps[0])) if len(gaps) else True
 
-    def rounded(self, places: int | None) -> "Measured":
+    def rounded(self, places: int | None) -> "MeasuredColumn":
         """Return it with no more decimals than these."""
         if places is None or self.step >= 10.0**-places:
             return self
-        return Measured(self.name, np.round(self.values, places))
+        return MeasuredColumn(self.name, np.round(self.values, places))
 
 
 def _edges(distinct: Array) -> "NDArray[np.intp]":
@@ -112,17 +112,17 @@ def decimals(values: Array) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class PeopleColumns:
     """All people, by column."""
 
     count: int
-    numbers: tuple[Measured, ...]
+    numbers: tuple[MeasuredColumn, ...]
     texts: dict[str, list[str]]
     ids: str | None = None
     """The column that says who they are."""
 
     @classmethod
-    def of(cls, data: Data, ids: str | None) -> "People":
+    def of(cls, data: Data, ids: str | None) -> "PeopleColumns":
         """Take rows as users have them."""
         from pathlib import Path
 
@@ -136,14 +136,14 @@ class People:
         for place, name in enumerate(table.names):
             column = table.column_at(place)
             if (found := as_numbers(column)) is not None:
-                numbers.append(Measured(name, found))
+                numbers.append(MeasuredColumn(name, found))
             else:
                 gone = missing_in(column)
                 texts[name] = ["" if no else str(each) for each, no in zip(column.tolist(), gone, strict=True)]
         return cls(len(table), tuple(numbers), texts, ids)
 
     @lru_cache(maxsize=16)  # noqa: B019
-    def rounded(self, places: int | None) -> tuple[Measured, ...]:
+    def rounded(self, places: int | None) -> tuple[MeasuredColumn, ...]:
         """Return the columns of numbers with no more decimals than these."""
         return tuple(each.rounded(places) for each in self.numbers)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage.inspection._standins import Named, Pairs, Thing, UnreadableError, dtype_of, shaped
+from seepage.inspection._standins import NamedObject, Pairs, StrangeFileError, Thing, dtype_of, shaped
 
 _MOST_STEPS = 6_000_000
 _MOST_NESTED = 3
@@ -35,8 +35,8 @@ def read_pickle(data: memoryview, start: int = 0, nested: int = 0) -> tuple[obje
     machine = _Machine(data, start, nested)
     try:
         machine.run()
-    except (UnreadableError, ValueError, IndexError, struct.error, OverflowError, KeyError, MemoryError) as reason:
-        why = str(reason) if isinstance(reason, UnreadableError) else "it is cut off, or no pickle"
+    except (StrangeFileError, ValueError, IndexError, struct.error, OverflowError, KeyError, MemoryError) as reason:
+        why = str(reason) if isinstance(reason, StrangeFileError) else "it is cut off, or no pickle"
         left = [each for each in (*machine.stack, *machine.memo.values()) if each is not _MARK]
         return left, machine.at, why
     return machine.stack[-1] if machine.stack else None, machine.at, ""
@@ -47,7 +47,7 @@ class _Machine:
 
     def __init__(self, data: memoryview, start: int, nested: int) -> None:
         if nested > _MOST_NESTED:
-            raise UnreadableError("pickles lie in pickles too deep")
+            raise StrangeFileError("pickles lie in pickles too deep")
         self.data, self.at, self.nested = data, start, nested
         self.stack: list[Any] = []
         self.marks: list[int] = []
@@ -62,13 +62,13 @@ class _Machine:
                 return
             step = steps.get(code)
             if step is None:
-                raise UnreadableError("it is no pickle")
+                raise StrangeFileError("it is no pickle")
             step(self)
-        raise UnreadableError(f"it takes more than {_MOST_STEPS:,} steps")
+        raise StrangeFileError(f"it takes more than {_MOST_STEPS:,} steps")
 
     def take(self, count: int) -> memoryview:
         if count < 0 or self.at + count > len(self.data):
-            raise UnreadableError("it is cut off")
+            raise StrangeFileError("it is cut off")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -81,7 +81,7 @@ class _Machine:
         size = _LINE
         while (end := bytes(self.data[self.at : self.at + size]).find(b"\n")) < 0:
             if self.at + size >= len(self.data):
-                raise UnreadableError("it is cut off")
+                raise StrangeFileError("it is cut off")
             size *= 16
         return str(self.take(end + 1)[:end], code, "replace")
 
@@ -99,14 +99,14 @@ class _Machine:
 
     def pop(self, count: int) -> list[Any]:
         if len(self.stack) < count or (self.marks and len(self.stack) - count <= self.marks[-1]):
-            raise UnreadableError("it takes what is not there")
+            raise StrangeFileError("it takes what is not there")
         found = self.stack[-count:]
         del self.stack[-count:]
         return found
 
     def top(self) -> Any:
         if not self.stack or self.stack[-1] is _MARK:
-            raise UnreadableError("it takes what is not there")
+            raise StrangeFileError("it takes what is not there")
         return self.stack[-1]
 
 
@@ -209,7 +209,7 @@ def _extend(target: object, values: list[Any]) -> None:
     elif isinstance(target, Thing):
         target.items.extend(values)
     else:
-        raise UnreadableError("it adds to what takes nothing")
+        raise StrangeFileError("it adds to what takes nothing")
 
 
 def _set(target: object, values: list[Any]) -> None:
@@ -219,7 +219,7 @@ def _set(target: object, values: list[Any]) -> None:
     elif isinstance(target, Thing):
         target.items.append(Pairs(pairs))
     else:
-        raise UnreadableError("it sets entries of what has none")
+        raise StrangeFileError("it sets entries of what has none")
 
 
 def _append(machine: _Machine) -> None:
@@ -248,17 +248,17 @@ def _dictionary(machine: _Machine) -> None:
 
 
 def _kind(value: object) -> str:
-    return value.kind if isinstance(value, Named) else "something that is called"
+    return value.kind if isinstance(value, NamedObject) else "something that is called"
 
 
 def _stack_global(machine: _Machine) -> None:
     module, name = machine.pop(2)
-    machine.push(Named(f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else "no name"))
+    machine.push(NamedObject(f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else "no name"))
 
 
 def _global(machine: _Machine) -> None:
     module = machine.line()
-    machine.push(Named(f"{module}.{machine.line()}"))
+    machine.push(NamedObject(f"{module}.{machine.line()}"))
 
 
 def _made(machine: _Machine) -> None:
@@ -291,7 +291,7 @@ def _object(machine: _Machine) -> None:
 
 
 def _extension(form: str) -> _Step:
-    return lambda machine: machine.push(Named(f"extension {machine.number(form)}"))
+    return lambda machine: machine.push(NamedObject(f"extension {machine.number(form)}"))
 
 
 def _stored(machine: _Machine) -> None:
@@ -319,7 +319,7 @@ def _inline(machine: _Machine, target: Thing, state: Pairs) -> None:
         found, machine.at, why = read_pickle(machine.data, machine.at, machine.nested + 1)
         target.items.append(found)
         if why:
-            raise UnreadableError(why)
+            raise StrangeFileError(why)
         return
     if state.get("numpy_array_alignment_bytes") is not None:
         machine.take(machine.number("B"))

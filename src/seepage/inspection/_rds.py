@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seepage.inspection._standins import Mention, Numbers, Opaque, Piece, Unread, UnreadableError, Words
+from seepage.inspection._standins import Mention, Opaque, Piece, StoredNumbers, StrangeFileError, Unread, Words
 
 _DEEPEST = 200
 _MOST_VALUES = 5_000_000
@@ -38,7 +38,7 @@ def read_rds(data: memoryview, where: str) -> Iterator[Piece]:
         if version == 3:
             reader.take(reader.integer())
         reader.value(where, 0)
-    except UnreadableError as reason:
+    except StrangeFileError as reason:
         why = str(reason)
     except (struct.error, RecursionError, ValueError, IndexError):
         why = "it is cut off or damaged"
@@ -57,7 +57,7 @@ class _Reader:
 
     def take(self, count: int) -> memoryview:
         if count < 0 or self.at + count > len(self.data):
-            raise UnreadableError("it is cut off")
+            raise StrangeFileError("it is cut off")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -72,7 +72,7 @@ class _Reader:
         """Read a value; return the text it is, or its texts, if it is of text."""
         self.values += 1
         if depth > _DEEPEST or self.values > _MOST_VALUES:
-            raise UnreadableError("too much lies in it, or too deep")
+            raise StrangeFileError("too much lies in it, or too deep")
         flags = self.integer()
         kind, has_attributes, has_tag = flags & 0xFF, flags & 0x200, flags & 0x400
         if kind in _EMPTY:
@@ -134,7 +134,7 @@ class _Reader:
         if kind in _FIXED:
             dtype = np.dtype(_FIXED[kind])
             count = self.length()
-            self.found.append(Numbers(where, np.frombuffer(self.take(count * dtype.itemsize), dtype)))
+            self.found.append(StoredNumbers(where, np.frombuffer(self.take(count * dtype.itemsize), dtype)))
             return None
         if kind == 16:
             texts = [self.value(where, depth + 1) for _ in range(self.length())]
@@ -146,4 +146,4 @@ class _Reader:
             return None
         if kind == 25:
             return None
-        raise UnreadableError("it holds code or pointers")
+        raise StrangeFileError("it holds code or pointers")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.inspection._exact import FEWEST, Hits, hashed
-from seepage.inspection._people import Measured
+from seepage.inspection._people import MeasuredColumn
 
 # Of longer tables the first rows are looked at, and of wider ones the first columns.
 _ROWS, _COLUMNS = 200_000, 64
@@ -19,7 +19,7 @@ _INSIDE = 0.95
 
 
 @dataclass(eq=False)
-class Beside:
+class NeighborColumns:
     """Columns of one table, which come one after the other."""
 
     where: str = ""
@@ -27,7 +27,7 @@ class Beside:
     columns: "list[NDArray[Any]]" = field(default_factory=list)
 
     @classmethod
-    def of(cls, where: str, rows: "NDArray[Any]") -> "Beside":
+    def of(cls, where: str, rows: "NDArray[Any]") -> "NeighborColumns":
         """Take the rows of an array for columns, if they are not too many for that."""
         few = rows if len(rows) <= _COLUMNS else rows[:0]
         return cls(where, [""] * len(few), [each[:_ROWS] for each in few])
@@ -44,10 +44,10 @@ class Beside:
             self.columns.append(array[:_ROWS])
 
 
-class Rows:
+class PeopleRows:
     """The people's columns, to be found beside each other in whatever order."""
 
-    def __init__(self, numbers: tuple[Measured, ...]) -> None:
+    def __init__(self, numbers: tuple[MeasuredColumn, ...]) -> None:
         self._numbers = [each for each in numbers if len(each.distinct) > 1 and not each.is_progression]
 
     def found(self, columns: "list[NDArray[Any]]", names: list[str]) -> Hits | None:
@@ -73,9 +73,9 @@ class Rows:
             return None
         return Hits(tuple(each.name for each, _ in matched), people)
 
-    def _matched(self, columns: list[Array], names: list[str]) -> list[tuple[Measured, Array]]:
+    def _matched(self, columns: list[Array], names: list[str]) -> list[tuple[MeasuredColumn, Array]]:
         """Return which of the people's columns those of a table are: of that name, or of the nearest spread."""
-        found: dict[str, tuple[Measured, Array]] = {}
+        found: dict[str, tuple[MeasuredColumn, Array]] = {}
         for name, values in zip(names, columns, strict=True):
             some = np.sort(values[np.isfinite(values)][:_SAMPLE])
             if len(some) < FEWEST or some[0] == some[-1]:
@@ -91,7 +91,7 @@ class Rows:
         return list(found.values())
 
 
-def _apart(some: Array, column: Measured) -> float:
+def _apart(some: Array, column: MeasuredColumn) -> float:
     """Return the largest difference of two distribution functions."""
     every = np.sort(column.values[np.isfinite(column.values)])
     share = np.searchsorted(every, some, "right") / len(every)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.inspection._exact import FEWEST, Hits
-from seepage.inspection._people import TELLING, Measured, bits_of, decimals
+from seepage.inspection._people import TELLING, MeasuredColumn, bits_of, decimals
 
 _FEWEST_PEOPLE = 20
 # Of an array of two dimensions, this many of its columns and rows are looked at.
@@ -33,7 +33,7 @@ class Shapes:
         How many guesses of a scale are made before the search for parts of columns is given up.
     """
 
-    def __init__(self, columns: tuple[Measured, ...], budget: int = 100_000_000) -> None:
+    def __init__(self, columns: tuple[MeasuredColumn, ...], budget: int = 100_000_000) -> None:
         self._columns = [each for each in columns if len(each.distinct) > 1 and not each.is_progression]
         self._standard = [_standardized(each.values) for each in self._columns]
         self._sorted = [None if each is None else np.sort(each) for each in self._standard]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(eq=False, slots=True)
-class Named:
+class NamedObject:
     """A class or function that a file names; nothing is imported because of it."""
 
     kind: str
@@ -39,7 +39,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class StoredNumbers:
     """Numbers that lie together in a file."""
 
     where: str
@@ -80,10 +80,10 @@ class Unread:
     why: str
 
 
-Piece = Numbers | Words | Mention | Opaque | Unread
+Piece = StoredNumbers | Words | Mention | Opaque | Unread
 
 
-class UnreadableError(Exception):
+class StrangeFileError(Exception):
     """A file is not what it seems to be, or asks for more than it may."""
 
 
@@ -95,13 +95,13 @@ def dtype_of(value: object, depth: int = 0) -> np.dtype[Any]:
     if isinstance(value, np.dtype):
         return value
     if not isinstance(value, Thing) or not value.kind.endswith("dtype") or depth > 3:
-        raise UnreadableError("an array is of no type")
+        raise StrangeFileError("an array is of no type")
     code = value.made_from[0] if isinstance(value.made_from, tuple) and value.made_from else None
     state = value.state if isinstance(value.state, tuple) else ()
     if len(state) >= 6 and isinstance(state[3], tuple) and isinstance(state[4], Pairs):
         return _structured(state, depth)
     if not isinstance(code, str) or not 1 < len(code) <= 12 or code[0] not in _SIMPLE or not code[1:].isdecimal():
-        raise UnreadableError("an array is of a type that is not known")
+        raise StrangeFileError("an array is of a type that is not known")
     order = state[1] if len(state) > 1 and state[1] in ("<", ">", "|", "=") else "<"
     if code[0] == "O":
         return np.dtype(object)
@@ -111,7 +111,7 @@ def dtype_of(value: object, depth: int = 0) -> np.dtype[Any]:
             return np.dtype(f"{order}{code[0]}{size}")
         return np.dtype(f"{order}{code}")
     except (TypeError, ValueError):
-        raise UnreadableError("an array is of a type that is not known") from None
+        raise StrangeFileError("an array is of a type that is not known") from None
 
 
 def _structured(state: tuple[Any, ...], depth: int) -> np.dtype[Any]:
@@ -127,7 +127,7 @@ def _structured(state: tuple[Any, ...], depth: int) -> np.dtype[Any]:
             }
         )
     except (KeyError, TypeError, ValueError, IndexError):
-        raise UnreadableError("an array of records is of a type that is not known") from None
+        raise StrangeFileError("an array of records is of a type that is not known") from None
 
 
 def _known(pairs: Iterable[tuple[object, object]]) -> Iterable[tuple[str, Any]]:
@@ -137,13 +137,13 @@ def _known(pairs: Iterable[tuple[object, object]]) -> Iterable[tuple[str, Any]]:
 def shaped(data: object, dtype: np.dtype[Any], shape: object, *, fortran: bool = False) -> "NDArray[Any]":
     """Return bytes as an array, if there are enough of them."""
     if not isinstance(data, bytes | bytearray | memoryview) or dtype.hasobject or dtype.itemsize == 0:
-        raise UnreadableError("an array holds no numbers")
+        raise StrangeFileError("an array holds no numbers")
     sizes = shape if isinstance(shape, tuple | list) else (shape,)
     if not all(isinstance(each, int) and 0 <= each < 2**40 for each in sizes) or len(sizes) > 32:
-        raise UnreadableError("an array has no shape")
+        raise StrangeFileError("an array has no shape")
     count = 1
     for each in sizes:
         count *= each
     if count * dtype.itemsize > len(data):
-        raise UnreadableError("an array is longer than its bytes")
+        raise StrangeFileError("an array is longer than its bytes")
     return np.frombuffer(data, dtype, count).reshape(sizes, order="F" if fortran else "C")

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from seepage.inspection._standins import Numbers, Piece, Unread, Words
+from seepage.inspection._standins import Piece, StoredNumbers, Unread, Words
 from seepage.inspection._walk import walk
 
 # Possessive: a long row of digits is read once.
@@ -81,11 +81,11 @@ def lines(text: str, where: str) -> Iterator[Piece]:
     found = [_NUMBER.findall(line) for line in text.splitlines()]
     every = np.array([float(each) for line in found for each in line])
     if len(every):
-        yield Numbers(where, every)
+        yield StoredNumbers(where, every)
     for width, group in groupby(found, len):
         rows = list(group)
         if width and len(rows) >= _TABLE:
-            yield Numbers(f"{where} (a table of {len(rows):,} lines)", np.array(rows, dtype=np.float64))
+            yield StoredNumbers(f"{where} (a table of {len(rows):,} lines)", np.array(rows, dtype=np.float64))
 
 
 def _separated(data: memoryview, text: str) -> object:
@@ -121,9 +121,9 @@ def arrow_pieces(table: object, where: str) -> Iterator[Piece]:
         if types.is_decimal(kind) or types.is_boolean(kind):
             column, kind = column.cast(pa.float64()), pa.float64()
         if types.is_temporal(kind) and not types.is_interval(kind):
-            yield Numbers(place, column.cast(pa.int64() if kind.bit_width == 64 else pa.int32()).to_numpy())
+            yield StoredNumbers(place, column.cast(pa.int64() if kind.bit_width == 64 else pa.int32()).to_numpy())
         elif types.is_integer(kind) or types.is_floating(kind):
-            yield Numbers(place, np.asarray(column.to_numpy()))
+            yield StoredNumbers(place, np.asarray(column.to_numpy()))
         elif types.is_string(kind) or types.is_large_string(kind):
             texts = column if len(column) <= _MOST_TEXTS else compute.unique(column)
             yield Words(place, [each or "" for each in texts.to_pylist()])

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from seepage.inspection._standins import (
     Mention,
-    Named,
-    Numbers,
+    NamedObject,
     Opaque,
     Pairs,
     Piece,
+    StoredNumbers,
+    StrangeFileError,
     Thing,
     Unread,
-    UnreadableError,
     Words,
     dtype_of,
     shaped,
@@ -56,7 +56,7 @@ def walk(root: object, where: str, storages: Mapping[str, memoryview] | None = N
                 continue
             seen[id(value)] = value
         if isinstance(value, np.ndarray):
-            yield Numbers(place, value)
+            yield StoredNumbers(place, value)
         elif isinstance(value, bytes | bytearray | memoryview):
             if len(value) >= _FEWEST_BYTES:
                 yield Opaque(place, memoryview(value))
@@ -117,12 +117,12 @@ def _gathered(
             numbers.extend(value.tolist() if len(value) < _TABLE else [value])
         elif isinstance(value, str):
             texts.append(value)
-        elif value is not None and not isinstance(value, Named):
+        elif value is not None and not isinstance(value, NamedObject):
             waiting.append((value, _inside(where, place if keys is None else keys[place])))
     if texts:
         yield Words(where, texts)
     if numbers:
-        yield Numbers(where, _joined(numbers))
+        yield StoredNumbers(where, _joined(numbers))
 
 
 def _joined(numbers: list[Any]) -> "NDArray[Any]":
@@ -182,7 +182,7 @@ def _number(value: Thing) -> float | None:
         if value.kind.endswith("multiarray.scalar") and len(parts) == 2:
             found = shaped(parts[1], dtype_of(parts[0]), ())
             return float(found) if found.dtype.kind in "biuf" else None
-    except (ValueError, TypeError, UnreadableError):
+    except (ValueError, TypeError, StrangeFileError):
         pass
     return None
 
@@ -195,14 +195,14 @@ def _thing(
         return
     try:
         found = value.array if value.array is not None else _array(value, storages)
-    except UnreadableError as reason:
+    except StrangeFileError as reason:
         yield Unread(where, str(reason))
         found = None
     if found is not None and found.dtype.names:
         for name in found.dtype.names:
-            yield Numbers(_inside(where, name), found[name])
+            yield StoredNumbers(_inside(where, name), found[name])
     elif found is not None:
-        yield Numbers(where, found)
+        yield StoredNumbers(where, found)
     else:
         texts = _arrow_texts(value)
         if texts is not None:
@@ -226,12 +226,12 @@ def _array(value: Thing, storages: Mapping[str, memoryview]) -> "NDArray[Any] | 
 
 def _tensor(parts: tuple[Any, ...], storages: Mapping[str, memoryview]) -> "NDArray[Any] | None":
     stored, offset, size = parts[0].made_from if isinstance(parts[0], Thing) else (), parts[1], parts[2]
-    if not isinstance(stored, tuple) or len(stored) < 3 or not isinstance(stored[1], Named):
+    if not isinstance(stored, tuple) or len(stored) < 3 or not isinstance(stored[1], NamedObject):
         return None
     name = stored[1].kind.rpartition(".")[2].removesuffix("Storage")
     data = storages.get(str(stored[2]))
     if data is None or name not in _TORCH or not isinstance(offset, int):
-        raise UnreadableError("a tensor's numbers are not in the file, or of a type that is not known")
+        raise StrangeFileError("a tensor's numbers are not in the file, or of a type that is not known")
     code = "u2" if _TORCH[name] == "bfloat16" else _TORCH[name]
     found = _strided(shaped(data, np.dtype(code), (len(data) // np.dtype(code).itemsize,)), offset, size, parts[3:4])
     return halves(found) if _TORCH[name] == "bfloat16" else found
@@ -241,15 +241,15 @@ def _strided(numbers: "NDArray[Any]", offset: int, size: object, strides: tuple[
     """Return a part of some numbers in the order that is said, if all of it is among them."""
     steps = strides[0] if strides else ()
     if not isinstance(size, tuple) or not isinstance(steps, tuple) or len(size) != len(steps):
-        raise UnreadableError("a tensor has no shape")
+        raise StrangeFileError("a tensor has no shape")
     if not all(isinstance(each, int) and 0 <= each < 2**40 for each in (offset, *size, *steps)):
-        raise UnreadableError("a tensor has no shape")
+        raise StrangeFileError("a tensor has no shape")
     last = offset + sum((count - 1) * step for count, step in zip(size, steps, strict=True))
     if 0 in size:
         return numbers[:0]
     # Numbers that are repeated by steps of zero are not more than there are.
     if last >= len(numbers) or np.prod([float(each) for each in size]) > len(numbers):
-        raise UnreadableError("a tensor is longer than its bytes")
+        raise StrangeFileError("a tensor is longer than its bytes")
     places = tuple(step * numbers.itemsize for step in steps)
     return np.lib.stride_tricks.as_strided(numbers[offset:], size, places, writeable=False)
 
@@ -274,5 +274,5 @@ def _arrow_texts(value: Thing) -> list[str] | None:
     try:
         places = shaped(buffers[1], np.dtype("i8" if "large" in kind else "i4"), (int(count) + 1,)).tolist()
         return [str(buffers[2][a:b], "utf-8", "replace") for a, b in pairwise(places)]
-    except (UnreadableError, TypeError, ValueError):
+    except (StrangeFileError, TypeError, ValueError):
         return None

@@ -1,6 +1,6 @@
 """The one result that every measurement returns."""
 
-from seepage.leakage._categories import Told as Told
+from seepage.leakage._categories import ToldCategory as ToldCategory
 from seepage.leakage._categories import told_apart as told_apart
 from seepage.leakage._categories import told_categories as told_categories
 from seepage.leakage._cost import Cost as Cost
@@ -30,7 +30,7 @@ from seepage.leakage._of_rows import InformationOfRows as InformationOfRows
 from seepage.leakage._of_rows import Move as Move
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
-from seepage.leakage._prior import Before as Before
+from seepage.leakage._prior import PriorKnowledge as PriorKnowledge
 from seepage.leakage._prior import before as before
 from seepage.leakage._prior import check_names as check_names
 from seepage.leakage._prior import deviations as deviations

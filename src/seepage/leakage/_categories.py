@@ -10,7 +10,7 @@ from seepage.errors import MinimizerError, UnansweredError
 from seepage.leakage._information import Information
 
 
-class Told(NamedTuple):
+class ToldCategory(NamedTuple):
     """How far the release moves when each person's category becomes the one that is told from it most easily.
 
     In units of the noise; NaN for people who have no category.
@@ -22,7 +22,7 @@ class Told(NamedTuple):
     """At least: the same where everybody was refitted."""
 
 
-def told_apart(information: Information, name: str) -> Told:
+def told_apart(information: Information, name: str) -> ToldCategory:
     """Return how far the release moves with each person's category.
 
     Parameters
@@ -37,10 +37,10 @@ def told_apart(information: Information, name: str) -> Told:
     if missing:
         raise UnansweredError(f"The model could not be refitted with another {name} of {missing} people.")
     far = found.farthest()
-    return Told(far, far if found.low is None else found.at_least().farthest())
+    return ToldCategory(far, far if found.low is None else found.at_least().farthest())
 
 
-def told_categories(information: Information, names: Iterable[str]) -> dict[str, Told]:
+def told_categories(information: Information, names: Iterable[str]) -> dict[str, ToldCategory]:
     """Return the same for each of some categories, but for those about which it is not known.
 
     Parameters

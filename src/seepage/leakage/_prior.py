@@ -15,7 +15,7 @@ from seepage.meaning import EmpiricalPrior, GaussianPrior
 
 
 @dataclass(frozen=True, eq=False)
-class Before:
+class PriorKnowledge:
     """What is known of an attribute before the release.
 
     Of several numbers (the label of a model with several targets) each is guessed by somebody who knows the others, and
@@ -38,7 +38,7 @@ class Before:
         return np.asarray(np.min([prior.left(eta) for prior in self.each], axis=0))
 
 
-def before(information: Information, prior: Prior, attribute: str) -> Before | None:
+def before(information: Information, prior: Prior, attribute: str) -> PriorKnowledge | None:
     """Return what is known of an attribute before the release; None if nothing is.
 
     Parameters
@@ -51,8 +51,8 @@ def before(information: Information, prior: Prior, attribute: str) -> Before | N
         One that is a number.
     """
     if isinstance(prior, Mapping):
-        return Before((GaussianPrior(float(prior[attribute])),)) if attribute in prior else None
-    return None if prior is None else Before(information.spreads(attribute))
+        return PriorKnowledge((GaussianPrior(float(prior[attribute])),)) if attribute in prior else None
+    return None if prior is None else PriorKnowledge(information.spreads(attribute))
 
 
 def check_names(information: Information, names: Iterable[str]) -> None:

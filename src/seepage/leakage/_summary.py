@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 import narwhals as nw
 import numpy as np
 
-from seepage.leakage._categories import Told, told_categories
+from seepage.leakage._categories import ToldCategory, told_categories
 from seepage.leakage._distribution import Distribution, Values
 from seepage.leakage._groups import GroupLeakage
 from seepage.leakage._information import Exposed, Information
@@ -288,7 +288,7 @@ class Summary:
             yield from ("", f"Unanswered, as the release jumps: {names}")
 
 
-def _rates(name: str, told: Told) -> Spread:
+def _rates(name: str, told: ToldCategory) -> Spread:
     """Return how often a category is told, of everybody who has one."""
     far, low = (Spread.of(name, Values.of(each[~np.isnan(each)])) for each in told)
     return far.rates(None if told.low is told.far else low)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.errors import UnansweredError
-from seepage.leakage._categories import Told
+from seepage.leakage._categories import ToldCategory
 from seepage.leakage._information import Information
 from seepage.leakage._prior import deviations
 from seepage.meaning import success_rate
@@ -49,7 +49,7 @@ class Through:
 
 
 def exposed_through(
-    information: Information, rows: NDArray[np.intp], categories: Mapping[str, Told]
+    information: Information, rows: NDArray[np.intp], categories: Mapping[str, ToldCategory]
 ) -> tuple[Through | None, ...]:
     """Return the attribute through which each of some people is exposed most; None where it cannot be told.
 

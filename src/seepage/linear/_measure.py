@@ -12,7 +12,7 @@ from seepage.execution.storage import Paths
 from seepage.leakage import Leakage, PeopleInMemory
 from seepage.leakage.types import By
 from seepage.linear._mistakes import refuse_beside_tabular, refuse_mistakes
-from seepage.linear._without_noise import UNIT, Before, measure_files_without_noise, measure_without_noise
+from seepage.linear._without_noise import UNIT, AttackerAsked, measure_files_without_noise, measure_without_noise
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import Roles, SourceInFiles, are_paths, measure_files, refuse_in_memory
 from seepage.linear.given import Given, filtered, given, opened, refuse_beside_table
@@ -175,7 +175,7 @@ def measure(
         )
     if noise_scale is None or (others_known is not None and others_known != "all"):
         question = Question(UNIT, public_label, None, numbers, public_preprocessing)
-        before = Before(noise_scale, others_known, digits, clusters, published, known_sizes)
+        before = AttackerAsked(noise_scale, others_known, digits, clusters, published, known_sizes)
         if are_paths(X) and not is_results(model):
             model, source = _in_files(model, X, y, where, target, sample_weight, offset, ids, groups, job)
             return measure_files_without_noise(model, source, question, attributes, before)

@@ -36,7 +36,7 @@ _KEPT = ("label", "raw units", "offset", "minimizer", "class weights", "imputati
 
 
 @dataclass(frozen=True, eq=False)
-class Before:
+class AttackerAsked:
     """Who attacks, and what is printed; `seepage.measure` says what the fields are."""
 
     noise_scale: float | GaussianNoise | None
@@ -48,7 +48,7 @@ class Before:
 
 
 def measure_without_noise(
-    asked: Given, question: Question, attributes: Sequence[str] | None, before: Before
+    asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked
 ) -> OthersLeakage:
     """Return what printed numbers say to an attacker who uses averages."""
     told = (_survival if asked.is_survival else _linear)(asked, question, attributes, before)
@@ -56,7 +56,7 @@ def measure_without_noise(
 
 
 def measure_files_without_noise(
-    model: Model, source: SourceInFiles, question: Question, attributes: Sequence[str] | None, before: Before
+    model: Model, source: SourceInFiles, question: Question, attributes: Sequence[str] | None, before: AttackerAsked
 ) -> OthersLeakage:
     """Return the same about people in files, in passes over them; what is answered of each of them is gathered."""
     roles = source.roles
@@ -85,7 +85,9 @@ def measure_files_without_noise(
     return _measured(Told(base, printed, names, people, None), before, for_whom(where), None)
 
 
-def _measured(told: Told, before: Before, remarks: tuple[Assumption, ...], decimals: int | None) -> OthersLeakage:
+def _measured(
+    told: Told, before: AttackerAsked, remarks: tuple[Assumption, ...], decimals: int | None
+) -> OthersLeakage:
     if before.noise_scale is not None:
         if set(told.published) - {COEFFICIENTS, COUNTS}:
             raise InputError(
@@ -97,7 +99,7 @@ def _measured(told: Told, before: Before, remarks: tuple[Assumption, ...], decim
     return told.before(before.others_known, before.digits, before.known_sizes, (*kept, *remarks), decimals)
 
 
-def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> Told:
+def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked) -> Told:
     preprocess, estimator = split(asked.model)
     check_supported(estimator)
     if asked.X is None:
@@ -120,7 +122,7 @@ def _linear(asked: Given, question: Question, attributes: Sequence[str] | None, 
     return Told(base, printed, names, people, family, encoded)
 
 
-def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: Before) -> Told:
+def _survival(asked: Given, question: Question, attributes: Sequence[str] | None, before: AttackerAsked) -> Told:
     fit = SurvivalFit.of(asked.model, asked.X, asked.y, asked.sample_weight)
     refuse_weights(fit.rows.weights)
     refuse_choices(fit.called, False, False, fit.search, split(fit.model)[0], question.public_preprocessing)

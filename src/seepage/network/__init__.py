@@ -24,7 +24,7 @@ from seepage.network._information import NetworkInformation as NetworkInformatio
 from seepage.network._one_step import StepInformation as StepInformation
 from seepage.network._one_step import step_information as step_information
 from seepage.network._one_step import step_success_rate as step_success_rate
-from seepage.network._plan import Plan as Plan
+from seepage.network._plan import VisitPlan as VisitPlan
 from seepage.network._sampler import PoissonSampler as PoissonSampler
 from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
 from seepage.network._step import Mechanism as Mechanism

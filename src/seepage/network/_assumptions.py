@@ -198,7 +198,7 @@ def assumptions(
                 "batches are drawn secretly it is an upper bound, as if it were known which of a person's other "
                 "records are in each. A fact that stands in k records of somebody is known up to the root of k times "
                 "as well as eta says of one value.",
-                {"records": public(records, ".0f")},
+                {"records": personal(records, ".0f")},
             )
         )
     if unanswered:

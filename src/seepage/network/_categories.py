@@ -80,7 +80,7 @@ def categories_of(categories: Categories | None) -> tuple[Category, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class GradientGaps:
     """Norms and inner products of gradients with the true category and with others, whatever the step will be."""
 
     own: Tensor
@@ -102,13 +102,13 @@ class Apart:
         return np.where(self.truth[:, None] == -2, 0.0, found)
 
 
-def apart(probe: Probe, batch: Batch, category: Category, seed: int) -> Apart:
+def apart(probe: Probe, batch: Batch, category: Category, seed: int) -> GradientGaps:
     """Compare each record's gradient with those of the same record with other values of a category."""
     (held, place), count = category.held(batch), size_of(batch)
     values = torch.as_tensor(list(category.values), dtype=held.dtype, device=held.device)
     if place is not None and place >= held.shape[1]:
         none = torch.zeros(count, len(values), dtype=torch.float64)
-        return Apart(none[:, 0], none, none, np.full(count, -2, dtype=np.intp))
+        return GradientGaps(none[:, 0], none, none, np.full(count, -2, dtype=np.intp))
     gradient, people = probe.each(batch)
     at = next(i for i, leaf in enumerate(people) if leaf is held)
 
@@ -141,4 +141,4 @@ def apart(probe: Probe, batch: Batch, category: Category, seed: int) -> Apart:
     mask = paired(batch, probe.private).get(category.entry)
     if place is not None and mask is not None:
         truth[(batch[mask][:, place] == 0).cpu().numpy()] = -2
-    return Apart(own.detach().cpu(), others.detach().cpu(), inner.detach().cpu(), truth)
+    return GradientGaps(own.detach().cpu(), others.detach().cpu(), inner.detach().cpu(), truth)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seepage.network._sketch import Sketch
+from seepage.network._sketch import VisitSketch
 from seepage.network._visits import Visits
 
 Array = NDArray[np.float64]
@@ -15,13 +15,13 @@ State = dict[str, Any]
 
 
 @dataclass(eq=False)
-class Findings:
+class VisitFindings:
     """What one process has found, or all of them together."""
 
     visits: Visits
     sizes: Array
     """How many values each person has in each group."""
-    sketch: Sketch | None
+    sketch: VisitSketch | None
     gaps: Visits
     """What visits found of categories: squared distances to each value of each."""
     truth: NDArray[np.intp]
@@ -51,13 +51,13 @@ class Findings:
         if self.sketch is not None:
             self.sketch.restore(state["sketch"])
 
-    def gathered(self, parts: list[State]) -> "Findings":
+    def gathered(self, parts: list[State]) -> "VisitFindings":
         """Return what several processes have found, of which this is one."""
         sizes = np.max([part["sizes"].numpy() for part in parts], axis=0)
         truth = np.max([part["truth"].numpy() for part in parts], axis=0)
         sketch = None if self.sketch is None else self.sketch.plus([part["sketch"] for part in parts])
         visits, gaps = (_joined(each, [part[key] for part in parts]) for key, each in self._tables())
-        return Findings(visits, sizes, sketch, gaps, truth)
+        return VisitFindings(visits, sizes, sketch, gaps, truth)
 
     def _tables(self) -> list[tuple[str, Visits]]:
         return [("visits", self.visits), ("gaps", self.gaps)]

@@ -19,18 +19,18 @@ from seepage.network._assumptions import Circumstances
 from seepage.network._categories import Categories, categories_of
 from seepage.network._course import Course
 from seepage.network._directions import Directions, Groups
-from seepage.network._findings import Findings
+from seepage.network._findings import VisitFindings
 from seepage.network._information import NetworkInformation
 from seepage.network._losses import Loss
-from seepage.network._names import Ids, Names
+from seepage.network._names import Ids, NetworkNames
 from seepage.network._opacus import Attachment, attach
-from seepage.network._plan import Plan
+from seepage.network._plan import VisitPlan
 from seepage.network._probe import Forward, Probe, standard_forward
 from seepage.network._reckoning import reckon
-from seepage.network._records import Collate, Items, Loader, Records
+from seepage.network._records import BatchRecords, Collate, Items, Loader
 from seepage.network._run import Run, State
 from seepage.network._schedule import Schedule
-from seepage.network._sketch import Sketch
+from seepage.network._sketch import VisitSketch
 from seepage.network._step import Mechanism
 from seepage.network._tokens import Private
 from seepage.network._visiting import Visiting
@@ -157,7 +157,7 @@ class FisherAccountant:
         known = Circumstances(kinks=_layers.kinked(model))
         _layers.warn_of_kinks(known.kinks)
         _layers.warn_of_tokens(model)
-        self._names = Names.of(ids)
+        self._names = NetworkNames.of(ids)
         most = int(self._names.records.argmax())
         if spectrum and self._names.records[most] > 1:
             raise UnsupportedError(
@@ -182,10 +182,10 @@ class FisherAccountant:
             Visiting(model, probe, directions, probes, asked, own, known),
             Schedule(visited, sweeps, random),
             Course(count),
-            Findings(
+            VisitFindings(
                 Visits(count, names),
                 np.zeros((count, names)),
-                Sketch(count, rank) if rank else None,
+                VisitSketch(count, rank) if rank else None,
                 Visits(count, sum(len(each.values) for each in asked)),
                 np.full((count, len(asked)), -2, dtype=np.intp),
             ),
@@ -302,7 +302,7 @@ class FisherAccountant:
         if self._attachment is not None:
             self._attachment.detach()
 
-    def plan(self, inputs: Tensor, *, steps: int, batch_size: float) -> Plan:
+    def plan(self, inputs: Tensor, *, steps: int, batch_size: float) -> VisitPlan:
         """Return the memory and time that accounting will take, before any is taken.
 
         Parameters
@@ -393,7 +393,7 @@ class FisherAccountant:
     def _begin(self, dataset: Items, steps: int, collate: Collate | None, batch: float) -> None:
         run, attachment = self._run, self._attachment
         run.visiting.begin(
-            Records(dataset, collate, lambda: next(iter(self.model.parameters())).device),
+            BatchRecords(dataset, collate, lambda: next(iter(self.model.parameters())).device),
             run.schedule.visited[:2].tolist(),
             self._batch_size,
             max(1, round(batch)),
@@ -402,11 +402,11 @@ class FisherAccountant:
         run.schedule.begin(steps, run.visiting.together, *ranks)
         print(self._plan(steps, batch, 0), file=sys.stderr)
 
-    def _plan(self, steps: int, batch: float, kept: int) -> Plan:
+    def _plan(self, steps: int, batch: float, kept: int) -> VisitPlan:
         passes = self.probes * len(self._run.visiting.directions.names)
-        return Plan(len(self._run.schedule.visited), min(self.sweeps, steps), passes, steps, batch, kept)
+        return VisitPlan(len(self._run.schedule.visited), min(self.sweeps, steps), passes, steps, batch, kept)
 
-    def _everything(self) -> tuple[Course, Findings]:
+    def _everything(self) -> tuple[Course, VisitFindings]:
         """Return how training went and what was found, by all ranks if there are several."""
         course, findings = self._run.course, self._run.findings
         if self._attachment is None or self._attachment.ranks == 1:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from seepage.errors import UnsupportedError
-from seepage.network._categories import Apart, Category, apart
+from seepage.network._categories import Category, GradientGaps, apart
 from seepage.network._checks import undisturbed
 from seepage.network._directions import Directions
 from seepage.network._probe import Probe, size_of
@@ -32,7 +32,7 @@ class Look:
     """How many values each person has in each group, padding left out, shape (people, groups)."""
     counts: dict[str, Array]
     """How many of them are in each input and embedding, by name."""
-    apart: list[Apart]
+    apart: list[GradientGaps]
     """How far categories are from others, one for each."""
 
     def information(self, mechanism: Mechanism) -> tuple[Array, Array]:

@@ -23,13 +23,13 @@ _TWICE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
+class NetworkNames:
     """One name for each record, in the order of the data set; people are in the order of their first records."""
 
     ids: NDArray[Any]
 
     @classmethod
-    def of(cls, ids: Ids) -> "Names":
+    def of(cls, ids: Ids) -> "NetworkNames":
         """Read them."""
         found = cls(column_values(ids))
         if found.ids.ndim != 1 or len(found) == 0:

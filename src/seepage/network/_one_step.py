@@ -29,7 +29,7 @@ from seepage.network._composites import Composites
 from seepage.network._directions import Directions
 from seepage.network._look import look
 from seepage.network._losses import Loss
-from seepage.network._names import Ids, Names
+from seepage.network._names import Ids, NetworkNames
 from seepage.network._probe import Forward, Probe, size_of, standard_forward
 from seepage.network._records import Batch
 from seepage.network._step import Mechanism
@@ -188,7 +188,7 @@ def step_information(
         raise InputError(
             f"directions must be a positive whole number, or None for exact derivatives, not {directions!r}."
         )
-    names = Names.of(range(size_of(batch)) if ids is None else ids)
+    names = NetworkNames.of(range(size_of(batch)) if ids is None else ids)
     if len(names) != size_of(batch):
         raise InputError(f"The batch holds {size_of(batch)} records, but ids names {len(names)}.")
     probe = Probe(model, loss, forward=forward or standard_forward, private_label=label == "private", private=private)
@@ -209,7 +209,7 @@ def _device(model: nn.Module) -> torch.device:
     return next(iter(model.parameters())).device
 
 
-def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, names: Names, seed: int) -> StepInformation:
+def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames, seed: int) -> StepInformation:
     one = probe.functional(batch)
     real = _real(probe, one.shapes, size_of(batch))
     ends = np.cumsum([math.prod(shape) for shape in one.shapes.values()]).tolist()

@@ -9,7 +9,7 @@ _VISIT = 1.6
 
 
 @dataclass(frozen=True)
-class Plan:
+class VisitPlan:
     """The visits that are planned, and what they cost beside training.
 
     Attributes

@@ -8,9 +8,9 @@ from seepage.leakage import Distances, PeopleInMemory
 from seepage.network._assumptions import assumptions
 from seepage.network._course import Course
 from seepage.network._estimator import estimate
-from seepage.network._findings import Findings
+from seepage.network._findings import VisitFindings
 from seepage.network._information import NetworkInformation
-from seepage.network._names import Names
+from seepage.network._names import NetworkNames
 from seepage.network._schedule import Schedule
 from seepage.network._spreads import spreads_of
 from seepage.network._visiting import Visiting
@@ -18,10 +18,10 @@ from seepage.network._visiting import Visiting
 
 def reckon(
     course: Course,
-    findings: Findings,
+    findings: VisitFindings,
     schedule: Schedule,
     visiting: Visiting,
-    names: Names,
+    names: NetworkNames,
     *,
     label: str,
     attached: bool,
@@ -88,10 +88,10 @@ def reckon(
 
 def _told(
     course: Course,
-    findings: Findings,
+    findings: VisitFindings,
     schedule: Schedule,
     visiting: Visiting,
-    names: Names,
+    names: NetworkNames,
     answered: NDArray[np.intp],
 ) -> dict[str, Distances]:
     """Return how far training moves with each category of those who are answered, record by record.

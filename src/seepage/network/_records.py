@@ -21,7 +21,7 @@ Loader = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class BatchRecords:
     """A data set, and how its items become a batch."""
 
     items: Items

@@ -8,7 +8,7 @@ import numpy as np
 from seepage.network import _checks
 from seepage.network._clipping import ClippingName
 from seepage.network._course import Course
-from seepage.network._findings import Findings
+from seepage.network._findings import VisitFindings
 from seepage.network._records import Rows
 from seepage.network._schedule import Schedule
 from seepage.network._sketch import sketch_rows
@@ -26,7 +26,7 @@ class Run:
     visiting: Visiting
     schedule: Schedule
     course: Course
-    findings: Findings
+    findings: VisitFindings
 
     def draw(self, rows: list[int] | Rows) -> None:
         """Take note of who is in a batch."""

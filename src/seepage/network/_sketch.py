@@ -37,7 +37,7 @@ shape (people,); and with that of each group's block, shape (people, groups)."""
 _SCRATCH = 2**24
 
 
-class Sketch:
+class VisitSketch:
     """M Omega of every person, summed over the visits of each stretch, shape (people, values, rank)."""
 
     def __init__(self, people: int, rank: int) -> None:
@@ -127,9 +127,9 @@ class Sketch:
         self.basis, self.columns = state["basis"], state["columns"]
         self.visits = [visits.numpy().copy() for visits in state["visits"]]
 
-    def plus(self, others: list[State]) -> "Sketch":
+    def plus(self, others: list[State]) -> "VisitSketch":
         """Return the sum of the sketches of several ranks."""
-        found = Sketch(self.people, self.rank)
+        found = VisitSketch(self.people, self.rank)
         for state in others:
             if found.basis is None:
                 found.basis, found.columns = state["basis"], state["columns"]

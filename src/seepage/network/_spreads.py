@@ -7,7 +7,7 @@ from seepage.meaning import EmpiricalPrior
 from seepage.network import _checks
 from seepage.network._directions import Directions
 from seepage.network._probe import LABEL, Probe
-from seepage.network._records import Records, Rows
+from seepage.network._records import BatchRecords, Rows
 
 Tensor = torch.Tensor
 Spreads = dict[str, tuple[EmpiricalPrior, ...]]
@@ -15,7 +15,7 @@ Spreads = dict[str, tuple[EmpiricalPrior, ...]]
 _RECORDS, _VALUES = 1000, 64
 
 
-def spreads_of(probe: Probe, records: Records, directions: Directions, rows: Rows) -> Spreads:
+def spreads_of(probe: Probe, records: BatchRecords, directions: Directions, rows: Rows) -> Spreads:
     """Return how each value of each group is spread over some of these records, where a group has few values.
 
     Values that are the same for everybody are left out: there is nothing to guess. Of what embeddings look up there is

@@ -12,7 +12,7 @@ from seepage.network._categories import Category
 from seepage.network._directions import Directions
 from seepage.network._look import Look, look
 from seepage.network._probe import LABEL, Probe
-from seepage.network._records import Batch, Records, Rows
+from seepage.network._records import Batch, BatchRecords, Rows
 from seepage.network._schedule import State, split
 
 # Numbers that layers put out in one pass of a visit, at most, where it holds more than half a batch of training.
@@ -36,7 +36,7 @@ class Visiting:
     ) -> None:
         self.model, self.probe, self.directions, self.probes = model, probe, directions, probes
         self.categories, self.seed, self.known = categories, seed, known
-        self.records: Records | None = None
+        self.records: BatchRecords | None = None
         self.first: list[int] = []
         """Who is looked at closely before anybody is visited."""
         self.together, self._fixed = 1, False
@@ -49,7 +49,7 @@ class Visiting:
         self._aimed = directions.generator.get_state()
         """The generator of directions before the visits whose step is not yet taken."""
 
-    def begin(self, records: Records, first: list[int], said: int | None, usual: int) -> None:
+    def begin(self, records: BatchRecords, first: list[int], said: int | None, usual: int) -> None:
         """Take note of the data set, of who is checked first, and of how many are visited at once."""
         self.records, self.first = records, first
         self.together, self._fixed = said or usual, said is not None

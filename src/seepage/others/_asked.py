@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._tables import Array
-from seepage.others._claims import MOST_LIKE_NORMAL, Powers, powers_of, worth
+from seepage.others._claims import MOST_LIKE_NORMAL, PowerSums, powers_of, worth
 from seepage.others._crowd import Unknown
 from seepage.others._information import AT_A_TIME, POINTS, _Asking, _Part
 from seepage.others._patterns import PatternCrowd, SeatedMoves, Seating
-from seepage.others._shared import Block, Joined
+from seepage.others._shared import Joined, SharedBlock
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Before:
         assert isinstance(crowd.moves, SeatedMoves)
         return cls(np.array(crowd.before), crowd.moves.seating)
 
-    def part(self, block: Block) -> tuple[NDArray[np.intp], Block, Array] | None:
+    def part(self, block: SharedBlock) -> tuple[NDArray[np.intp], SharedBlock, Array] | None:
         """Return which of some people are asked about, these, and what they move; None if none are."""
         some = np.flatnonzero(np.isin(block.place, self.patterns))
         if not len(some):
@@ -43,7 +43,7 @@ class Every:
 
     asked: tuple[tuple[Before, _Asking], ...]
 
-    def __call__(self, block: Block) -> list[tuple[int, NDArray[np.intp], _Part]]:
+    def __call__(self, block: SharedBlock) -> list[tuple[int, NDArray[np.intp], _Part]]:
         found = []
         for i, (before, asking) in enumerate(self.asked):
             if (part := before.part(block)) is not None:
@@ -58,14 +58,14 @@ class Means:
     asked: tuple[tuple[Before, Unknown], ...]
     names: tuple[str, ...]
 
-    def __call__(self, block: Block) -> list[tuple[int, NDArray[np.intp], Array]]:
+    def __call__(self, block: SharedBlock) -> list[tuple[int, NDArray[np.intp], Array]]:
         found = []
         for i, (before, unknown) in enumerate(self.asked):
             if (part := before.part(block)) is not None:
                 found.append((i, part[0], self._of(unknown, part[1], part[2])))
         return found
 
-    def _of(self, unknown: Unknown, block: Block, moves: Array) -> Array:
+    def _of(self, unknown: Unknown, block: SharedBlock, moves: Array) -> Array:
         found = np.zeros((len(moves), len(self.names)))
         for i, name in enumerate(self.names):
             for point, weight in POINTS:
@@ -77,20 +77,20 @@ class Means:
 class _Evens:
     """Adds up what tells whether a few people are most of several noises on guesses."""
 
-    asked: tuple[tuple[Seating, Callable[[Array], Powers]], ...]
+    asked: tuple[tuple[Seating, Callable[[Array], PowerSums]], ...]
 
-    def __call__(self, block: Block) -> "_Sums":
-        return _Sums(tuple(of(seating(block.moves, block.place)) for seating, of in self.asked))
+    def __call__(self, block: SharedBlock) -> "_NoiseSums":
+        return _NoiseSums(tuple(of(seating(block.moves, block.place)) for seating, of in self.asked))
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _NoiseSums:
     """Such sums, of each noise."""
 
-    each: tuple[Powers, ...]
+    each: tuple[PowerSums, ...]
 
-    def __add__(self, other: "_Sums") -> "_Sums":
-        return _Sums(tuple(one + two for one, two in zip(self.each, other.each, strict=True)))
+    def __add__(self, other: "_NoiseSums") -> "_NoiseSums":
+        return _NoiseSums(tuple(one + two for one, two in zip(self.each, other.each, strict=True)))
 
 
 def settle(joined: Joined, unknowns: Sequence[Unknown], found: list[list[tuple[NDArray[np.intp], _Part]]]) -> None:

@@ -89,14 +89,14 @@ class Claims:
 
 
 @dataclass(frozen=True, eq=False)
-class Powers:
+class PowerSums:
     """Second and fourth powers of what people have in the noise on guesses, added up."""
 
     second: Array
     fourth: Array
 
     @classmethod
-    def of(cls, moves: Array, *, unknown: Unknown, along: Array, mean: Array) -> "Powers":
+    def of(cls, moves: Array, *, unknown: Unknown, along: Array, mean: Array) -> "PowerSums":
         k, rank, m = along.shape
         moved, flat = unknown.moved(moves), along.transpose(1, 0, 2).reshape(rank, k * m)
         second, fourth = np.empty((2, k * m))
@@ -107,8 +107,8 @@ class Powers:
             second[at], fourth[at] = squares.sum(axis=0), np.einsum("nt,nt->t", squares, squares)
         return cls(second.reshape(k, m), fourth.reshape(k, m))
 
-    def __add__(self, other: "Powers") -> "Powers":
-        return Powers(self.second + other.second, self.fourth + other.fourth)
+    def __add__(self, other: "PowerSums") -> "PowerSums":
+        return PowerSums(self.second + other.second, self.fourth + other.fourth)
 
 
 def even(seen: Seen, directions: Array, unknown: float) -> Array:
@@ -121,13 +121,13 @@ def even_along(noise: Unknown, own: Array, along: Array, unknown: float) -> Arra
     return worth(noise, own, along, unknown, noise.crowd.moves.total(powers_of(noise, own, along)))
 
 
-def powers_of(noise: Unknown, own: Array, along: Array) -> Callable[[Array], Powers]:
+def powers_of(noise: Unknown, own: Array, along: Array) -> Callable[[Array], PowerSums]:
     """Return the function of everybody's moves of which the sum tells that."""
     mean = np.einsum("kr,krm->km", own, along) / (noise.crowd.count - 1)
-    return partial(Powers.of, unknown=noise.alone(), along=along, mean=mean)
+    return partial(PowerSums.of, unknown=noise.alone(), along=along, mean=mean)
 
 
-def worth(noise: Unknown, own: Array, along: Array, unknown: float, powers: Powers) -> Array:
+def worth(noise: Unknown, own: Array, along: Array, unknown: float, powers: PowerSums) -> Array:
     """Return how many people the noise on guesses is worth, given that sum."""
     others = noise.crowd.count - 1
     # The person is left out.

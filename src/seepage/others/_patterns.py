@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.others._crowd import Crowd, Largest, Scatter, Unknown
-from seepage.others._shared import Block, Joined
+from seepage.others._shared import Joined, SharedBlock
 
 Sums = TypeVar("Sums")
 
@@ -302,7 +302,7 @@ class _Sums:
     moved: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, block: Block, *, patterns: int) -> "_Sums":
+    def of(cls, block: SharedBlock, *, patterns: int) -> "_Sums":
         rows, place = np.column_stack([np.ones(len(block.place)), block.moves]), block.place
         triangles: list[Array | None] = [None] * patterns
         moved = np.zeros((patterns, rows.shape[1] - 1), dtype=bool)
@@ -325,7 +325,7 @@ class _Cubes:
     people: NDArray[np.intp]
 
     @classmethod
-    def of(cls, block: Block, *, asked: tuple[tuple[_StoredSpread, _Directions, int], ...]) -> "_Cubes":
+    def of(cls, block: SharedBlock, *, asked: tuple[tuple[_StoredSpread, _Directions, int], ...]) -> "_Cubes":
         values, people = [], []
         for spread, directions, every in asked:
             inside = spread.patterns[block.place]
@@ -547,7 +547,7 @@ class SeatedMoves:
         return self.joined.added(partial(_seated, of=of, seating=self.seating))
 
 
-def _seated(block: Block, *, of: Callable[[Array], Sums], seating: Seating) -> Sums:
+def _seated(block: SharedBlock, *, of: Callable[[Array], Sums], seating: Seating) -> Sums:
     return of(seating(block.moves, block.place))
 
 
@@ -641,7 +641,7 @@ class _Foremost:
     values: tuple[Largest, ...]
 
     @classmethod
-    def of(cls, block: Block, *, noises: tuple[tuple[Seating, Unknown], ...]) -> "_Foremost":
+    def of(cls, block: SharedBlock, *, noises: tuple[tuple[Seating, Unknown], ...]) -> "_Foremost":
         return cls(tuple(Largest.of(seat(block.moves, block.place), unknown=unknown) for seat, unknown in noises))
 
     def __add__(self, other: "_Foremost") -> "_Foremost":

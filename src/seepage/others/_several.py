@@ -33,7 +33,7 @@ from seepage.others._leakage import OthersLeakage
 from seepage.others._output import Output
 from seepage.others._patterns import PatternCrowd, Patterns, Rest, find_largest
 from seepage.others._printed import Printed
-from seepage.others._shared import Joined, Shared, Stored
+from seepage.others._shared import Joined, Shared, StoredMoves
 from seepage.others._slopes import Formed
 from seepage.others._stacked import Stack
 from seepage.others.types import Known
@@ -532,12 +532,12 @@ def _shared(leaks: Mapping[str, OthersLeakage]) -> Shared | None:
             f"{stored[0]} was measured over files and {held[0]} in memory: outputs are composed over one table, or in "
             "memory. Read the rows: seepage.measure(model, frame, y)."
         )
-    return cast(Stored, moves[stored[0]]).shared(moves)
+    return cast(StoredMoves, moves[stored[0]]).shared(moves)
 
 
 def _with_members(printed: Printed) -> Printed:
     """Return the same with those who have each value: how many of them are in which outputs is asked."""
-    return replace(printed, levels=cast(Stored, printed.moves).levels())
+    return replace(printed, levels=cast(StoredMoves, printed.moves).levels())
 
 
 def _values(moves: Held | Joined) -> Array | Joined:

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 Sums = TypeVar("Sums")
 
 
-class Block(Protocol):
+class SharedBlock(Protocol):
     """Some people of a table, as all outputs see them."""
 
     @property
@@ -35,7 +35,7 @@ class Block(Protocol):
         """How many people of each pattern stand before the first of them in the table."""
         ...
 
-    def only(self, some: NDArray[np.intp]) -> "Block":
+    def only(self, some: NDArray[np.intp]) -> "SharedBlock":
         """Return some of them."""
         ...
 
@@ -51,12 +51,12 @@ class Block(Protocol):
 class Joined(Moves, Protocol):
     """What people of a table move in all outputs, which look at them from where they are."""
 
-    def added(self, of: Callable[[Block], Sums]) -> Sums:
+    def added(self, of: Callable[[SharedBlock], Sums]) -> Sums:
         """Add up a function of blocks over everybody, in one pass."""
         ...
 
     def each(
-        self, of: Callable[[Block], Result], shifting: Sequence[str] = ()
+        self, of: Callable[[SharedBlock], Result], shifting: Sequence[str] = ()
     ) -> Iterator[tuple[NDArray[np.intp], Result]]:
         """Yield a function of blocks, with whom each is about; it may shift the attributes that are named."""
         ...
@@ -128,7 +128,7 @@ class Shared(Protocol):
         ...
 
 
-class Stored(Moves, Protocol):
+class StoredMoves(Moves, Protocol):
     """What people in files move in one output."""
 
     def shared(self, outputs: Mapping[str, Moves]) -> Shared:

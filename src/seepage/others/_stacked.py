@@ -16,7 +16,7 @@ from seepage.others._mapped import mapped, same_numbers
 from seepage.others._output import Output
 from seepage.others._patterns import Patterns
 from seepage.others._printed import Level, Places, Printed
-from seepage.others._shared import Block, Joined, Layout, Shared
+from seepage.others._shared import Joined, Layout, Shared, SharedBlock
 from seepage.others._slopes import Beside, Formed, Slopes
 
 Result = TypeVar("Result")
@@ -281,7 +281,7 @@ class Stack:
         )
 
 
-def _asked(block: Block, *, of: Callable[[Array, Slopes], Result]) -> Sequence[Result]:
+def _asked(block: SharedBlock, *, of: Callable[[Array, Slopes], Result]) -> Sequence[Result]:
     return [of(block.moves, block.slopes())]
 
 

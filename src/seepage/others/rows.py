@@ -100,18 +100,18 @@ class Holders(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class TwoValues:
     """The values of columns that have two at most; None for those that have more."""
 
     found: tuple[Holders | None, ...]
 
     @classmethod
-    def of(cls, rows: Array) -> "Values":
+    def of(cls, rows: Array) -> "TwoValues":
         """Look at some rows."""
         return cls(tuple(_few(column, np.ones(len(column), dtype=np.intp)) for column in rows.T))
 
-    def __add__(self, other: "Values") -> "Values":
-        return Values(tuple(map(_both, self.found, other.found)))
+    def __add__(self, other: "TwoValues") -> "TwoValues":
+        return TwoValues(tuple(map(_both, self.found, other.found)))
 
 
 def _both(one: Holders | None, other: Holders | None) -> Holders | None:
@@ -165,7 +165,7 @@ def _lacking(rows: Array, *, at: int, value: float) -> Extremes:
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class EqualRecords:
     """Which records are equal."""
 
     rows: Array
@@ -173,7 +173,7 @@ class Records:
     """One for each row, that only equal rows share."""
 
     @classmethod
-    def of(cls, rows: Array) -> "Records":
+    def of(cls, rows: Array) -> "EqualRecords":
         """Look for rows that are equal."""
         return cls(rows, mixed(rows, np.abs(rows).max(axis=0)))
 

@@ -7,7 +7,7 @@ from seepage.pages._html import together as together
 from seepage.pages._outline import HEADS as HEADS
 from seepage.pages._outline import WIDTH as WIDTH
 from seepage.pages._outline import Grid as Grid
-from seepage.pages._outline import Part as Part
+from seepage.pages._outline import Section as Section
 from seepage.pages._outline import as_rows as as_rows
 from seepage.pages._outline import as_text as as_text
 from seepage.pages._outline import wrapped as wrapped

@@ -22,7 +22,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """A heading, and what is said below it."""
 
     head: str
@@ -30,12 +30,12 @@ class Part:
     grids: tuple[Grid, ...] = ()
 
 
-def as_text(parts: Iterable[Part]) -> str:
+def as_text(parts: Iterable[Section]) -> str:
     """Return parts as plain text, no line of which is wider than `WIDTH`."""
     return "\n\n".join("\n".join(_lines(part)) for part in parts) + "\n"
 
 
-def as_rows(parts: Iterable[Part]) -> Iterator[tuple[str, ...]]:
+def as_rows(parts: Iterable[Section]) -> Iterator[tuple[str, ...]]:
     """Yield parts as rows of a table, below `HEADS`: a row for each sentence and each cell."""
     for part in parts:
         yield from ((part.head, "", "", sentence) for sentence in part.sentences)
@@ -50,7 +50,7 @@ def wrapped(sentence: str, mark: str = "", width: int = WIDTH) -> list[str]:
     return textwrap.wrap(visible(sentence), width, initial_indent=mark, subsequent_indent=" " * len(mark))
 
 
-def _lines(part: Part) -> Iterator[str]:
+def _lines(part: Section) -> Iterator[str]:
     yield from wrapped(part.head)
     yield "-" * min(len(part.head), WIDTH)
     for sentence in part.sentences:

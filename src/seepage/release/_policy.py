@@ -224,7 +224,7 @@ class Policy:
 
     def _farthest(self, information: Information, name: str, factor: float) -> Values:
         """Return each person's distance to the value that is told from theirs most easily, if they have one."""
-        found = information.distances(name, None).at(factor)
+        found = information.ranked(name, None).at(factor)
         far = np.where(found.unanswered, np.inf, found.farthest())
         known = far[~np.isnan(far)]
         missing, count = int(found.unanswered.sum()), len(known)

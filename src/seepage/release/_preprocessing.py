@@ -76,7 +76,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredChoice:
     """What a step has stored: which kind of choice that is (None if the rows have none in it), and from where."""
 
     kind: str | None
@@ -111,7 +111,7 @@ class PublishedSteps:
         For each raw column whose missing cells are filled with a value that may leave.
     """
 
-    constants: Mapping[str, Stored] = field(default_factory=dict)
+    constants: Mapping[str, StoredChoice] = field(default_factory=dict)
     levels: Mapping[int, Levels] = field(default_factory=dict)
     fills: Mapping[int, Fill] = field(default_factory=dict)
 
@@ -210,10 +210,10 @@ class Rules:
             )
         return found, unstated
 
-    def stored(self, at: Step, kind: str | None, origin: Constants) -> dict[str, Stored]:
+    def stored(self, at: Step, kind: str | None, origin: Constants) -> dict[str, StoredChoice]:
         """Return what one step has stored, by its name."""
         what = what_was_learned(at, [self.table.names[column] for column in at.columns()])
-        return {at.called: Stored(kind, what, origin)}
+        return {at.called: StoredChoice(kind, what, origin)}
 
     def _is_public(self, step: Step) -> bool:
         touched = {coordinate.column for coordinate in step.incoming.coordinates}

@@ -430,7 +430,7 @@ def levels_given(
 
 def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     """Measure a release and hold it against its policy, without drawing any noise."""
-    asked = _Asked.of(model, X, y, terms)
+    asked = _AskedToPublish.of(model, X, y, terms)
     if isinstance(model, Publishable):
         return _ready_estimates(model, asked, terms)
     fit = fit_of(model, X, y, terms.sample_weight, terms.offset)
@@ -476,7 +476,7 @@ def ready(model: Model, X: Data, y: Listed, terms: Terms) -> Ready:
     return Ready(raw, exact, noise, draft, leak, key, errors)
 
 
-def _ready_estimates(model: Publishable, asked: "_Asked", terms: Terms) -> Ready:
+def _ready_estimates(model: Publishable, asked: "_AskedToPublish", terms: Terms) -> Ready:
     """Measure numbers that solve equations, and hold them against a policy, without drawing any noise."""
     for name in ("classes", "categories", "public_penalty"):
         if getattr(terms, name):
@@ -506,7 +506,7 @@ def _ready_estimates(model: Publishable, asked: "_Asked", terms: Terms) -> Ready
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _AskedToPublish:
     """What is asked of a release, whatever is released: how it is measured, and held against its policy."""
 
     model: Model
@@ -519,7 +519,7 @@ class _Asked:
     leaves: Sequence[str] | None
 
     @classmethod
-    def of(cls, model: Model, X: Data, y: Listed, terms: Terms) -> "_Asked":
+    def of(cls, model: Model, X: Data, y: Listed, terms: Terms) -> "_AskedToPublish":
         """Read terms, and refuse those that contradict themselves."""
         # A scale that is still to be found is one for now.
         noise = GaussianNoise(scale=1.0) if isinstance(terms.noise_scale, str) else as_noise(terms.noise_scale)

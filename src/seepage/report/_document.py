@@ -51,7 +51,7 @@ class Judgment:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyVerdict:
     """Whether the release meets its policy.
 
     Attributes
@@ -140,7 +140,7 @@ class CategoryAttribute:
 
 
 @dataclass(frozen=True)
-class Histogram:
+class DrawnHistogram:
     """How many people are between edges on a logarithmic grid; who is beyond the ends is in the outermost bars."""
 
     edges: tuple[float, ...]
@@ -157,7 +157,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Spread:
+class EtaSpread:
     """How the eta of a set of people is spread: a 95% interval goes with the median, and 95% are at most `high`."""
 
     count: Number
@@ -166,7 +166,7 @@ class Spread:
     high: Number | None
     mean: Number | None
     largest: Number | None
-    histogram: Histogram | None
+    histogram: DrawnHistogram | None
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Group:
     """The people of one group."""
 
     name: str
-    eta: Spread
+    eta: EtaSpread
 
 
 @dataclass(frozen=True)
@@ -395,11 +395,11 @@ class Document:
     assurance: Assurance
     standard_error: Number | None
     shares: tuple[Number, ...]
-    verdict: Verdict
+    verdict: PolicyVerdict
     findings: Findings
     numbers: tuple[NumberAttribute, ...]
     categories: tuple[CategoryAttribute, ...]
-    eta: Spread | None
+    eta: EtaSpread | None
     dfil: Extent | None
     groupings: tuple[Grouping, ...]
     utility: Utility | None
@@ -444,7 +444,7 @@ class Document:
 
 def _personal(value: object, place: str) -> Iterator[str]:
     """Yield where a record holds something that was computed from private rows and carries no noise."""
-    if isinstance(value, Number | Histogram):
+    if isinstance(value, Number | DrawnHistogram):
         if value.origin is Origin.PERSONAL:
             yield place
     elif is_dataclass(value):

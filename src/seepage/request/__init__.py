@@ -1,8 +1,8 @@
 """A request to let outputs out: what each of them, and all of them together, would give away."""
 
 from seepage.request._check import check as check
-from seepage.request._decided import Finding as Finding
 from seepage.request._decided import Mend as Mend
+from seepage.request._decided import MissedTarget as MissedTarget
 from seepage.request._decided import OutputVerdict as OutputVerdict
 from seepage.request._decided import Rule as Rule
 from seepage.request._decided import Stage as Stage

@@ -11,11 +11,11 @@ from seepage._where import equalities
 from seepage.errors import InputError, MinimizerError, SeepageError, UnsupportedError
 from seepage.others import OthersInformation, OthersLeakage
 from seepage.others.types import Known
-from seepage.request._decided import Finding, Mend, OutputVerdict
-from seepage.request._given import Given, Unread
-from seepage.request._held import NOBODY, REGISTRY, Figure, Held, held
-from seepage.request._output import Output, output_of
-from seepage.request._people import People
+from seepage.request._decided import Mend, MissedTarget, OutputVerdict
+from seepage.request._given import HandedIn, UnreadFile
+from seepage.request._held import NOBODY, REGISTRY, Figure, HeldAttribute, held
+from seepage.request._output import RequestOutput, output_of
+from seepage.request._people import RequestPeople
 from seepage.request._quantiles import rests_on, single_values
 from seepage.request._rules import answered
 from seepage.request._targets import Targets
@@ -32,7 +32,7 @@ class Alone:
     what: str
     leak: OthersLeakage
     targets: Targets
-    output: Output | None = None
+    output: RequestOutput | None = None
     """What it was made from, if it can be measured anew."""
     file: str = ""
     inside: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Alone:
         return replace(self, inside=inside)
 
     @cached_property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[HeldAttribute, ...]:
         """What becomes of each attribute, before both attackers."""
         return tuple(
             each for known in (NOBODY, REGISTRY) for each in held(before(self.leak, known), self.targets, known)
@@ -79,7 +79,7 @@ class Alone:
         mends = (Mend("digits", (self.name,)),) if self._digits_help() else ()
         return OutputVerdict(self.name, self.what, "review", True, count, figure, (*unclaimed, *remark), (), mends)
 
-    def _findings(self) -> list[Finding]:
+    def _findings(self) -> list[MissedTarget]:
         """Return whom it leaves without enough protection, those of one attribute and attacker together."""
         found = []
         for each in self.held:
@@ -88,10 +88,12 @@ class Alone:
                 ids = ids_of(self.leak, np.flatnonzero(whom))
                 figure = each.figure(whom)
                 mends = self._mends(each)
-                found.append(Finding((self.name,), (), (each.attribute,), len(ids), ids, figure, (self.name,), mends))
+                found.append(
+                    MissedTarget((self.name,), (), (each.attribute,), len(ids), ids, figure, (self.name,), mends)
+                )
         return found
 
-    def _mends(self, missed: Held) -> tuple[Mend, ...]:
+    def _mends(self, missed: HeldAttribute) -> tuple[Mend, ...]:
         if self.output is None or not self.output.takes_noise:
             return (Mend("none", (self.name,)),)
         for amount in TRIED:
@@ -137,7 +139,7 @@ class Alone:
         return not any(each.broken.any() or each.unclaimed.any() for each in again.held)
 
 
-def looked_at(given: Given | Unread, people: People, targets: Targets) -> Alone | OutputVerdict:
+def looked_at(given: HandedIn | UnreadFile, people: RequestPeople, targets: Targets) -> Alone | OutputVerdict:
     """Return an output that was measured, or what is decided about one that was not.
 
     Parameters
@@ -146,7 +148,7 @@ def looked_at(given: Given | Unread, people: People, targets: Targets) -> Alone 
     people : People
     targets : Targets
     """
-    if isinstance(given, Unread):
+    if isinstance(given, UnreadFile):
         return OutputVerdict(
             given.name, given.what, "review", False, reasons=(f"{_upper(given.reason)}.",), unread=True
         )
@@ -170,7 +172,7 @@ def looked_at(given: Given | Unread, people: People, targets: Targets) -> Alone 
         )
 
 
-def _of_single_people(given: Given, singles: Sequence[str], people: People) -> OutputVerdict:
+def _of_single_people(given: HandedIn, singles: Sequence[str], people: RequestPeople) -> OutputVerdict:
     rows = people.rows(given.says.get("where"))
     fewest, named = rests_on(given.says, people, rows), " and ".join(singles)
     what = f"table of {named} of {' and '.join(given.says.get('of', ()))}"
@@ -187,7 +189,7 @@ def before(leak: OthersLeakage, known: Known) -> OthersInformation:
     return leak.information if known == NOBODY else leak.against(known).information
 
 
-def nearest(all_: Sequence[Held]) -> Figure | None:
+def nearest(all_: Sequence[HeldAttribute]) -> Figure | None:
     """Return what comes nearest to a target, or is farthest beyond it."""
     found = [figure for each in all_ if (figure := each.figure()) is not None]
     return max(found, key=lambda each: each.near, default=None)

@@ -17,7 +17,7 @@ from seepage.request._alone import Alone, looked_at
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import OutputVerdict, Stage
 from seepage.request._given import handed_in
-from seepage.request._people import People
+from seepage.request._people import RequestPeople
 from seepage.request._recorded import laid_out, near
 from seepage.request._targets import Targets
 from seepage.request._together import overlapping, stage
@@ -82,7 +82,7 @@ def check(
     >>> verdict.word, verdict.findings[0].people
     ('fail', (399,))
     """
-    everybody = People.of(people, ids)
+    everybody = RequestPeople.of(people, ids)
     appetite = None if risk_appetite is None else RiskAppetite.of(risk_appetite)
     targets = Targets(everybody, policy, appetite)
     now = _now(request, everybody, targets)
@@ -111,7 +111,7 @@ def check(
 def _before(
     earlier: str | os.PathLike[str] | Ledger | None,
     now: Mapping[str, Alone | OutputVerdict],
-    people: People,
+    people: RequestPeople,
     targets: Targets,
 ) -> dict[str, Alone | OutputVerdict]:
     """Return what was let out before, all of a folder or what comes near of a register."""
@@ -132,7 +132,7 @@ def _before(
 
 
 def _now(
-    request: str | os.PathLike[str] | Mapping[str, OthersLeakage], people: People, targets: Targets
+    request: str | os.PathLike[str] | Mapping[str, OthersLeakage], people: RequestPeople, targets: Targets
 ) -> dict[str, Alone | OutputVerdict]:
     if not isinstance(request, Mapping):
         return _measured(Path(request), people, targets, "outputs")
@@ -150,7 +150,7 @@ def _now(
     }
 
 
-def _measured(folder: Path, people: People, targets: Targets, what: str) -> dict[str, Alone | OutputVerdict]:
+def _measured(folder: Path, people: RequestPeople, targets: Targets, what: str) -> dict[str, Alone | OutputVerdict]:
     given, found = list(handed_in(folder)), dict[str, Alone | OutputVerdict]()
     finder = Finder.of(people.table.native, ids=people.ids)
     with followed(what, len(given)) as tell:

@@ -53,7 +53,7 @@ class Mend:
 
 
 @dataclass(frozen=True)
-class Finding:
+class MissedTarget:
     """People of whom a target is missed.
 
     Attributes
@@ -154,7 +154,7 @@ class OutputVerdict:
         What comes nearest to a target.
     reasons : tuple of str
         Why it does not pass.
-    findings : tuple of Finding
+    findings : tuple of MissedTarget
     mends : tuple of Mend
     file : str
         Its file in the folder of the request; empty if it came from none.
@@ -171,7 +171,7 @@ class OutputVerdict:
     people: int = 0
     figure: Figure | None = None
     reasons: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[MissedTarget, ...] = ()
     mends: tuple[Mend, ...] = ()
     unread: bool = False
     """Whether nothing was looked into, so that its reasons say nothing about anybody."""
@@ -216,7 +216,7 @@ class Stage:
     name: str
     word: Word
     outputs: tuple[str, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[MissedTarget, ...] = ()
     reasons: tuple[str, ...] = ()
     patterns: tuple[tuple[tuple[str, ...], int], ...] = ()
     """Which outputs people are in, and how many are in these and no others."""
@@ -244,7 +244,7 @@ class Decided:
         return worst([each.word for each in self.outputs] + [each.word for each in self.stages])
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[MissedTarget, ...]:
         """All of them, those of single outputs first."""
         alone = [finding for each in self.outputs for finding in each.findings]
         return (*alone, *(finding for each in self.stages for finding in each.findings))

@@ -20,7 +20,7 @@ where = "age >= 65\""""
 
 
 @dataclass(frozen=True)
-class Given:
+class HandedIn:
     """One output, as it was handed in."""
 
     name: str
@@ -35,7 +35,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadFile:
     """A file that is not looked into, and what is for it."""
 
     name: str
@@ -48,7 +48,7 @@ class Unread:
         return self.name
 
 
-def handed_in(folder: Path) -> Iterator[Given | Unread]:
+def handed_in(folder: Path) -> Iterator[HandedIn | UnreadFile]:
     """Yield what lies in a folder, by name.
 
     Parameters
@@ -66,15 +66,15 @@ def handed_in(folder: Path) -> Iterator[Given | Unread]:
         suffix = path.suffix.lower()
         if suffix == ".toml":
             if path.stem not in described:
-                yield Given(path.stem, path, _said(path))
+                yield HandedIn(path.stem, path, _said(path))
         elif suffix in (".csv", ".skops"):
             beside = path.with_suffix(".toml")
             if beside.exists():
-                yield Given(path.stem, path, _said(beside))
+                yield HandedIn(path.stem, path, _said(beside))
             else:
-                yield Unread(path.name, "a file that nothing describes", _undescribed(path))
+                yield UnreadFile(path.name, "a file that nothing describes", _undescribed(path))
         else:
-            yield Unread(path.name, *_tool(suffix))
+            yield UnreadFile(path.name, *_tool(suffix))
 
 
 def _said(path: Path) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Figure:
         return f"{self.attribute} is told {_share(self.value)} of the time{knows}: {most}"
 
 
-class Told(NamedTuple):
+class ToldByFilter(NamedTuple):
     """What a filter says of an attribute: whoever is inside has this value."""
 
     value: Hashable
@@ -75,7 +75,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldAttribute:
     """One attribute of everybody, before one attacker."""
 
     attribute: str
@@ -112,8 +112,8 @@ def held(
     information: OthersInformation,
     targets: Targets,
     known: Known,
-    told: Mapping[str, Sequence[Told]] = MappingProxyType({}),
-) -> Iterator[Held]:
+    told: Mapping[str, Sequence[ToldByFilter]] = MappingProxyType({}),
+) -> Iterator[HeldAttribute]:
     """Yield what becomes of each attribute before an attacker.
 
     Parameters
@@ -140,10 +140,10 @@ def held(
         except UnansweredError:
             continue
         kind: Kind = "success_rate" if category else "error_floor"
-        yield Held(name, kind, target, "nobody" if known == NOBODY else str(known), values, targets.spared)
+        yield HeldAttribute(name, kind, target, "nobody" if known == NOBODY else str(known), values, targets.spared)
 
 
-def _errors(eta: Array, told: Sequence[Told]) -> Array:
+def _errors(eta: Array, told: Sequence[ToldByFilter]) -> Array:
     with np.errstate(divide="ignore"):
         found = np.asarray(1.0 / eta)
     for each in told:
@@ -151,7 +151,7 @@ def _errors(eta: Array, told: Sequence[Told]) -> Array:
     return found
 
 
-def _rates(information: OthersInformation, name: str, told: Sequence[Told]) -> Array:
+def _rates(information: OthersInformation, name: str, told: Sequence[ToldByFilter]) -> Array:
     found = information.distances(name, None)
     for each in told:
         # What cannot be otherwise, given who is in which output, is not left to tell.

@@ -17,8 +17,8 @@ from seepage.aggregates import Aggregate, KaplanMeier
 from seepage.errors import InputError
 from seepage.linear import ModelTable, measure
 from seepage.others import OthersLeakage
-from seepage.request._given import Given
-from seepage.request._people import People
+from seepage.request._given import HandedIn
+from seepage.request._people import RequestPeople
 
 _OF_A_TABLE = ("of", "by", "statistics", "margins")
 _OF_A_CURVE = ("duration", "event", "times")
@@ -30,7 +30,7 @@ _ROUNDED, _OTHER_PROGRAM = 0.5001, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
+class RequestOutput:
     """One output about some of the people.
 
     Attributes
@@ -46,7 +46,7 @@ class Output:
 
     name: str
     what: str
-    people: People
+    people: RequestPeople
     rows: NDArray[np.intp]
     model: Any
     outcome: str | None = None
@@ -107,7 +107,7 @@ class Output:
         return found
 
 
-def output_of(given: Given, people: People) -> Output:
+def output_of(given: HandedIn, people: RequestPeople) -> RequestOutput:
     """Return what was handed in as something that can be measured.
 
     Parameters
@@ -127,7 +127,9 @@ def output_of(given: Given, people: People) -> Output:
     return replace(kind(given, says, people, rows), where=where)
 
 
-def _regression(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> Output:
+def _regression(
+    given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]
+) -> RequestOutput:
     known = [each.name for each in fields(ModelTable)]
     _check_keys(given, says, known)
     if given.path.suffix.lower() == ".csv":
@@ -146,10 +148,10 @@ def _regression(given: Given, says: Mapping[str, Any], people: People, rows: NDA
     else:
         model = ModelTable(**says)
     what = f"{model.family} regression of {' and '.join(map(str, model.roles.outcome))}"
-    return Output(given.name, what, people, rows, model)
+    return RequestOutput(given.name, what, people, rows, model)
 
 
-def _skops(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> Output:
+def _skops(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
     _check_keys(given, says, ["outcome"])
     if not isinstance(says.get("outcome"), str):
         raise InputError(f'{given.path.name}: what does it predict? Write outcome = "COLUMN" into {given.name}.toml.')
@@ -159,10 +161,10 @@ def _skops(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[
 
     model = read_skops(given.path)
     what = f"{type(model).__name__} of {says['outcome']}"
-    return Output(given.name, what, people, rows, model, says["outcome"], _ALL_DIGITS)
+    return RequestOutput(given.name, what, people, rows, model, says["outcome"], _ALL_DIGITS)
 
 
-def _table(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> Output:
+def _table(given: HandedIn, says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> RequestOutput:
     curve = any(key in says for key in _OF_A_CURVE)
     _check_keys(given, says, (*_OF_A_CURVE, "by") if curve else _OF_A_TABLE)
     table = KaplanMeier(**says) if curve else Aggregate(**says)
@@ -171,11 +173,11 @@ def _table(given: Given, says: Mapping[str, Any], people: People, rows: NDArray[
     what = f"survival of {says.get('event')}{by}" if curve else f"table of {_named(says)}{by}"
     if given.path.suffix.lower() != ".csv":
         remark = "No CSV lies beside it: the table was made anew from the people."
-        return Output(given.name, what, people, rows, table, remark=remark)
+        return RequestOutput(given.name, what, people, rows, table, remark=remark)
     # A curve has a row for each time.
     rows_by = (*says.get("by", ()), *(("time",) if curve else ()))
     digits = _compared(given, Table.of(table.frame_), rows_by)
-    return Output(given.name, what, people, rows, table, digits=digits)
+    return RequestOutput(given.name, what, people, rows, table, digits=digits)
 
 
 def _named(says: Mapping[str, Any]) -> str:
@@ -184,7 +186,7 @@ def _named(says: Mapping[str, Any]) -> str:
     return f"{' and '.join(statistics)}{' of ' + ' and '.join(of) if of else ''}"
 
 
-def _check_keys(given: Given, says: Mapping[str, Any], known: Sequence[str]) -> None:
+def _check_keys(given: HandedIn, says: Mapping[str, Any], known: Sequence[str]) -> None:
     for name in says:
         if name not in known:
             raise InputError(
@@ -193,7 +195,7 @@ def _check_keys(given: Given, says: Mapping[str, Any], known: Sequence[str]) -> 
             )
 
 
-def _compared(given: Given, made: Table, by: tuple[str, ...]) -> int:
+def _compared(given: HandedIn, made: Table, by: tuple[str, ...]) -> int:
     """Hold a printed table against the one that the people make, and return how many decimals it has.
 
     Cells are found by their values of `by`, columns by their names; where these are others, by what is in them: whoever
@@ -258,7 +260,7 @@ def _order(missed: Iterable[Sequence[Sequence[int]]]) -> list[int]:
     return [int(i) for i in linear_sum_assignment(costs)[1]]
 
 
-def _columns(given: Given, heads: Sequence[str], names: Sequence[str], by: Sequence[str]) -> list[int]:
+def _columns(given: HandedIn, heads: Sequence[str], names: Sequence[str], by: Sequence[str]) -> list[int]:
     """Return where each number stands: by its name, or by its place if there are as many."""
     if all(name in heads for name in names):
         return [heads.index(name) for name in names]
@@ -271,7 +273,7 @@ def _columns(given: Given, heads: Sequence[str], names: Sequence[str], by: Seque
     return rest
 
 
-def _number(given: Given, text: str, head: str) -> tuple[float, int]:
+def _number(given: HandedIn, text: str, head: str) -> tuple[float, int]:
     try:
         found = Decimal(text)
     except InvalidOperation:
@@ -291,7 +293,7 @@ def _plain(value: object) -> str:
         return text
 
 
-def _another(given: Given, why: str) -> InputError:
+def _another(given: HandedIn, why: str) -> InputError:
     return InputError(
         f"{given.path.name} is not the table of these people: {why}. Ask for the people it was made of, or for the "
         f"filter (where) in {given.name}.toml."

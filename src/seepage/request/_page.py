@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from seepage import pages
 from seepage.pages import Content, Html, bullets, paragraph, section, table, tag
-from seepage.request._decided import Decided, Finding, Stage
+from seepage.request._decided import Decided, MissedTarget, Stage
 from seepage.request._picture import drawing, overlap
 from seepage.request._text import about, headline, people_named, reason, upper, why
 
@@ -65,7 +65,7 @@ def _alone(verdict: Decided) -> Html:
     )
 
 
-def _finding(finding: Finding, verdict: Decided) -> Html:
+def _finding(finding: MissedTarget, verdict: Decided) -> Html:
     lines = [mend.sentence() for mend in finding.mends]
     inside: Iterable[Content] = ()
     if verdict.internal:

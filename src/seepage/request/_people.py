@@ -14,14 +14,14 @@ from seepage.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class RequestPeople:
     """Rows of people, one each, and the column that says who they are."""
 
     table: Table
     ids: str
 
     @classmethod
-    def of(cls, people: Data, ids: str) -> "People":
+    def of(cls, people: Data, ids: str) -> "RequestPeople":
         """Take a data frame, or read one from a CSV or Parquet file."""
         data = read_frame(Path(people), "people=") if isinstance(people, str | Path) else people
         table = Table.of(data)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from seepage.display import DecisionDisplay, OverlapDisplay
 from seepage.pages import Html, name, tag
-from seepage.request._decided import Decided, Finding, Stage
+from seepage.request._decided import Decided, MissedTarget, Stage
 from seepage.request._text import about, headline, people_named, upper, why
 
 # One unit of the picture, in pixels of the drawing.
@@ -45,7 +45,7 @@ def _found(verdict: Decided) -> Iterator[str]:
     yield from (mend.sentence() for each in verdict.outputs for mend in each.mends)
 
 
-def _inside(finding: Finding) -> Iterator[str]:
+def _inside(finding: MissedTarget) -> Iterator[str]:
     if finding.figure is not None:
         yield f"Nearest: {finding.figure.sentence()}."
     if finding.people:

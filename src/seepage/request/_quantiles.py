@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array
 from seepage.errors import InputError
-from seepage.request._people import People
+from seepage.request._people import RequestPeople
 
 _SHARES: dict[str, tuple[float, ...]] = {
     "median": (0.5,),
@@ -34,7 +34,7 @@ def single_values(says: Mapping[str, Any]) -> list[str]:
     return [str(each) for each in named if _shares(str(each))] if isinstance(named, list | tuple) else []
 
 
-def rests_on(says: Mapping[str, Any], people: People, rows: NDArray[np.intp]) -> int:
+def rests_on(says: Mapping[str, Any], people: RequestPeople, rows: NDArray[np.intp]) -> int:
     """Return how many people have a printed value, where they are fewest.
 
     Parameters

@@ -13,9 +13,9 @@ import numpy as np
 from seepage._tables import Data
 from seepage.ledger import Entry, Ledger, Recorded
 from seepage.request._alone import Alone
-from seepage.request._given import Given, Unread, handed_in
+from seepage.request._given import HandedIn, UnreadFile, handed_in
 from seepage.request._output import output_of
-from seepage.request._people import People
+from seepage.request._people import RequestPeople
 
 _BINARY = ".skops"
 
@@ -59,16 +59,16 @@ def record(request: str | os.PathLike[str], *, people: Data, ids: str = "id", le
     >>> seepage.request.check(june, people=people, earlier=ledger).word
     'fail'
     """
-    everybody, found = People.of(people, ids), dict[str, Entry]()
+    everybody, found = RequestPeople.of(people, ids), dict[str, Entry]()
     who = everybody.column(ids)
     for given in handed_in(Path(request)):
-        if not isinstance(given, Unread):
+        if not isinstance(given, UnreadFile):
             rows = output_of(given, everybody).rows
             found[given.name] = ledger.record(given.name, _files(given), np.asarray(who)[rows])
     return found
 
 
-def _files(given: Given) -> dict[str, str]:
+def _files(given: HandedIn) -> dict[str, str]:
     """Return what an output consists of, as texts."""
     paths = dict.fromkeys([given.path, given.path.with_suffix(".toml")])
     contents = {path.name: path.read_bytes() for path in paths if path.exists()}

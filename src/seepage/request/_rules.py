@@ -10,10 +10,10 @@ from seepage.aggregates import Aggregate, KaplanMeier
 from seepage.others import OthersLeakage
 from seepage.request._appetite import RiskAppetite
 from seepage.request._decided import Rule, Word
-from seepage.request._output import Output
+from seepage.request._output import RequestOutput
 
 
-def answered(appetite: RiskAppetite, leak: OthersLeakage, output: Output | None) -> tuple[Rule, ...]:
+def answered(appetite: RiskAppetite, leak: OthersLeakage, output: RequestOutput | None) -> tuple[Rule, ...]:
     """Return whether an output keeps each limit that is about outputs of its kind.
 
     Parameters

@@ -34,7 +34,7 @@ _RESERVED = ("results.json", "config.json", "outputs.json")
 _MARKUP = str.maketrans("<>", "\u2039\u203a")
 
 
-class Records(Protocol):
+class AcroRecords(Protocol):
     """The records of a session of ACRO."""
 
     def add(self, **fields: Any) -> None:
@@ -51,7 +51,7 @@ class Session(Protocol):
     """A session of ACRO: `acro.ACRO()`."""
 
     config: dict[str, Any]
-    results: Records
+    results: AcroRecords
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from seepage.request._decided import Decided, Finding, OutputVerdict, Stage
+from seepage.request._decided import Decided, MissedTarget, OutputVerdict, Stage
 from seepage.request._text import about, headline, reason
 
 _HEADS = ("request", "output", "what", "verdict", "why")
@@ -25,7 +25,9 @@ def reasons(each: OutputVerdict | Stage) -> list[str]:
 
 
 def _rows(verdict: Decided) -> Iterator[tuple[str, ...]]:
-    def row(output: str, what: str, word: str, why: str, mends: str, findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    def row(
+        output: str, what: str, word: str, why: str, mends: str, findings: tuple[MissedTarget, ...]
+    ) -> tuple[str, ...]:
         people = "; ".join(dict.fromkeys(str(one) for finding in findings for one in finding.people))
         return (verdict.name, output, what, word, why, *([mends, people] if verdict.internal else []))
 

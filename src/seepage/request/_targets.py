@@ -6,7 +6,7 @@ from typing import Literal
 from seepage.errors import InputError
 from seepage.release import Policy
 from seepage.request._appetite import RiskAppetite
-from seepage.request._people import People
+from seepage.request._people import RequestPeople
 
 Kind = Literal["error_floor", "success_rate"]
 # No guess may be nearer than this share of a column's standard deviation, nor right more often than this.
@@ -17,7 +17,7 @@ HALF, THREE_QUARTERS = 0.5, 0.75
 class Targets:
     """Targets for the columns of the people."""
 
-    people: People
+    people: RequestPeople
     policy: Policy | None
     appetite: RiskAppetite | None = None
     """What ACRO asks, beside the policy."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from seepage.pages import WIDTH, visible, wrapped
-from seepage.request._decided import Decided, Finding, OutputVerdict, Stage
+from seepage.request._decided import Decided, MissedTarget, OutputVerdict, Stage
 
 _NAME, _WORD = 22, 13
 _SHOWN = 20
@@ -40,7 +40,7 @@ def why(each: OutputVerdict) -> str:
     return " ".join([*found, *([each.by_rules] if each.rules else [])])
 
 
-def people_named(finding: Finding) -> str:
+def people_named(finding: MissedTarget) -> str:
     """Return who they are, for those inside."""
     shown = ", ".join(map(str, finding.people[:_SHOWN]))
     more = len(finding.people) - _SHOWN
@@ -101,7 +101,7 @@ def _stage(stage: Stage, verdict: Decided) -> Iterator[str]:
         yield from wrapped(reason, "  ")
 
 
-def _finding(finding: Finding, verdict: Decided) -> Iterator[str]:
+def _finding(finding: MissedTarget, verdict: Decided) -> Iterator[str]:
     yield from wrapped(finding.sentence(), "- ")
     if verdict.internal:
         if finding.figure is not None:

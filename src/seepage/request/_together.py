@@ -12,8 +12,8 @@ from seepage.errors import SeepageError
 from seepage.others import OthersLeakage, SeveralLeakage, several
 from seepage.others.types import Known
 from seepage.request._alone import TRIED, Alone, ids_of
-from seepage.request._decided import Finding, Mend, Stage, Word
-from seepage.request._held import NOBODY, REGISTRY, Figure, Held, Told, held
+from seepage.request._decided import Mend, MissedTarget, Stage, Word
+from seepage.request._held import NOBODY, REGISTRY, Figure, HeldAttribute, ToldByFilter, held
 
 # Pairs that are tried for a finding, those with the fewest people between them first.
 _PAIRS = 6
@@ -35,21 +35,21 @@ class Together:
         return leak if self.known == NOBODY else leak.against(self.known)
 
     @cached_property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[HeldAttribute, ...]:
         """What becomes of each attribute."""
         targets = next(iter(self.alone.values())).targets
         return tuple(held(self.leak.information, targets, self.known, self._told))
 
     @cached_property
-    def _told(self) -> dict[str, list[Told]]:
+    def _told(self) -> dict[str, list[ToldByFilter]]:
         """What filters tell of attributes."""
-        information, found = self.leak.information, dict[str, list[Told]]()
+        information, found = self.leak.information, dict[str, list[ToldByFilter]]()
         for output, one in zip(information.stack.outputs, self.alone.values(), strict=True):
             inside = output.rows >= 0
             for name, alone in one.told.items():
                 if name in information.attribute_names:
                     column, _ = information._column(name)
-                    found.setdefault(name, []).append(Told(column[inside][0], inside, alone))
+                    found.setdefault(name, []).append(ToldByFilter(column[inside][0], inside, alone))
         return found
 
     @cached_property
@@ -92,7 +92,7 @@ class Together:
         """Who is in each output."""
         return {output.name: output.rows >= 0 for output in self.leak.information.stack.outputs}
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[MissedTarget]:
         """Return whom they leave, by the outputs that these people are in."""
         names, found = tuple(self.alone), []
         for pattern in self.leak.information.patterns.all:
@@ -107,19 +107,19 @@ class Together:
             ids = ids_of(self.leak, np.flatnonzero(whom))
             into = tuple(names[i] for i in pattern.outputs)
             rest = tuple(name for name in names if name not in into)
-            found.append(Finding(into, rest, tuple(hit), len(ids), ids, figure))
+            found.append(MissedTarget(into, rest, tuple(hit), len(ids), ids, figure))
         return found
 
     def of(self, names: Iterable[str]) -> "Together":
         """Return some of them."""
         return replace(self, alone={name: self.alone[name] for name in self.alone if name in set(names)})
 
-    def breaks(self, finding: Finding) -> bool:
+    def breaks(self, finding: MissedTarget) -> bool:
         """Return whether the same people lose the same attributes to these outputs."""
         whom = np.isin(np.asarray(self.leak.people.ids), np.array(finding.people))
         return any((self.broken[name] & whom).any() for name in finding.attributes if name in self.broken)
 
-    def protects(self, finding: Finding) -> bool:
+    def protects(self, finding: MissedTarget) -> bool:
         """Return whether the same people's attributes are claimed to be protected."""
         whom = np.isin(np.asarray(self.leak.people.ids), np.array(finding.people))
         asked = [each for each in self.held if each.attribute in finding.attributes]
@@ -137,7 +137,7 @@ def stage(name: str, alone: Mapping[str, Alone], earlier: Sequence[str]) -> Stag
     earlier : sequence of str
         Those that are out already, and cannot be left out.
     """
-    findings: list[Finding] = []
+    findings: list[MissedTarget] = []
     reasons: list[str] = []
     unclaimed: dict[str, None] = {}
     patterns: tuple[tuple[tuple[str, ...], int], ...] = ()
@@ -187,7 +187,7 @@ def overlapping(alone: Mapping[str, Alone]) -> bool:
     return len(alone) > 1 and _overlap(list(alone.values()))
 
 
-def _mended(all_: Together, findings: list[Finding], earlier: set[str]) -> list[Finding]:
+def _mended(all_: Together, findings: list[MissedTarget], earlier: set[str]) -> list[MissedTarget]:
     """Return findings with the pair of outputs that makes each, and ways out that were tried."""
     tried: dict[frozenset[str], Together] = {}
     paired = [replace(each, pair=_pair(all_, each, tried)) for each in findings]
@@ -204,7 +204,7 @@ def _mended(all_: Together, findings: list[Finding], earlier: set[str]) -> list[
     return found
 
 
-def _pair(all_: Together, finding: Finding, tried: dict[frozenset[str], Together]) -> tuple[str, ...]:
+def _pair(all_: Together, finding: MissedTarget, tried: dict[frozenset[str], Together]) -> tuple[str, ...]:
     """Return two outputs that are enough to lose these people's values; the ones with the fewest between them."""
     if len(all_.alone) == 2:
         first, *_ = finding.inside
@@ -231,7 +231,7 @@ def _pair(all_: Together, finding: Finding, tried: dict[frozenset[str], Together
     return ()
 
 
-def _leave_out(all_: Together, findings: Sequence[Finding], earlier: set[str]) -> tuple[str, ...] | None:
+def _leave_out(all_: Together, findings: Sequence[MissedTarget], earlier: set[str]) -> tuple[str, ...] | None:
     """Return the fewest outputs without which nothing breaks that was tried; None if none was found."""
     blamed = [set(each.pair or all_.alone) - earlier for each in findings]
     counts = {name: all_.alone[name].leak.information.count for name in all_.alone}
@@ -246,7 +246,7 @@ def _leave_out(all_: Together, findings: Sequence[Finding], earlier: set[str]) -
     return None
 
 
-def _noise(all_: Together, finding: Finding, earlier: set[str]) -> list[Mend]:
+def _noise(all_: Together, finding: MissedTarget, earlier: set[str]) -> list[Mend]:
     """Return the least noise on one of a pair, of those that were tried, that protects these people."""
     for name in finding.pair:
         one = all_.alone[name]
@@ -263,7 +263,7 @@ def _noise(all_: Together, finding: Finding, earlier: set[str]) -> list[Mend]:
     return []
 
 
-def _holds(one: Finding, other: Finding) -> bool:
+def _holds(one: MissedTarget, other: MissedTarget) -> bool:
     return set(other.people) <= set(one.people) and set(other.attributes) <= set(one.attributes)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from seepage._records import Json
 from seepage.errors import InputError
 from seepage.pages import Twins
-from seepage.request._decided import Decided, Finding, Rule
+from seepage.request._decided import Decided, MissedTarget, Rule
 from seepage.request._held import Figure
 from seepage.request._page import page
 from seepage.request._picture import pictures
@@ -153,9 +153,9 @@ class Verdict(Decided):
         return self.text()
 
 
-def _bare(inside: tuple[str, ...], pair: tuple[str, ...]) -> tuple[Finding, ...]:
+def _bare(inside: tuple[str, ...], pair: tuple[str, ...]) -> tuple[MissedTarget, ...]:
     """Return that some outputs leave something of somebody, however many findings say so."""
-    return (Finding(inside, (), (), 0, (), None, pair),)
+    return (MissedTarget(inside, (), (), 0, (), None, pair),)
 
 
 def _json(verdict: Verdict) -> Json:
@@ -170,7 +170,7 @@ def _json(verdict: Verdict) -> Json:
             "attacker": one.attacker,
         }
 
-    def finding(one: Finding) -> Json:
+    def finding(one: MissedTarget) -> Json:
         found: dict[str, Json] = {"sentence": one.sentence(), "attributes": list(one.attributes)}
         found |= {"outputs": list(one.pair), "mends": [mend.sentence() for mend in one.mends]}
         if verdict.internal:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from seepage.release import Policy
 
 
-class Spread(StrEnum):
+class NoiseSpread(StrEnum):
     """How noise is spread over the coefficients."""
 
     standard_errors = "standard-errors"
@@ -25,7 +25,7 @@ class Spread(StrEnum):
 class _Calibrate(options.Measured):
     policy: options.PolicyOption = None
     shape: Annotated[
-        Spread | None,
+        NoiseSpread | None,
         typer.Option(
             "--shape",
             help="In standard errors of each coefficient, or one scale for all. By default standard errors, which cost "
@@ -107,12 +107,12 @@ def _choices(leak: "Leakage") -> str:
     return repr(suggest(leak))
 
 
-def _least(leak: "Leakage", targets: "Policy", shape: Spread | None, *, exact: bool) -> Amount:
+def _least(leak: "Leakage", targets: "Policy", shape: NoiseSpread | None, *, exact: bool) -> Amount:
     """Return the least noise of a shape, or of the first that is counted."""
     from seepage.errors import UnansweredError, UnsupportedError
     from seepage.release import calibrate as smallest
 
-    for spread in Spread if shape is None else [shape]:
+    for spread in NoiseSpread if shape is None else [shape]:
         try:
             noise = smallest(
                 leak,
@@ -120,11 +120,11 @@ def _least(leak: "Leakage", targets: "Policy", shape: Spread | None, *, exact: b
                 success_rate=targets.success_rate,
                 eta=targets.eta,
                 quantile=targets.quantile,
-                shape="isotropic" if spread is Spread.one_scale else "standard errors",
+                shape="isotropic" if spread is NoiseSpread.one_scale else "standard errors",
                 exact=exact,
             )
         except (UnansweredError, UnsupportedError):
-            if spread is shape or spread is Spread.one_scale:
+            if spread is shape or spread is NoiseSpread.one_scale:
                 raise
             continue
         return Amount.of(noise)

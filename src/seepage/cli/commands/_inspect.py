@@ -9,7 +9,7 @@ import typer
 from seepage.cli.commands._options import ARGUMENTS, OUT, Force, Quiet, option
 
 
-class Told(StrEnum):
+class InspectionTold(StrEnum):
     """How it is told what was found."""
 
     text = "text"
@@ -26,7 +26,9 @@ def inspect(
     ids: Annotated[
         str | None, typer.Option("--ids", metavar="COLUMN", help="The column that says who each row is.")
     ] = None,
-    form: Annotated[Told, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=OUT)] = Told.text,
+    form: Annotated[
+        InspectionTold, typer.Option("--format", "-f", help="For a pipeline.", rich_help_panel=OUT)
+    ] = InspectionTold.text,
     out: Annotated[Path | None, option(OUT, "FILE", "A file instead of standard output.", "--out", "-o")] = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -45,7 +47,7 @@ def inspect(
 
     if ids is not None and data is None:
         raise typer.BadParameter("of which rows? Name their file: --data people.parquet.", param_hint="--ids")
-    if form is Told.json and len(paths) > 1:
+    if form is InspectionTold.json and len(paths) > 1:
         raise typer.BadParameter("JSON is of one path: name a folder, or take sarif.", param_hint="--format")
     check_outputs({"--out": out}, inputs={"PATH": paths[0], "--data": data}, force=force)
     with Waiting(quiet=quiet).shown() as waiting:
@@ -54,12 +56,12 @@ def inspect(
         for path in paths:
             with waiting.doing(f"looking into {path.name}"):
                 found.append(finder.inspected(path))
-    if form is Told.sarif:
+    if form is InspectionTold.sarif:
         document = as_sarif(found)
     else:
-        document = found[0].to_json() if form is Told.json else "\n\n".join(each.text() for each in found)
+        document = found[0].to_json() if form is InspectionTold.json else "\n\n".join(each.text() for each in found)
     if out is not None:
         write_file(out, document + "\n")
-    elif not quiet or form is not Told.text:
+    elif not quiet or form is not InspectionTold.text:
         screen().print(printable(document), markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(Ending.DONE if all(each.verdict == "pass" for each in found) else Ending.MISSED)

@@ -2,10 +2,10 @@
 
 from seepage.cli.input._policies import PolicyFile
 from seepage.cli.input._question import CommandQuestion
-from seepage.cli.input._sources import Head
+from seepage.cli.input._sources import FirstRows
 
 
-def exact_refits(file: PolicyFile, question: CommandQuestion, head: Head) -> dict[str, int]:
+def exact_refits(file: PolicyFile, question: CommandQuestion, head: FirstRows) -> dict[str, int]:
     """Return, for each category of a policy, how many exact refits its success rate takes, from the first rows."""
     columns = {*question.features, *question.target}
     found = {}

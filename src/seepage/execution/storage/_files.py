@@ -19,9 +19,9 @@ from seepage.execution.storage._contents import METADATA, Contents, DataFile, fo
 from seepage.execution.storage._delta import delta_contents
 from seepage.execution.storage._footer import Footer, footers
 from seepage.execution.storage._iceberg import iceberg_contents
-from seepage.execution.storage._output import Output
+from seepage.execution.storage._output import OutputFolder
 from seepage.execution.storage._paths import Named, refuse_repeated, resolve
-from seepage.execution.storage._read import Filter, Store, Unit
+from seepage.execution.storage._read import FileStore, Filter, Unit
 
 Path = str | os.PathLike[str]
 Paths = Path | Snapshot | Iterable[Path | Snapshot]
@@ -36,7 +36,7 @@ _READ_AT_ONCE = 2**17
 class Files:
     """Parquet files in their order, and the units they are cut into."""
 
-    store: Store
+    store: FileStore
     base: str
     """The folder that all paths have in common."""
     paths: tuple[str, ...]
@@ -100,7 +100,7 @@ class Files:
             raise InputError(f"There is no row in {told}: nobody's leakage can be measured.")
         folders = {path.rpartition("/")[0] for path in paths}
         base = os.path.commonpath(folders) if all(folders) else ""
-        return cls(Store(filesystem, common.schema), base, tuple(paths), common, tuple(units), named, snapshot)
+        return cls(FileStore(filesystem, common.schema), base, tuple(paths), common, tuple(units), named, snapshot)
 
     @property
     def filesystem(self) -> pa.fs.FileSystem:
@@ -180,7 +180,7 @@ class Files:
         place = os.path.realpath(output) if isinstance(filesystem, pa.fs.LocalFileSystem) else output
         for named in self.named:
             folder = os.path.realpath(named.folder) if place is not output else named.folder
-            meant, results = Named(folder, named.parts, named.kind), Output(filesystem, place.rstrip("/"))
+            meant, results = Named(folder, named.parts, named.kind), OutputFolder(filesystem, place.rstrip("/"))
             if any(
                 meant.matches(f"{results.path}/{results.place(self.base, unit, 'examples')}") for unit in self.units
             ):

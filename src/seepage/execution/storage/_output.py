@@ -24,7 +24,7 @@ _DAMAGED = f"{_KEPT}/damaged.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
+class OutputFolder:
     """A folder that a job writes to, and can be continued in."""
 
     filesystem: pa.fs.FileSystem
@@ -38,7 +38,7 @@ class Output:
         *,
         resume: bool,
         filesystem: pa.fs.FileSystem | None = None,
-    ) -> "Output":
+    ) -> "OutputFolder":
         """Make the folder and note the job in it; continue only the same job, and only when asked to."""
         home, place = resolve(str(path), filesystem)
         output = cls(home, place.rstrip("/"))

@@ -53,7 +53,7 @@ class Filter(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Store:
+class FileStore:
     """Where files are, and what their columns are read as: what a worker needs to read a unit."""
 
     filesystem: pa.fs.FileSystem

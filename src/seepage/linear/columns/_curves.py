@@ -64,12 +64,12 @@ class Forward:
         return found
 
     @cached_property
-    def _parts(self) -> tuple["_Part", ...]:
-        return tuple(_Part(self, bend) for bend in self.affine.bends)
+    def _parts(self) -> tuple["_BendPart", ...]:
+        return tuple(_BendPart(self, bend) for bend in self.affine.bends)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _BendPart:
     """What one bend adds to T_i."""
 
     forward: Forward

@@ -22,7 +22,7 @@ from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Powers
 from seepage.linear.columns._design import Factor
 from seepage.linear.columns._formulaic import of_formulaic
-from seepage.linear.columns._functions import Unknown
+from seepage.linear.columns._functions import CalledFunction
 from seepage.linear.columns._patsy import of_patsy
 from seepage.linear.columns._steps import through
 
@@ -108,7 +108,7 @@ def _made(step: Formula, factor: Factor, incoming: Affine, path: str) -> Affine:
     basis, place = basis_of(factor), f"{path}: {factor.code}" if path else factor.code
     if basis is not None:
         return through(basis.step, incoming.take(at), place).mapped(basis.matrix)
-    curve = Unknown(factor.evaluated, len(at), factor.features, factor.names, factor.evaluated, None)
+    curve = CalledFunction(factor.evaluated, len(at), factor.features, factor.names, factor.evaluated, None)
     return incoming.take(at).bent(curve, place)
 
 

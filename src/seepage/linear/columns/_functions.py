@@ -97,7 +97,7 @@ class Elementwise(Curve):
 
 
 @dataclass(frozen=True, eq=False)
-class Unknown(Curve):
+class CalledFunction(Curve):
     """What a transformer does, differentiated by calling it."""
 
     transform: Callable[[Any], Any]

@@ -44,7 +44,7 @@ from seepage.errors import UnsupportedError
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Powers, Splines
-from seepage.linear.columns._functions import SLOPES, Elementwise, Unknown
+from seepage.linear.columns._functions import SLOPES, CalledFunction, Elementwise
 from seepage.linear.columns._recoded import Recoded
 
 
@@ -244,7 +244,7 @@ def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
         return incoming.bent(Elementwise(step.func, incoming.features), path)
     names = getattr(step, "feature_names_in_", None)
     called = None if names is None else tuple(map(str, names))
-    one = Unknown(step.transform, incoming.features, 0, called, step.func, step.get_params(deep=False))
+    one = CalledFunction(step.transform, incoming.features, 0, called, step.func, step.get_params(deep=False))
     try:
         features = one.values(np.ones((1, incoming.features))).shape[1]
     except Exception as reason:

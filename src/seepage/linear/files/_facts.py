@@ -42,7 +42,7 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class FactFinder:
     """Finds the facts of runs of units."""
 
     preload: ClassVar[str] = WARM
@@ -91,7 +91,7 @@ class Gathering:
 
     preload: ClassVar[str] = WARM
 
-    finding: Finding
+    finding: FactFinder
     deviations: tuple[float, ...]
     """Of all values of each column."""
 

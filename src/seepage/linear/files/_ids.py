@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from seepage._amounts import size
 from seepage.errors import InputError
-from seepage.execution.storage import Progress, Store, Unit
+from seepage.execution.storage import FileStore, Progress, Unit
 from seepage.linear.files._source import SourceInFiles
 from seepage.linear.information import WARM, in_runs
 
@@ -120,7 +120,7 @@ class Hashing:
 
     preload: ClassVar[str] = WARM
 
-    store: Store
+    store: FileStore
     column: str
 
     def __call__(self, run: Sequence[Unit]) -> Gathered:
@@ -134,7 +134,7 @@ class Comparing:
 
     preload: ClassVar[str] = WARM
 
-    store: Store
+    store: FileStore
     column: str
     hashes: Hashes
 

@@ -10,7 +10,7 @@ from seepage._tables import Array
 from seepage.errors import InputError, UnansweredError
 from seepage.leakage import Distances, Distribution, Exposed, PeopleInMemory
 from seepage.leakage.types import By, Kind, Variance, Who
-from seepage.linear.files._facts import Facts, Finding, Gathering
+from seepage.linear.files._facts import FactFinder, Facts, Gathering
 from seepage.linear.files._people import PeopleInFiles, StoredColumns
 from seepage.linear.files._refits import RefittedPeople, Refitting, Seeing
 from seepage.linear.files._rows import FileRows
@@ -110,9 +110,9 @@ class FileInformation(ExactInformation):
         return [name for name in self.attribute_names if name not in self.categorical]
 
     @property
-    def _finding(self) -> Finding:
+    def _finding(self) -> FactFinder:
         columns = tuple(name for name in self._numbers if not self.is_label(name))
-        return Finding(self.rows.reader, columns, len(columns) < len(self._numbers))
+        return FactFinder(self.rows.reader, columns, len(columns) < len(self._numbers))
 
     @cached_property
     def _facts(self) -> Facts:

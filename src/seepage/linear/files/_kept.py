@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Table
 from seepage._where import check_where, columns_of, holds
-from seepage.execution.storage import Store, Unit
+from seepage.execution.storage import FileStore, Unit
 from seepage.linear.information import WARM
 
 _BATCH = 2**17
@@ -51,7 +51,7 @@ class Keeping:
 
     preload: ClassVar[str] = WARM
 
-    store: Store
+    store: FileStore
 
     def __call__(self, run: Sequence[Unit]) -> list[int]:
         columns = () if self.store.where is None else self.store.where.columns

@@ -10,7 +10,7 @@ import numpy as np
 
 from seepage._tables import Array, Column
 from seepage.errors import InputError
-from seepage.execution.storage import Store, Unit
+from seepage.execution.storage import FileStore, Unit
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import labels_in, weights_in
 from seepage.linear.information import WARM
@@ -45,7 +45,7 @@ class Tallying:
 
     preload: ClassVar[str] = WARM
 
-    store: Store
+    store: FileStore
     roles: Roles
     classifier: bool
 

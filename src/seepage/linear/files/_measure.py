@@ -12,7 +12,7 @@ from seepage._noise import GaussianNoise
 from seepage._tables import Model
 from seepage._version import __version__
 from seepage.errors import InputError, UnreadableError, UnsupportedError
-from seepage.execution.storage import Files, Output, resolve
+from seepage.execution.storage import Files, OutputFolder, resolve
 from seepage.leakage import Leakage
 from seepage.linear.files._ids import check_ids
 from seepage.linear.files._information import FileInformation
@@ -41,7 +41,7 @@ def measure_files(
             "attributes": None if question.attributes is None else list(question.attributes),
             "public_preprocessing": list(question.public_preprocessing),
         }
-        output = Output.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
+        output = OutputFolder.of(job.output, note, resume=job.resume, filesystem=job.filesystem)
         rows = replace(rows, output=output)
         fit = replace(fit, rows=rows)
     label = ", ".join(roles.target)
@@ -91,7 +91,7 @@ def check_smooth(fit: Fit[FileRows]) -> None:
 
 
 @contextmanager
-def _tidied(output: Output | None) -> Iterator[None]:
+def _tidied(output: OutputFolder | None) -> Iterator[None]:
     """Tidy up after workers that were stopped in the midst of a file, and note which file of rows was damaged."""
     try:
         yield

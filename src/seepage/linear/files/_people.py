@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seepage._tables import Array, Column, Frame, Listed, column_values
 from seepage.errors import InputError, UnansweredError
-from seepage.execution.storage import Files, Output
+from seepage.execution.storage import Files, OutputFolder
 from seepage.leakage import People, PeopleInMemory
 from seepage.leakage.types import By, Kind, Who
 
@@ -23,7 +23,7 @@ _ROWS = 2**18
 class StoredColumns(Mapping[str, Array]):
     """Columns of a data set of files, each read when it is asked for."""
 
-    output: Output
+    output: OutputFolder
     kind: Kind
     names: tuple[str, ...]
     places: tuple[str, ...]

@@ -76,13 +76,13 @@ class Refitting:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenValues:
     """Values that some rows have."""
 
     values: frozenset[Hashable]
 
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(self.values | other.values)
+    def __add__(self, other: "SeenValues") -> "SeenValues":
+        return SeenValues(self.values | other.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,6 @@ class Seeing:
     reader: FileReader
     attribute: str | None
 
-    def __call__(self, run: Sequence[Unit]) -> Seen:
+    def __call__(self, run: Sequence[Unit]) -> SeenValues:
         columns: Iterator[Column] = (rows.column(self.attribute) for unit in run for rows in self.reader.held(unit))
-        return Seen(frozenset(value for column in columns for value in np.unique(column).tolist()))
+        return SeenValues(frozenset(value for column in columns for value in np.unique(column).tolist()))

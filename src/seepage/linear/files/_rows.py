@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from seepage._tables import Array, Column, Table, plain
 from seepage.errors import InputError, MissingExtraError
 from seepage.execution import Engine
-from seepage.execution.storage import Files, Output, Progress, Store, Unit
+from seepage.execution.storage import Files, FileStore, OutputFolder, Progress, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
 from seepage.linear.information import Adding, Kept, fingerprint, in_runs
@@ -33,7 +33,7 @@ _READ_NUMBERS = 2**22
 class FileReader:
     """Turns row groups into batches."""
 
-    store: Store
+    store: FileStore
     features: tuple[str, ...]
     roles: Roles
     reading: Reading
@@ -134,7 +134,7 @@ class FileRows:
     reader: FileReader
     engine: Engine
     progress: Progress
-    output: Output | None
+    output: OutputFolder | None
 
     @property
     def count(self) -> int:

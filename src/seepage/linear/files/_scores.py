@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from seepage._tables import Array
 from seepage.errors import InputError
-from seepage.execution.storage import Output, Unit
+from seepage.execution.storage import OutputFolder, Unit
 from seepage.leakage import Sketch
 from seepage.leakage.types import Kind
 from seepage.linear.files._roles import Roles
@@ -56,7 +56,7 @@ class Scores:
     kind: Kind
     names: tuple[str, ...]
     base: str
-    output: Output | None
+    output: OutputFolder | None
 
     def __call__(self, run: Sequence[Unit]) -> ScoresSummary:
         numba.set_num_threads(1)

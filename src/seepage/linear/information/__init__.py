@@ -37,7 +37,7 @@ from seepage.linear.information._passes import fingerprint as fingerprint
 from seepage.linear.information._passes import in_runs as in_runs
 from seepage.linear.information._preprocessing import AddingFilled as AddingFilled
 from seepage.linear.information._preprocessing import Preprocessing as Preprocessing
-from seepage.linear.information._preprocessing import Solved as Solved
+from seepage.linear.information._preprocessing import SolvedSteps as SolvedSteps
 from seepage.linear.information._preprocessing import columns_of as columns_of
 from seepage.linear.information._preprocessing import preprocessing_of as preprocessing_of
 from seepage.linear.information._preprocessing import steps_named as steps_named

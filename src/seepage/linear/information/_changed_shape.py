@@ -30,7 +30,7 @@ _MOST_NUMBERS = 2**21
 _FEW_DIRECTIONS = 64
 
 
-class Rows(Protocol):
+class ShapeRows(Protocol):
     """Rows of the data, at the minimizer from which moves are counted."""
 
     @property
@@ -68,7 +68,7 @@ class ChangedShape:
     """Of the model as it was published."""
     around: Geometry
     """Where moves are counted from: another minimizer where cells that hold a mean have moved."""
-    rows: Callable[[], Iterable[Rows]]
+    rows: Callable[[], Iterable[ShapeRows]]
     """All of them."""
 
     @property
@@ -162,7 +162,7 @@ class ChangedShape:
         found[known] = self._shape.anew(*changes[:, known])
         return found
 
-    def _add_moved(self, known: Rows, own: Array, factors: Array | None, changes: Array) -> None:
+    def _add_moved(self, known: ShapeRows, own: Array, factors: Array | None, changes: Array) -> None:
         """Add what the weights of some rows change by when the fit moves."""
         (_, n, q, _), loss = changes.shape, self.geometry.loss
         a, b = np.triu_indices(q)

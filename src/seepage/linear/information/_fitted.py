@@ -16,7 +16,7 @@ from seepage.errors import InputError, MinimizerError, UnsupportedError
 from seepage.linear.columns import Affine, affine_of, feature_names, fitted_columns, is_single, search_of, split
 from seepage.linear.information._endless import refuse_endless
 from seepage.linear.information._geometry import Geometry
-from seepage.linear.information._preprocessing import AddingFilled, Preprocessing, Solved, preprocessing_of
+from seepage.linear.information._preprocessing import AddingFilled, Preprocessing, SolvedSteps, preprocessing_of
 from seepage.linear.information._shape import MovingShape, Shaping, noise_assumptions
 from seepage.linear.objective import (
     A_FEW_TIMES,
@@ -429,7 +429,7 @@ class Fit(Fitted, Generic[GivenRows]):
             refuse_endless(self, frame, names, found, single=precision is not np.float64)
         return found
 
-    def solved(self, minimizer: Minimizer) -> Solved:
+    def solved(self, minimizer: Minimizer) -> SolvedSteps:
         """Return what the equations of the steps before the model need to know of it."""
         problem, theta = self.problem, minimizer.parameters
 
@@ -439,7 +439,7 @@ class Fit(Fitted, Generic[GivenRows]):
 
         # Parameters beside the coefficients have no feature that a scaler could move.
         published = 1 if problem.beside else len(problem.basis)
-        return Solved(
+        return SolvedSteps(
             problem.estimator,
             theta,
             problem.penalty,

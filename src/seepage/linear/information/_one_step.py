@@ -130,7 +130,7 @@ class OneStep:
             watch(int(others.sum()))
         return found
 
-    def _beyond(self, step: "_Step", rows: "_Rows", changed: "_Changed", start: int) -> Array:
+    def _beyond(self, step: "_Step", rows: "_StepRows", changed: "_Changed", start: int) -> Array:
         """Return how long what follows each step is at most; infinite where that is not known."""
         found, (numbers, longest) = np.full(len(step.length), np.inf), step.reached(self.levels)
         for number, level in enumerate(self.levels):
@@ -151,7 +151,7 @@ class OneStep:
             found[people] = some.beyond(level, squares[0], squares[1], longest[people])
         return found + step.rounding
 
-    def _own(self, rows: "_Rows", start: int, number: int) -> tuple[Array, Array]:
+    def _own(self, rows: "_StepRows", start: int, number: int) -> tuple[Array, Array]:
         """Return the squares of rows in both forms of a level, which are the same for all attributes."""
         if (start, number) not in self._forms:
             level, upright = self.levels[number], rows.upright
@@ -170,15 +170,15 @@ class OneStep:
         """H^-1 Sigma^(-1/2), from rows to how far a pull on them moves the release, shape (p, published)."""
         return self.geometry.in_noise_units(self.geometry.hessian_inverse)
 
-    def _rows(self, batch: Batch) -> "_Rows":
-        return _Rows(batch, batch.project(self.root), batch.project(self.lift), *_derivatives(batch, self.geometry))
+    def _rows(self, batch: Batch) -> "_StepRows":
+        return _StepRows(batch, batch.project(self.root), batch.project(self.lift), *_derivatives(batch, self.geometry))
 
     @cached_property
     def levels(self) -> list[_Level]:
         """What everybody shares."""
         near, size = self.near, self.root.shape[1]
 
-        def weighing(item: Any) -> _Rows:
+        def weighing(item: Any) -> _StepRows:
             rows = self._rows(near.known_of(item).batch)
             # What weighs nothing bends nothing, however long it is.
             return rows.take(np.flatnonzero(rows.curvature > 0))
@@ -205,7 +205,7 @@ class OneStep:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _StepRows:
     """Rows as they are, in coordinates in which the Hessian is the identity, and as far as a pull on them goes."""
 
     batch: Batch
@@ -214,9 +214,9 @@ class _Rows:
     slope: Array
     curvature: Array
 
-    def take(self, rows: NDArray[np.intp]) -> "_Rows":
+    def take(self, rows: NDArray[np.intp]) -> "_StepRows":
         each = self.upright, self.lifted, self.slope, self.curvature
-        return _Rows(self.batch.take(rows), *(values[rows] for values in each))
+        return _StepRows(self.batch.take(rows), *(values[rows] for values in each))
 
     @cached_property
     def own(self) -> Array:
@@ -321,7 +321,7 @@ class _Step(NamedTuple):
     rounding: Array
 
     @classmethod
-    def of(cls, rows: _Rows, changed: _Changed, after: Batch, geometry: Geometry) -> "_Step":
+    def of(cls, rows: _StepRows, changed: _Changed, after: Batch, geometry: Geometry) -> "_Step":
         """Return eq. 4.3 of every row, with V = [x, x'] and E = diag(-a, b) solved by hand."""
         every = np.arange(len(rows.slope))
         metric = _Pair.of(rows.own**2, rows.upright, changed.upright, changed.upright, every, changed.which)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from seepage._tables import Column, Table
 from seepage.execution import Engine
-from seepage.execution.storage import Output
+from seepage.execution.storage import OutputFolder
 from seepage.linear.objective import Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_raw
 
@@ -40,7 +40,7 @@ class Reader(Protocol[Given]):
 class Kept:
     """Where finished partial sums are kept, so that a job can continue."""
 
-    output: Output
+    output: OutputFolder
     kind: type
     of: str
     """What was added up."""
@@ -131,17 +131,17 @@ def fingerprint(*parts: object) -> str:
     return found.hexdigest()
 
 
-class Run(tuple[Unit, ...]):
+class UnitRun(tuple[Unit, ...]):
     """Neighboring units that one worker does one after the other."""
 
     def __str__(self) -> str:
         return f"{self[0]}" if len(self) == 1 else f"{self[0]} and {len(self) - 1} units after it"
 
 
-def in_runs(units: Sequence[Unit], workers: int) -> list[Run[Unit]]:
+def in_runs(units: Sequence[Unit], workers: int) -> list[UnitRun[Unit]]:
     """Group neighboring units, so that few partial sums travel and no worker waits long for the last."""
     size = max(len(units) // (8 * workers), 1)
-    return [Run(units[at : at + size]) for at in range(0, len(units), size)]
+    return [UnitRun(units[at : at + size]) for at in range(0, len(units), size)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class OnEngine:
 
     def total(self, rows: InMemory, of: Callable[[Batch], Result], check: tuple[str, ...] | None) -> Result:
         work = Adding(SliceReader(rows.reading, rows.batch_size), of, check)
-        return self.engine.total(work, [Run([part]) for part in self._slices(rows)])
+        return self.engine.total(work, [UnitRun([part]) for part in self._slices(rows)])
 
     def each(self, rows: InMemory, of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
         slices, size = self._slices(rows), rows.batch_size

@@ -57,7 +57,7 @@ Filling: TypeAlias = Callable[[NDArray[np.intp], tuple[tuple[int, ...], ...]], A
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SolvedSteps:
     """What the equations of the steps need to know of those behind them."""
 
     estimator: str
@@ -123,7 +123,7 @@ class Preprocessing:
     measured: frozenset[str] = frozenset()
 
 
-class _Sums(NamedTuple):
+class _FeatureSums(NamedTuple):
     """How many rows there are, what they weigh, and the moments of each feature."""
 
     number: Array
@@ -148,7 +148,7 @@ class Moments(Additive):
     weighted_lacking_total: Array
     weighted_lacking_squares: Array
 
-    def of(self, *, weighted: bool, everyone: bool) -> _Sums:
+    def of(self, *, weighted: bool, everyone: bool) -> _FeatureSums:
         """Return number, mean and variance over those who have a value, or over everyone; weighted or not."""
         if weighted:
             count, total, squares = self.weight, self.weighted_total, self.weighted_squares
@@ -160,7 +160,7 @@ class Moments(Additive):
             count, total, squares = count + more[0], total + more[1], squares + more[2]
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = total / count
-            return _Sums(count, mean, squares / count - mean**2)
+            return _FeatureSums(count, mean, squares / count - mean**2)
 
 
 def lacking(batch: Batch, columns: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
@@ -246,7 +246,7 @@ class _Standing:
 
 
 def preprocessing_of(
-    fit: BehindSteps, solved: Solved, noise: GaussianNoise, public: Sequence[str]
+    fit: BehindSteps, solved: SolvedSteps, noise: GaussianNoise, public: Sequence[str]
 ) -> tuple[Preprocessing, Scales | None]:
     """Return which steps were fitted on the rows at hand, and how what is published moves with them.
 
@@ -517,7 +517,7 @@ def _ties(undecided: Array, features: NDArray[np.intp], found: Sequence[_Standin
 
 def _scales(
     width: int,
-    solved: Solved,
+    solved: SolvedSteps,
     noise: GaussianNoise,
     features: NDArray[np.intp],
     columns: tuple[tuple[int, ...], ...],

@@ -15,7 +15,7 @@ from seepage.linear.rows import Batch
 Array = NDArray[np.float64]
 
 
-class Moved(NamedTuple):
+class MovedScales(NamedTuple):
     """By how much a row's value moves the scaler, for each unit that it moves a feature by, shape (n, features)."""
 
     deviation: Array
@@ -76,7 +76,7 @@ class Scales:
         """The number of coefficients of one output, with its intercept."""
         return self.width + self.intercept
 
-    def moves(self, batch: Batch, features: NDArray[np.intp]) -> Moved:
+    def moves(self, batch: Batch, features: NDArray[np.intp]) -> MovedScales:
         """Return by how much the values of some features move the scaler."""
         weight, share = self.weights(batch, features), self.share[features]
         z = self.standardized(batch, features)
@@ -85,9 +85,9 @@ class Scales:
         mean = np.where(self.centered[features], (weight + self.filled_mean[features]) * share, 0.0)
         if batch.intercept:
             mean -= self.shift[features] * deviation
-        return Moved(deviation, mean)
+        return MovedScales(deviation, mean)
 
-    def own(self, batch: Batch, features: NDArray[np.intp], fill: Array) -> Moved:
+    def own(self, batch: Batch, features: NDArray[np.intp], fill: Array) -> MovedScales:
         """Return by how much each row itself moves the scaler: what its moments would lack without it, to first order.
 
         Parameters
@@ -105,7 +105,7 @@ class Scales:
         mean = np.where(self.centered[features], pulled, 0.0)
         if batch.intercept:
             mean -= self.shift[features] * deviation
-        return Moved(deviation, mean)
+        return MovedScales(deviation, mean)
 
     def pull(self, theta: Array, features: NDArray[np.intp]) -> Array:
         """Return how the penalty's gradient in raw units moves with ds / s of some features, (features, outputs).

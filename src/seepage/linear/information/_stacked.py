@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from seepage.linear.information._geometry import Geometry
 from seepage.linear.information._one_margin import OneMargin
-from seepage.linear.information._scales import Moved, Scales
+from seepage.linear.information._scales import MovedScales, Scales
 from seepage.linear.information._several_margins import SeveralMargins
 from seepage.linear.information._shape import MovingShape
 from seepage.linear.objective import Derivatives, derivatives
 from seepage.linear.rows import Batch
-from seepage.linear.stack import Apart, Jacobians, Part, Reach, Reached, Score, Whole
+from seepage.linear.stack import Apart, Part, Reach, Reached, RowJacobians, Score, Whole
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ class Stacked:
         fitted[scales.filled] = True
         return bool(self._reach.straight[fitted[self._features]][:, block].any())
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[slice, Jacobians]]:
+    def _parts(self, batch: Batch) -> Iterator[tuple[slice, RowJacobians]]:
         """Yield rows a few at a time."""
         values = max(self.geometry.values, len(self._features))
         # Behind a bend alone there is little to a Jacobian, and splines are made anew for each part.
@@ -178,7 +178,7 @@ class Stacked:
             found[self._features == feature] = pull
         return found
 
-    def of(self, batch: Batch) -> Jacobians:
+    def of(self, batch: Batch) -> RowJacobians:
         """Return the Jacobians of some rows."""
         geometry, scales, shape = self.geometry, self.geometry.scales, self.geometry.shape
         reached = self._reach.at(batch.bent)
@@ -195,9 +195,9 @@ class Stacked:
         elif moved is not None and scales is not None and scales.published:
             parts.append(self._covariance(moved, scales))
         labels = 0 if geometry.public_label else geometry.loss.label_values
-        return Jacobians(reached, parts, labels)
+        return RowJacobians(reached, parts, labels)
 
-    def _slopes(self, found: Derivatives, moved: Moved | None, filled: Array | float = 1.0) -> Array:
+    def _slopes(self, found: Derivatives, moved: MovedScales | None, filled: Array | float = 1.0) -> Array:
         """Return what the columns are multiplied by, shape (n, K, features or 1).
 
         Parameters
@@ -228,7 +228,7 @@ class Stacked:
         shape = scales.noise_shape(self._features)
         return None if shape is None else shape.root()
 
-    def _covariance(self, moved: Moved, scales: Scales) -> Part:
+    def _covariance(self, moved: MovedScales, scales: Scales) -> Part:
         """Return how the covariance of the noise moves, in raw units, with the moments."""
         if self._root is None:
             sizes = np.sqrt([2.0 * scales.published, scales.published])
@@ -245,7 +245,7 @@ class Stacked:
         )
 
     def _curvature(
-        self, rows: Batch, found: Derivatives, slopes: Array, moved: Moved | None, shape: MovingShape
+        self, rows: Batch, found: Derivatives, slopes: Array, moved: MovedScales | None, shape: MovingShape
     ) -> Part:
         """Return how the covariance of a noise moves that is made from the Hessian."""
         geometry, scales, loss = self.geometry, self.geometry.scales, self.geometry.loss

@@ -36,7 +36,7 @@ class Mean(NamedTuple):
     """mu''' / mu'."""
 
 
-class Spread(NamedTuple):
+class VarianceFunction(NamedTuple):
     """The variance as a function of the mean."""
 
     variance: Array
@@ -173,17 +173,17 @@ class Generalized(Loss):
         with np.errstate(all="ignore"):
             return LINKS[self.link](m, self.link_parameter)
 
-    def _spread(self, found: Mean) -> Spread:
+    def _spread(self, found: Mean) -> VarianceFunction:
         mean = found.mean
         if self.family == "binomial":
             both = mean * found.rest
-            return Spread(both, (found.rest - mean) / both, -2 / both)
+            return VarianceFunction(both, (found.rest - mean) / both, -2 / both)
         if self.family == "negative binomial":
             grown = 1 + self.parameter * mean
             variance = mean * grown
-            return Spread(variance, (1 + 2 * self.parameter * mean) / variance, 2 * self.parameter / variance)
+            return VarianceFunction(variance, (1 + 2 * self.parameter * mean) / variance, 2 * self.parameter / variance)
         power = self.variance_power
-        return Spread(mean**power, power / mean, power * (power - 1) / mean**2)
+        return VarianceFunction(mean**power, power / mean, power * (power - 1) / mean**2)
 
     @property
     def variance_power(self) -> float:

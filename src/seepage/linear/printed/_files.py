@@ -17,10 +17,10 @@ from seepage.linear.files import FileReader, FileRows
 from seepage.linear.information import WARM, Fit, Release
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import Numbers
-from seepage.linear.printed._together import Part, SharedTable
+from seepage.linear.printed._together import OutputPart, SharedTable
 from seepage.linear.rows import Batch
 from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
-from seepage.others.rows import Extremes, Holders, Values, levels_in, mixed, twice_of
+from seepage.others.rows import Extremes, Holders, TwoValues, levels_in, mixed, twice_of
 
 Result = TypeVar("Result")
 # Rows that are worked on at once: their matrices stay in a core's cache.
@@ -48,7 +48,7 @@ class _Each:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _FileTable:
     """Rows of files, and what is printed of them."""
 
     rows: FileRows
@@ -113,10 +113,10 @@ class _Table:
     def jacobian(self, people: NDArray[np.intp]) -> Slopes:
         return self.numbers.slopes(self.person(people)).of(self.kept)
 
-    def moves_at(self, position: Array) -> "_Moves":
-        return _Moves(self, self.numbers.at(position))
+    def moves_at(self, position: Array) -> "_FileMoves":
+        return _FileMoves(self, self.numbers.at(position))
 
-    def elsewhere(self, person: int) -> "_Moves":
+    def elsewhere(self, person: int) -> "_FileMoves":
         return self.moves_at(self.numbers.position_without(self.person(np.array([person]))))
 
     @cached_property
@@ -153,7 +153,7 @@ class _Table:
         there = replace(self, numbers=self.numbers.at(self.numbers.position_of(parameters)))
         # What people's values let expect of each other is the same from everywhere.
         vars(there).update({name: vars(self)[name] for name in ("joint", "guesses") if name in vars(self)})
-        return Looked(_Moves(there, there.numbers), there.jacobian, there.shifted, there.changed)
+        return Looked(_FileMoves(there, there.numbers), there.jacobian, there.shifted, there.changed)
 
     @cached_property
     def guesses(self) -> dict[str, "_Guess"]:
@@ -245,10 +245,10 @@ class _Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class _FileMoves:
     """What people in files move, at the fit or elsewhere."""
 
-    table: _Table
+    table: _FileTable
     numbers: Numbers
     found: tuple[tuple[tuple[int | None, float], Level], ...] = ()
     """Values that a part of the people have in common: of which feature, or None for the outcome, and which."""
@@ -272,9 +272,9 @@ class _Moves:
         return SharedTable.of({name: each.part for name, each in outputs.items()})
 
     @property
-    def part(self) -> Part:
+    def part(self) -> OutputPart:
         """What several outputs need to know of this one."""
-        return Part(self.table.rows, self.table.kept, lambda: self.table.guesses)
+        return OutputPart(self.table.rows, self.table.kept, lambda: self.table.guesses)
 
     def levels(self) -> tuple[Level, ...]:
         """Return the values that a part of the people have in common, and who has them."""
@@ -289,7 +289,7 @@ class _Moves:
 class _OfRows:
     """Numbers that are made of each row of files by itself."""
 
-    table: _Table
+    table: _FileTable
     moved: Callable[[Batch], Array]
 
     @property
@@ -341,9 +341,9 @@ def printed_in_files(
     private = None if geometry.public_label else label
     codes = None if fit.classes is None else np.asarray(fit.problem.labels.codes)
     key = (geometry.minimizer.names, repr(geometry.loss), fit.problem.size)
-    table = _Table(fit.rows, numbers, kept, blocks, private, release.categorical, codes, key)
+    table = _FileTable(fit.rows, numbers, kept, blocks, private, release.categorical, codes, key)
     records = _OfRows(table, _record)
-    extremes, values = records.total(Extremes.of), records.total(Values.of)
+    extremes, values = records.total(Extremes.of), records.total(TwoValues.of)
     mixing = partial(_mixed, sizes=extremes.sizes)
     numbered = np.concatenate([part for _, part in table.each(mixing, "equal records")])
 
@@ -359,7 +359,7 @@ def printed_in_files(
         names=numbers.names,
         values=numbers.values,
         whole=numbers.whole,
-        moves=_Moves(table, numbers, levels),
+        moves=_FileMoves(table, numbers, levels),
         blocks=blocks,
         jacobian=table.jacobian,
         shifted=table.shifted,

@@ -10,7 +10,7 @@ import numpy as np
 from seepage._tables import Array
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.rows import Batch
-from seepage.others.rows import Records
+from seepage.others.rows import EqualRecords
 
 # A flexible fit looks at so many people, evenly over all.
 _SOME = 50_000
@@ -18,7 +18,7 @@ _SOME = 50_000
 _VALUES = 4.13
 
 
-class People(Protocol):
+class RowsAnywhere(Protocol):
     """Rows, wherever they are."""
 
     @property
@@ -84,7 +84,7 @@ class Modeled:
         return np.atleast_1d(-(share * np.log2(share) + (1 - share) * np.log2(1 - share)).sum())
 
 
-def modeled(numbers: Numbers, codes: Array | None, people: People) -> tuple[float, Modeled] | None:
+def modeled(numbers: Numbers, codes: Array | None, people: RowsAnywhere) -> tuple[float, Modeled] | None:
     """Return the mean entropy of an outcome given the covariates, in bits, and its scatter; None if not modeled."""
     geometry, loss = numbers.geometry, numbers.geometry.loss
     if geometry.public_label or loss.label_values != 1:
@@ -104,7 +104,7 @@ def modeled(numbers: Numbers, codes: Array | None, people: People) -> tuple[floa
     gaps = np.diff(np.unique(labels))
     bits = people.added(partial(found.bits, step=float(gaps.min()) if len(gaps) else 1.0))
     # Values that a rounding error sets apart are no finer grid: outcomes have no more without covariates.
-    return min(float(bits[0]) / people.count, Records.of(labels[:, None]).bits), found
+    return min(float(bits[0]) / people.count, EqualRecords.of(labels[:, None]).bits), found
 
 
 def _label(batch: Batch) -> Array:
@@ -115,7 +115,7 @@ def _record(batch: Batch) -> Array:
     return np.column_stack([batch.dense(), batch.labels])
 
 
-def _flexible(people: People) -> float:
+def _flexible(people: RowsAnywhere) -> float:
     """Return the residual deviation of a flexible fit, out of its sample."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.model_selection import cross_val_predict

@@ -41,7 +41,7 @@ class Numbers:
     """The raw column of each coordinate."""
     raw: Array | None = None
     """From the parameters to those in the units of the columns, shape (p, p), if these are printed."""
-    sums: "Sums | None" = None
+    sums: "PrintedSums | None" = None
     """What all rows add up to."""
 
     @classmethod
@@ -118,11 +118,11 @@ class Numbers:
         return float(self.count - self.geometry.minimizer.position.size)
 
     @property
-    def _sums(self) -> "Sums":
+    def _sums(self) -> "PrintedSums":
         assert self.sums is not None
         return self.sums
 
-    def added(self, batch: Batch) -> "Sums":
+    def added(self, batch: Batch) -> "PrintedSums":
         """Return what some rows add to the sums that all numbers need."""
         rows, loss = self.geometry.frame.rows(batch), self.geometry.loss
         margins, weight = rows.margins(self.geometry.position), rows.every_weight
@@ -142,7 +142,7 @@ class Numbers:
             codes = np.asarray(self.problem.labels.codes)
             at = ((batch.labels[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
             counts = np.bincount(at, minlength=len(codes))[1:].astype(np.float64)
-        return Sums(square, pulled, bent, counts, *self._filled(batch))
+        return PrintedSums(square, pulled, bent, counts, *self._filled(batch))
 
     def _filled(self, batch: Batch) -> tuple[Array, Array]:
         """Return the sums and the numbers of all features over rows that have a value of them."""
@@ -409,7 +409,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class PrintedSums:
     """What all rows add up to; in the frame where it is about parameters."""
 
     square: Array
@@ -423,8 +423,8 @@ class Sums:
     filled: Array
     has: Array
 
-    def __add__(self, other: "Sums") -> "Sums":
-        return Sums(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+    def __add__(self, other: "PrintedSums") -> "PrintedSums":
+        return PrintedSums(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from seepage.linear.printed._redrawn import Redrawn
 from seepage.linear.rows import Batch, InMemory
 from seepage.others import Form, Formed, Held, Level, Looked, Printed, Slopes
 from seepage.others.owned import Owned
-from seepage.others.rows import Records, level, rare_values
+from seepage.others.rows import EqualRecords, level, rare_values
 
 # What statsmodels prints with a fitted model.
 SUMMARY = "summary"
@@ -290,7 +290,7 @@ def printed_of(
     columns_of = {name: fit.rows.column(column) for name, column in names.items()}
     owned = Owned.of(person, fit.rows.count, blocks, columns_of)
     table = _Table(fit, release, numbers, kept, blocks, names, owned)
-    records = Records.of(np.column_stack([table.whole.dense(), table.whole.labels]))
+    records = EqualRecords.of(np.column_stack([table.whole.dense(), table.whole.labels]))
     return Printed(
         names=numbers.names,
         values=numbers.values,

@@ -17,7 +17,7 @@ from seepage.linear.printed._risk_sums import RiskSums
 from seepage.linear.survival import SurvivalFit, SurvivalInformation
 from seepage.others import Formed, Held, Printed, Slopes
 from seepage.others.owned import Owned
-from seepage.others.rows import Records, level, rare_values
+from seepage.others.rows import EqualRecords, level, rare_values
 
 _EVENTS = "number of events"
 
@@ -134,7 +134,7 @@ def printed_survival(
         level("the outcome", "no event", fit.outcomes.event <= 0, 1, unit),
         *rare_values(fit.features, fit.names, unit),
     )
-    records = Records.of(np.column_stack([fit.features, outcome]))
+    records = EqualRecords.of(np.column_stack([fit.features, outcome]))
     printed = Printed(
         names=(*fit.names, *(f"standard error of {name}" for name in fit.names if errors), _EVENTS),
         values=hazards.values,

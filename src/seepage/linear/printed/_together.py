@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seepage._tables import Array
 from seepage._where import either
 from seepage.errors import InputError, UnansweredError
-from seepage.execution.storage import Files, Filter, Store, Unit
+from seepage.execution.storage import Files, FileStore, Filter, Unit
 from seepage.linear.files import FileReader, FileRows, PeopleInFiles, Where
 from seepage.linear.information import WARM
 from seepage.linear.printed._numbers import Numbers
@@ -46,7 +46,7 @@ class Guess(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class OutputPart:
     """One of several outputs about people in files."""
 
     rows: FileRows
@@ -59,14 +59,14 @@ class Part:
 class SharedTable:
     """One table, and which rows of it each output is about."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[OutputPart, ...]
     files: Files
     """The rows that are in one of them."""
     inside: NDArray[np.bool_]
     """Shape (rows, outputs)."""
 
     @classmethod
-    def of(cls, parts: Mapping[str, Part]) -> "SharedTable":
+    def of(cls, parts: Mapping[str, OutputPart]) -> "SharedTable":
         """Find out who is in which output, by the columns that filters look at."""
         each, names = tuple(parts.values()), tuple(parts)
         whole = [part.rows.files.whole or part.rows.files for part in each]
@@ -119,9 +119,9 @@ class SharedTable:
         work = _Alike(self._reader((one, other)))
         return all(replace(self.parts[0].rows, files=self.files).each(work, "outputs of one form"))
 
-    def _reader(self, some: Sequence[int]) -> "_Reader":
+    def _reader(self, some: Sequence[int]) -> "_SharedReader":
         readers = tuple(self.parts[i].rows.reader for i in some)
-        return _Reader(self.files.store, readers, tuple(self.parts[i].rows.files.where for i in some))
+        return _SharedReader(self.files.store, readers, tuple(self.parts[i].rows.files.where for i in some))
 
     def joined(self, moves: Sequence[Any], layout: Layout) -> "JoinedMoves":
         """Return what everybody moves, given what they move in each output."""
@@ -142,7 +142,7 @@ class _Inside:
 
     preload: ClassVar[str] = WARM
 
-    store: Store
+    store: FileStore
     filters: tuple[Filter | None, ...]
 
     def __call__(self, run: Sequence[Unit]) -> list[NDArray[np.bool_]]:
@@ -156,10 +156,10 @@ class _Inside:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reader:
+class _SharedReader:
     """Reads rows once for all outputs that they are in."""
 
-    store: Store
+    store: FileStore
     readers: tuple[FileReader, ...]
     filters: tuple[Filter | None, ...]
 
@@ -190,7 +190,7 @@ class _Alike:
 
     preload: ClassVar[str] = WARM
 
-    reader: _Reader
+    reader: _SharedReader
 
     def __call__(self, run: Sequence[Unit]) -> bool:
         return all(self._same(*read) for unit in run for read in self.reader.read(unit))
@@ -208,10 +208,10 @@ class _Alike:
 
 
 @dataclass(frozen=True, eq=False)
-class _Looked:
+class _LookedAt:
     """What is needed to look at rows wherever they are."""
 
-    reader: _Reader
+    reader: _SharedReader
     numbers: tuple[Numbers, ...]
     kept: tuple[NDArray[np.intp], ...]
     layout: Layout
@@ -238,7 +238,7 @@ class _Looked:
 class _Block:
     """Some people of a table, as all outputs see them."""
 
-    looked: _Looked
+    looked: _LookedAt
     batches: tuple[Batch | None, ...]
     at: tuple[NDArray[np.intp], ...]
     place: NDArray[np.intp]
@@ -300,7 +300,7 @@ class _Added:
 
     preload: ClassVar[str] = WARM
 
-    looked: _Looked
+    looked: _LookedAt
     of: Callable[["_Block"], Any]
 
     def __call__(self, run: Sequence[Unit]) -> Any:
@@ -309,12 +309,12 @@ class _Added:
 
 
 @dataclass(frozen=True, eq=False)
-class _Each:
+class _EachUnit:
     """Applies a function of blocks to units, in order."""
 
     preload: ClassVar[str] = WARM
 
-    looked: _Looked
+    looked: _LookedAt
     of: Callable[["_Block"], Any]
 
     def __call__(self, run: Sequence[Unit]) -> list[tuple[int, Any]]:
@@ -340,7 +340,7 @@ class JoinedMoves:
         return replace(self.table.parts[0].rows, files=self.table.files)
 
     @cached_property
-    def _looked(self) -> _Looked:
+    def _looked(self) -> _LookedAt:
         bits = self.table.inside @ (1 << np.arange(len(self.table.parts)))
         known, kind = np.unique(bits, return_inverse=True)
         outputs = [frozenset(i for i in range(len(self.table.parts)) if each >> i & 1) for each in known.tolist()]
@@ -350,7 +350,7 @@ class JoinedMoves:
             before[unit.index] = seen
             seen = seen + np.bincount(place[start : start + unit.rows], minlength=len(seen))
             start += unit.rows
-        return _Looked(
+        return _LookedAt(
             self.table._reader(range(len(self.table.parts))),
             tuple(each.numbers for each in self.each_of),
             tuple(part.kept for part in self.table.parts),
@@ -384,7 +384,7 @@ class JoinedMoves:
                 looked, guesses=tuple({n: g for n, g in each.items() if n in shifting} for each in guesses)
             )
         start = 0
-        for part in self._rows.each(_Each(looked, of), "people among others"):
+        for part in self._rows.each(_EachUnit(looked, of), "people among others"):
             for count, result in part:
                 yield np.arange(start, start + count), result
                 start += count

@@ -37,7 +37,7 @@ class Penalty(NamedTuple):
     on_constant: bool
 
 
-class Slopes(NamedTuple):
+class LossPulls(NamedTuple):
     """What the losses of a fitted model pull at each coefficient with."""
 
     coefficients: Array
@@ -49,7 +49,9 @@ class Slopes(NamedTuple):
     """Which of them is the constant."""
 
     @classmethod
-    def of(cls, glm: GLM, params: Array, exog: Array, y: Array, added: tuple[Array, Array], at: int | None) -> "Slopes":
+    def of(
+        cls, glm: GLM, params: Array, exog: Array, y: Array, added: tuple[Array, Array], at: int | None
+    ) -> "LossPulls":
         """Return those at some parameters; `added` are weights and offset."""
         loss, (weights, offset) = glm.loss, added
         assert isinstance(loss, Loss)
@@ -63,7 +65,7 @@ def is_regularized(results: Any) -> bool:
     return "Regularized" in name or name.startswith("L1")
 
 
-def penalty_of(results: Any, slopes: Slopes) -> Penalty:
+def penalty_of(results: Any, slopes: LossPulls) -> Penalty:
     """Return the penalty that results of fit_regularized were fitted with, or refuse to guess it."""
     settings = getattr(results, "mle_settings", None) or {}
     if "alpha" in settings:
@@ -78,7 +80,7 @@ def penalty_of(results: Any, slopes: Slopes) -> Penalty:
     return found
 
 
-def _kept(alpha: Array, slopes: Slopes) -> Penalty:
+def _kept(alpha: Array, slopes: LossPulls) -> Penalty:
     """Return a penalty on absolute values that the results know."""
     each = np.broadcast_to(alpha, slopes.coefficients.shape)
     others = np.delete(each, slopes.constant) if slopes.constant is not None else each
@@ -91,7 +93,7 @@ def _kept(alpha: Array, slopes: Slopes) -> Penalty:
     return Penalty(0.0, float(others[0]), bool(constant))
 
 
-def _read_back(slopes: Slopes) -> Penalty:
+def _read_back(slopes: LossPulls) -> Penalty:
     w, g = slopes.coefficients, slopes.slope
     largest = float(np.abs(g).max())
     zeros = w == 0

@@ -14,7 +14,7 @@ from seepage._tables import Column, Data, Model
 from seepage.errors import UnsupportedError
 from seepage.linear.columns import columns_of, frame_of
 from seepage.linear.objective import CANONICAL, GLM
-from seepage.linear.results._penalties import Slopes, is_regularized, penalty_of
+from seepage.linear.results._penalties import LossPulls, is_regularized, penalty_of
 
 Array = NDArray[np.float64]
 
@@ -113,7 +113,7 @@ def taken_apart(results: Any, X: Data = None) -> Parts:
     offset = _offset(fitted, len(y))
     remarks: tuple[Assumption, ...] = ()
     if is_regularized(results):
-        slopes = Slopes.of(
+        slopes = LossPulls.of(
             glm, params, np.asarray(fitted.exog), np.asarray(y, dtype=np.float64), (weights, offset), intercept
         )
         found = penalty_of(results, slopes)

@@ -190,7 +190,7 @@ class Whole(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Jacobians:
+class RowJacobians:
     """How all that is published moves with each value of some rows."""
 
     reached: Reached
@@ -207,7 +207,7 @@ class Jacobians:
         """Return J^T, shape (n, values, m)."""
         return np.concatenate([part.jacobian(self.reached, self.labels) for part in self.parts], axis=2)
 
-    def of(self, coordinates: NDArray[np.intp]) -> "Jacobians":
+    def of(self, coordinates: NDArray[np.intp]) -> "RowJacobians":
         """Return those by some of the coordinates, the label being public."""
         reach = self.reached.reach.of(coordinates)
         chosen = _places(self.reached.reach.features, reach.features)
@@ -215,7 +215,7 @@ class Jacobians:
         if slopes is not None and reach.curves is not None and self.reached.reach.curves is not None:
             every = {int(entry): i for i, entry in enumerate(self.reached.reach.curves.chosen)}
             slopes = slopes[:, [every[int(entry)] for entry in reach.curves.chosen]]
-        return Jacobians(Reached(reach, slopes), [part.of_features(chosen) for part in self.parts], 0)
+        return RowJacobians(Reached(reach, slopes), [part.of_features(chosen) for part in self.parts], 0)
 
     def examples(self) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
@@ -309,7 +309,7 @@ class Jacobians:
         nothing = self.reached.reach.of(np.empty(0, dtype=np.intp))
         own = [part.of_features(np.empty(0, dtype=np.intp)) for part in self.parts]
         slopes = None if self.reached.slopes is None else np.empty((self._count, 0))
-        return Jacobians(Reached(nothing, slopes), own, self.labels).whole()
+        return RowJacobians(Reached(nothing, slopes), own, self.labels).whole()
 
     @property
     def _count(self) -> int:

@@ -22,7 +22,7 @@ from seepage.linear.information import (
     Fitted,
     Preprocessing,
     Scales,
-    Solved,
+    SolvedSteps,
     check_published,
     checked_numbers,
     preprocessing_of,
@@ -228,7 +228,9 @@ class SurvivalFit(Fitted):
         # A penalty on standardized columns is the same whatever a scaler made of them before.
         penalty = np.zeros_like(self.minimum.beta) if self.estimator.standardized else self.minimum.penalty
         nothing = np.empty((len(penalty), 0))
-        solved = Solved("Cox", self.minimum.beta[:, None], penalty[:, None], False, 1, nothing, None, _nothing_filled)
+        solved = SolvedSteps(
+            "Cox", self.minimum.beta[:, None], penalty[:, None], False, 1, nothing, None, _nothing_filled
+        )
         found, scales = preprocessing_of(self, solved, noise, declared)
         # Whatever is taken away from a column makes no difference to who is ahead of whom.
         return replace(found, without_intercept=False), scales

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from seepage.linear.columns import Curves
 from seepage.linear.information import NoiseShape, OneSlope
-from seepage.linear.stack import Apart, Jacobians, Reach, Score
+from seepage.linear.stack import Apart, Reach, RowJacobians, Score
 from seepage.linear.stack import Part as Moving
 
 Array = NDArray[np.float64]
@@ -143,7 +143,7 @@ class Response:
             return None
         return NoiseShape.of(self.covariance, self._reach.features[None], None).root()
 
-    def jacobians(self, part: HazardRows) -> Jacobians:
+    def jacobians(self, part: HazardRows) -> RowJacobians:
         """Return the Jacobians of some rows."""
         at, n = self._reach.features, len(part)
         slopes = part.martingale[:, None, None]
@@ -169,7 +169,7 @@ class Response:
                 parts.append(
                     Score(root, deviation, self.beta[at, None], none, np.empty((n, 0, len(self._root))), of_label)
                 )
-        return Jacobians(self._reach.at(part.bent), parts, 0)
+        return RowJacobians(self._reach.at(part.bent), parts, 0)
 
     def gram(self, part: HazardRows) -> Array:
         """Return the sum of J J^T over these rows, whose eigenvalues are what the release tells about all of them."""
@@ -182,7 +182,7 @@ class Response:
             total = total + flat.T @ flat
         return total
 
-    def _parts(self, part: HazardRows) -> Iterator[tuple[slice, Jacobians]]:
+    def _parts(self, part: HazardRows) -> Iterator[tuple[slice, RowJacobians]]:
         step = max(_MOST_NUMBERS // max(len(self.moves) * self.values, 1), 16)
         for start in range(0, len(part), step):
             at = slice(start, min(start + step, len(part)))

@@ -8,7 +8,16 @@ import numpy as np
 from seepage._facts import Number, given, personal, public
 from seepage._tables import Array
 from seepage.errors import MinimizerError, UnansweredError
-from seepage.leakage import Before, Distribution, Information, Sketch, Told, before, deviations, told_apart
+from seepage.leakage import (
+    Distribution,
+    Information,
+    PriorKnowledge,
+    Sketch,
+    ToldCategory,
+    before,
+    deviations,
+    told_apart,
+)
 from seepage.leakage.types import Prior
 from seepage.meaning import success_rate
 from seepage.report._document import CategoryAttribute, Floor, NumberAttribute, Rate, Silence
@@ -43,7 +52,7 @@ def _left(entry: NumberAttribute) -> tuple[float, ...]:
     return tuple(left.value for left in lefts if left is not None) or (2.0,)
 
 
-def _number(entry: NumberAttribute, known: Distribution, prior: Before | None) -> NumberAttribute:
+def _number(entry: NumberAttribute, known: Distribution, prior: PriorKnowledge | None) -> NumberAttribute:
     floors = []
     for share in SHARES:
         eta = at_most(known, share)
@@ -66,12 +75,12 @@ class Categories:
     ----------
     entries : tuple of CategoryAttribute
         The one that is told best first.
-    told : mapping from str to Told
+    told : mapping from str to ToldCategory
         How far the release moves with the category of each person, of those that were refitted.
     """
 
     entries: tuple[CategoryAttribute, ...]
-    told: Mapping[str, Told]
+    told: Mapping[str, ToldCategory]
 
 
 def categories(information: Information, *, named: Collection[str]) -> Categories:

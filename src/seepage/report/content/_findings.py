@@ -6,10 +6,10 @@ from seepage._facts import Number, personal
 from seepage.report._document import (
     CategoryAttribute,
     Contrast,
+    EtaSpread,
     Findings,
     Grouping,
     NumberAttribute,
-    Spread,
 )
 
 _MOST_ATTRIBUTES = 4
@@ -17,7 +17,7 @@ _MOST_ATTRIBUTES = 4
 
 def findings(
     attributes: Sequence[NumberAttribute | CategoryAttribute],
-    everyone: Spread,
+    everyone: EtaSpread,
     groupings: Sequence[Grouping],
     *,
     first: Collection[str],

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from seepage._facts import Number, Origin, personal, public
 from seepage.leakage import Distribution
 from seepage.leakage import histogram as counted
-from seepage.report._document import Extent, Group, Grouping, Histogram, Spread
+from seepage.report._document import DrawnHistogram, EtaSpread, Extent, Group, Grouping
 from seepage.report._edition import at_most, down, middle, near, up
 
 Array = NDArray[np.float64]
@@ -25,10 +25,10 @@ def grouping(name: str, found: Mapping[Hashable, Distribution], edges: Array) ->
     return Grouping(name, tuple(shown))
 
 
-def spread(known: Distribution, edges: Array, *, whole: bool = False) -> Spread:
+def spread(known: Distribution, edges: Array, *, whole: bool = False) -> EtaSpread:
     """Return how the eta of a set of people is spread; how many people there are in all is no secret."""
     found = extent(known)
-    return Spread(
+    return EtaSpread(
         count=public(known.count) if whole else personal(known.count),
         median=found.median,
         interval=median_interval(known),
@@ -39,12 +39,12 @@ def spread(known: Distribution, edges: Array, *, whole: bool = False) -> Spread:
     )
 
 
-def _drawn(known: Distribution, edges: Array) -> Histogram | None:
+def _drawn(known: Distribution, edges: Array) -> DrawnHistogram | None:
     if not len(edges):
         return None
     found = counted(known, edges)
     shown = tuple(float(f"{edge:.5g}") for edge in found.edges)
-    return Histogram(shown, tuple(found.counts.tolist()), Origin.PERSONAL)
+    return DrawnHistogram(shown, tuple(found.counts.tolist()), Origin.PERSONAL)
 
 
 def extent(known: Distribution) -> Extent:

@@ -11,7 +11,7 @@ from seepage._decision import Decision
 from seepage._facts import Number, given, personal, public
 from seepage._version import __version__
 from seepage.errors import SeepageError, UnansweredError
-from seepage.leakage import Information, Leakage, Told, check_names, grid, groupings
+from seepage.leakage import Information, Leakage, ToldCategory, check_names, grid, groupings
 from seepage.leakage.types import Prior
 from seepage.report._document import CREATED, Document, Noise, Person, Silence
 from seepage.report._edition import SHARES
@@ -107,7 +107,7 @@ def internal_document(leak: Leakage, asked: ReportQuestion) -> Document:
 
 
 def _exposed(
-    information: Information, asked: ReportQuestion, median: float, told: Mapping[str, Told]
+    information: Information, asked: ReportQuestion, median: float, told: Mapping[str, ToldCategory]
 ) -> tuple[tuple[Person, ...] | None, Silence | None]:
     try:
         people = most_exposed(

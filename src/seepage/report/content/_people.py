@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 
 from seepage._facts import personal
-from seepage.leakage import Information, Through, Told, exposed_through
+from seepage.leakage import Information, Through, ToldCategory, exposed_through
 from seepage.report._document import Channel, Person
 from seepage.report._edition import down, near, up, up_to_percent
 
@@ -26,7 +26,7 @@ def most_exposed(
     count: int,
     median: float,
     units: Mapping[str, str],
-    categories: Mapping[str, Told],
+    categories: Mapping[str, ToldCategory],
 ) -> tuple[Person, ...]:
     """Return the people with the largest eta, each with the attribute through which they are exposed most."""
     found = information.top(count)

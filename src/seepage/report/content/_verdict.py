@@ -8,28 +8,28 @@ from seepage._facts import Number, given, personal
 from seepage.errors import MinimizerError, PolicyError, UnansweredError
 from seepage.leakage import Leakage
 from seepage.meaning import Target
-from seepage.report._document import Judgment, Silence, Verdict
+from seepage.report._document import Judgment, PolicyVerdict, Silence
 from seepage.report._edition import up
 
 if TYPE_CHECKING:
     from seepage.release import Policy
 
 
-def verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
+def verdict(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
     """Return the verdict, that on each target, and the noise that each would take."""
     if policy is None or policy.is_empty:
-        return Verdict("none", None, None, (), None)
+        return PolicyVerdict("none", None, None, (), None)
     asked, left = given(policy.quantile), policy.untargeted(leak)
     try:
         factors = policy.factors(leak)
     except (UnansweredError, MinimizerError) as reason:
-        return Verdict("withheld", asked, None, (), Silence("unanswered", str(reason)), untargeted=left)
+        return PolicyVerdict("withheld", asked, None, (), Silence("unanswered", str(reason)), untargeted=left)
     # Another noise would have led training another way: a factor is for noise that can be chosen anew.
     told = leak.information.noise is not None
     judgments = tuple(_judged(target, factor, told) for target, factor in factors.items())
     if all(judgment.met for judgment in judgments):
-        return Verdict("met", asked, asked, judgments, None, untargeted=left)
-    return Verdict("missed", asked, asked, judgments, None, _enough(leak, max(factors.values())), left)
+        return PolicyVerdict("met", asked, asked, judgments, None, untargeted=left)
+    return PolicyVerdict("missed", asked, asked, judgments, None, _enough(leak, max(factors.values())), left)
 
 
 def _judged(target: Target, factor: float, told: bool) -> Judgment:
@@ -46,10 +46,10 @@ def _enough(leak: Leakage, factor: float) -> Number | None:
     return None if scale is None or not isfinite(factor) else personal(up_to_grid(scale * factor))
 
 
-def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
+def met_verdict(leak: Leakage, policy: "Policy | None") -> PolicyVerdict:
     """Return the verdict for everybody: that the policy is met is the condition for telling anybody anything."""
     if policy is None or policy.is_empty:
-        return Verdict("none", None, None, (), None)
+        return PolicyVerdict("none", None, None, (), None)
     missed = policy.shortfalls(leak)
     if missed:
         lines = [
@@ -61,4 +61,4 @@ def met_verdict(leak: Leakage, policy: "Policy | None") -> Verdict:
         raise PolicyError("\n".join(lines), max(missed.values()))
     asked = given(policy.quantile)
     judgments = tuple(Judgment(target, True, None) for target in policy.targets())
-    return Verdict("met", asked, asked, judgments, None, untargeted=policy.untargeted(leak))
+    return PolicyVerdict("met", asked, asked, judgments, None, untargeted=policy.untargeted(leak))

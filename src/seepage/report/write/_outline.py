@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from seepage.pages import Grid, Part, name, number
+from seepage.pages import Grid, Section, name, number
 from seepage.report._document import Document
 from seepage.report.write._findings import finding_sentences
 from seepage.report.write._grids import attribute_grids, exposed_grid, group_grid, utility_grids
@@ -16,7 +16,7 @@ from seepage.report.write._verdict import (
 )
 
 
-def outline(document: Document) -> list[Part]:
+def outline(document: Document) -> list[Section]:
     """Return all that a report says, in the order of its page."""
     document.check_leaving()
     return [each for each in _parts(document) if each.sentences or each.grids]
@@ -29,27 +29,29 @@ def judged(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-def _parts(document: Document) -> Iterator[Part]:
-    yield Part(name(document.title, 120), (handling(document),))
+def _parts(document: Document) -> Iterator[Section]:
+    yield Section(name(document.title, 120), (handling(document),))
     left = untargeted_sentence(document)
-    yield Part(headline(document.verdict), (verdict_sentence(document), *([left] if left else [])), _targets(document))
+    yield Section(
+        headline(document.verdict), (verdict_sentence(document), *([left] if left else [])), _targets(document)
+    )
     if not document.is_public:
-        yield Part("In short", tuple(finding_sentences(document)))
-        yield Part("Attributes", tuple(_silent(document)), tuple(attribute_grids(document)))
+        yield Section("In short", tuple(finding_sentences(document)))
+        yield Section("Attributes", tuple(_silent(document)), tuple(attribute_grids(document)))
     for grouping in document.groupings:
-        yield Part(f"Groups by {name(grouping.name)}", (), (group_grid(grouping),))
+        yield Section(f"Groups by {name(grouping.name)}", (), (group_grid(grouping),))
     people = exposed_grid(document)
     left_out = (
         () if document.silence is None else (f"They are left out. {silence_sentence(document.silence, document)}",)
     )
-    yield Part("The most exposed people", left_out, () if people is None else (people,))
+    yield Section("The most exposed people", left_out, () if people is None else (people,))
     if document.utility is not None:
-        yield Part(
+        yield Section(
             "What the noise costs", (utility_sentence(document.utility),), tuple(utility_grids(document.utility))
         )
-    yield Part("What the numbers mean", tuple(f"{term}: {text}" for term, text in meanings(document)))
-    yield Part("What they take for granted", tuple(assumption_sentences(document)))
-    yield Part("Where this comes from", tuple(f"{term}: {text}" for term, text in facts(document)))
+    yield Section("What the numbers mean", tuple(f"{term}: {text}" for term, text in meanings(document)))
+    yield Section("What they take for granted", tuple(assumption_sentences(document)))
+    yield Section("Where this comes from", tuple(f"{term}: {text}" for term, text in facts(document)))
 
 
 def _targets(document: Document) -> tuple[Grid, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from math import floor, log10
 
 from seepage.pages import Content, Html, most, name, number, percent, tag
-from seepage.report._document import Histogram, NumberAttribute, Spread
+from seepage.report._document import DrawnHistogram, EtaSpread, NumberAttribute
 
 _WIDTH = 680
 _LEFT = 170
@@ -37,7 +37,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
     return tag("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=kind)
 
 
-def ridges(rows: Sequence[tuple[str, Spread]], identifier: str, title: str) -> Html | None:
+def ridges(rows: Sequence[tuple[str, EtaSpread]], identifier: str, title: str) -> Html | None:
     """Draw one histogram of eta a row, over one logarithmic axis, with the medians as ticks."""
     drawn = [(each, eta, eta.histogram) for each, eta in rows if eta.histogram is not None][:_MOST_ROWS]
     if not drawn:
@@ -69,7 +69,7 @@ def ridges(rows: Sequence[tuple[str, Spread]], identifier: str, title: str) -> H
     return _picture(bottom + 44, identifier, title, description, parts)
 
 
-def _outline(bars: Histogram, across: Callable[[float], float], floor_line: float) -> Html:
+def _outline(bars: DrawnHistogram, across: Callable[[float], float], floor_line: float) -> Html:
     total = sum(bars.counts) or 1
     density = [
         count / total / (across(after) - across(before))

@@ -4,10 +4,10 @@ from math import ceil
 
 from seepage.meaning import Target
 from seepage.pages import most, name, number, percent
-from seepage.report._document import Document, Silence, Verdict
+from seepage.report._document import Document, PolicyVerdict, Silence
 
 
-def headline(verdict: Verdict) -> str:
+def headline(verdict: PolicyVerdict) -> str:
     """Return the verdict in a few words, never about more people or attributes than it was judged for."""
     whom = "" if verdict.share is None or verdict.share.value == 1 else f" for {most(verdict.share.value)}"
     named = f" for what it names{',' if whom else ''}" if verdict.leaves_open else ""
@@ -49,7 +49,7 @@ def silence_sentence(silence: Silence, document: Document) -> str:
     }[silence.kind]
 
 
-def _outcome(verdict: Verdict) -> str:
+def _outcome(verdict: PolicyVerdict) -> str:
     judgments = verdict.judgments
     count, missed = len(judgments), sum(not each.met for each in judgments)
     factor = max((each.factor.value for each in judgments if each.factor is not None), default=None)
