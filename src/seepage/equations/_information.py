@@ -13,9 +13,9 @@ from seepage._noise import GaussianNoise, given_noise
 from seepage._tables import Array, Column
 from seepage.equations._solved import Solved
 from seepage.errors import UnansweredError
-from seepage.leakage import Distances, InformationOfRows, Jacobians, Move
+from seepage.leakage import Distances, InformationOfRows, Jacobians
 from seepage.leakage.owners import Several
-from seepage.leakage.types import Assurance, Kind
+from seepage.leakage.types import Assurance, Kind, Move
 from seepage.meaning import Guarantee, check_delta
 
 _ROWS = 4096

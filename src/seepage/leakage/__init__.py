@@ -27,7 +27,6 @@ from seepage.leakage._matching import match as match
 from seepage.leakage._matching import same_values as same_values
 from seepage.leakage._matching import spread as spread
 from seepage.leakage._of_rows import InformationOfRows as InformationOfRows
-from seepage.leakage._of_rows import Move as Move
 from seepage.leakage._people import People as People
 from seepage.leakage._people import PeopleInMemory as PeopleInMemory
 from seepage.leakage._prior import PriorKnowledge as PriorKnowledge

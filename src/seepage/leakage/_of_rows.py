@@ -12,11 +12,8 @@ from seepage._tables import Array, Column, which
 from seepage.leakage._information import Distances, GatheredInformation, Unlike
 from seepage.leakage._people import PeopleInMemory
 from seepage.leakage.owners import Owners, Several, largest
-from seepage.leakage.types import Variance, Who
-from seepage.meaning import EmpiricalPrior, TwoNormals
-
-Move = Callable[[NDArray[np.intp]], tuple[float, TwoNormals | None]]
-"""How far a release moves, in units of its noise, if a value changes in some rows; and both if noises differ."""
+from seepage.leakage.types import Move, Variance, Who
+from seepage.meaning import EmpiricalPrior
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

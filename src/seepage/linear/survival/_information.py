@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from seepage._noise import GaussianNoise
 from seepage._tables import Column
 from seepage.errors import InputError, UnansweredError
-from seepage.leakage import Distances, InformationOfRows, Move
+from seepage.leakage import Distances, InformationOfRows
 from seepage.leakage.owners import Several
-from seepage.leakage.types import Kind, Who
+from seepage.leakage.types import Kind, Move, Who
 from seepage.linear.information import (
     ChangedScales,
     Noised,
