@@ -100,13 +100,13 @@ def test_nothing_is_published_that_holds_people(house, monkeypatch):
     skops.io.dump(Ridge().fit(X, Y), house.folder / "model.skops")
     ask = "seepage publish model.skops people.parquet --target marker --noise 0.1 --without-policy --out {}.skops"
     assert house.run(ask.format("first")).code == 0
-    honest = _table._as_skops
+    honest = _table.as_skops
 
     def leaky(estimator):
         estimator.rows_ = np.asarray(X)
         return honest(estimator)
 
-    monkeypatch.setattr(_table, "_as_skops", leaky)
+    monkeypatch.setattr(_table, "as_skops", leaky)
     monkeypatch.chdir(house.folder)
     found = CliRunner().invoke(app, shlex.split(ask.format("second"))[1:])
     assert isinstance(found.exception, PolicyError)

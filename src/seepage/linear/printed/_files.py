@@ -355,6 +355,8 @@ def printed_in_files(
         *_outcomes(fit, codes, values.found[features:]),
         *levels_in(values.found[:features], geometry.minimizer.names, extremes, records.total, features),
     )
+    # Not when it is asked for: several outputs together are asked in a few passes, however many they are.
+    leverage = np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")])
     return Printed(
         names=numbers.names,
         values=numbers.values,
@@ -370,7 +372,7 @@ def printed_in_files(
         record_bits=bits_of(np.unique(numbered, return_counts=True)[1]),
         scatter=table.outcomes,
         parameters=int(geometry.position.size),
-        leverages=lambda: np.concatenate([part for _, part in table.each(numbers.leverage, "leverage")]),
+        leverages=lambda: leverage,
         twice=twice_of(numbered, (column(at) for at in range(extremes.sizes.size))),
         each=table.asked,
         form=table.form,
