@@ -94,6 +94,21 @@ def test_bounds_hold_for_everybody_and_the_largest_is_that_of_a_refit_of_everybo
         assert (found.distance[found.truth >= 0, found.truth[found.truth >= 0]] == 0).all()
 
 
+def test_a_rare_outcome_takes_more_than_half_of_the_bound() -> None:
+    """There the third derivative is nearly the curvature, and all rows bend alike: half of the bound would not hold."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"age": random.normal(0, 0.05, 1500), "sex": random.integers(0, 2, 1500)})
+    y = (np.arange(1500) < 36).astype(int)
+    leak = seepage.measure(LogisticRegression(C=5.0, **TIGHT).fit(frame, y), frame, y, noise_scale=0.1)
+    found, exact = (of("label", None) for of in (leak.information.ranked, leak.information.distances))
+    assert found.low is not None
+    bounded = found.low < found.distance
+    assert bounded.sum() > 1000
+    middle, radius = (found.distance + found.low) / 2, (found.distance - found.low) / 2
+    taken = np.abs(exact.distance - middle)[bounded] / radius[bounded]
+    assert 0.5 < taken.max() < 1
+
+
 def test_most_bounds_are_close() -> None:
     frame, signal = _data(5, 600)
     y = _labels("logistic", signal.to_numpy(), 5)

@@ -59,7 +59,7 @@ def exposed_through(
         What was measured.
     rows : ndarray of int
         Where the people stand among all.
-    categories : mapping from str to Told
+    categories : mapping from str to ToldCategory
         How far the release moves with each category of each person, as `told_categories` returns it.
     """
     unknown = (None,) * len(rows)

@@ -367,7 +367,7 @@ class Document:
     numbers, categories : tuple
         The attributes: in the internal edition the one that the release says most about first, in the publishable one
         their names and units alone.
-    eta, dfil : Spread, Extent or None
+    eta, dfil : EtaSpread, Extent or None
         Of all people; None in the publishable edition.
     groupings : tuple of Grouping
         Groups of people in the internal edition.
