@@ -1,11 +1,15 @@
-"""Run an experiment by name, or all of them."""
+"""Run an experiment by name as far as it has not been done, or all that have no results yet, and write the tables.
+
+`all` runs those experiments whose results are not among the figures, or are of another version of their script. Then it
+decides all verdicts anew from the results that are there, and writes them as data and as tables.
+"""
 
 import argparse
 import importlib
 import time
 from pathlib import Path
 
-from experiments._made import commit, made
+from experiments._made import commit, made, stored
 from experiments._work import Work
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
@@ -16,7 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=[*NAMES, "all"], metavar="NAME", help=f"{', '.join(NAMES)}, or all")
     parser.add_argument("--quick", action="store_true", help="fewer people, draws and settings: minutes for all")
-    parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR", help="where the figures go")
+    parser.add_argument(
+        "--output", type=Path, default=Path("results"), metavar="DIR", help="where results and figures go"
+    )
     parser.add_argument(
         "--state",
         type=Path,
@@ -36,7 +42,11 @@ def main() -> None:
     for name in NAMES if given.name == "all" else [given.name]:
         start = time.perf_counter()
         script = importlib.import_module(f"experiments.{name}")
-        work = Work(name, state, tuple(given.only), script.VERSION, commit())
+        before = stored(given.output / f"{name}.json", script, given.quick)
+        if before and given.name == "all":
+            print(f"{name}: as it is, version {script.VERSION} made at {before['made']['commit']}")
+            continue
+        work = Work(name, state, tuple(given.only), script.VERSION, commit(), before)
         result = script.run(quick=given.quick, work=work)
         result.numbers.update(quick=given.quick, made=made(script, work))
         written = result.save(name, given.output)

@@ -1,10 +1,12 @@
 """What made a file of results: the script, its version and settings, and the commit it was run at."""
 
+import json
 import subprocess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from experiments._result import rounded
 from experiments._work import Work
 
 _ROOT = Path(__file__).parent.parent
@@ -21,11 +23,24 @@ def made(script: ModuleType, work: Work) -> dict[str, Any]:
     return {
         "version": script.VERSION,
         "commit": work.commit,
-        "settings": {
-            name.strip("_").lower(): value for name, value in vars(script).items() if _is_setting(name, value)
-        },
+        "settings": settings(script),
         "pieces": dict(work.stamps),
     }
+
+
+def settings(script: ModuleType) -> dict[str, Any]:
+    """Return the settings of a script, as a file of results holds them."""
+    found = {name.strip("_").lower(): value for name, value in vars(script).items() if _is_setting(name, value)}
+    kept: dict[str, Any] = rounded(found)
+    return kept
+
+
+def stored(path: Path, script: ModuleType, quick: bool) -> dict[str, Any]:
+    """Return the results of a file, if this version of the script made them with these settings; nothing otherwise."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    made = found.get("made", {})
+    same = (made.get("version"), made.get("settings"), found.get("quick")) == (script.VERSION, settings(script), quick)
+    return found if same else {}
 
 
 def mixture(stamp: dict[str, Any]) -> list[str]:

@@ -9,16 +9,27 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F  # noqa: N812
 
+from seepage.network import Mechanism
+
 Tensor = torch.Tensor
+
+
+def mechanism(noise: float, norm: float) -> Mechanism:
+    """Return the step of Guo et al. (2022): smooth clipping to about C, noise of `noise` C."""
+    return Mechanism(noise_multiplier=noise, max_grad_norm=norm, clipping="smooth")
+
+
+SMOOTH = mechanism(1.0, 1.0).rule.sensitivity
+"""The largest norm that a smoothly clipped gradient can have, in units of C, rounded up."""
 
 
 class PrivateSGD:
     """Training whose batches and noise depend on the seed and the number of the step alone.
 
     The model is a `Sequential` of convolutions, linear layers and layers without parameters. Each step draws everybody
-    with probability `rate` (Poisson sampling), clips each gradient smoothly, g / (GELU(|g|/C - 1) + 1), adds noise of
-    standard deviation `noise` C to the sum, divides by the expected size of a batch and moves by `step_size`, with
-    momentum. Without noise (None) it neither clips nor adds any.
+    with probability `rate` (Poisson sampling), clips each gradient smoothly to C and adds noise of standard deviation
+    `noise` C to the sum, both as `seepage.network.Mechanism` has them, divides by the expected size of a batch and
+    moves by `step_size`, with momentum. Without noise (None) it neither clips nor adds any.
     """
 
     def __init__(
@@ -36,7 +47,7 @@ class PrivateSGD:
         seed: int = 0,
     ) -> None:
         self.model, self.x, self.y, self.seed = model, x, y, seed
-        self.rate, self.noise, self.norm = rate, noise, norm
+        self.rate, self.mechanism = rate, None if noise is None else mechanism(noise, norm)
         self.loss = nn.CrossEntropyLoss() if loss is None else loss
         self.optimizer = torch.optim.SGD(model.parameters(), lr=step_size, momentum=momentum)
         self.step = 0
@@ -52,17 +63,18 @@ class PrivateSGD:
         noise = torch.Generator().manual_seed(1_000_003 * self.seed + self.step)
         expected = self.rate * len(self.x)
         self.optimizer.zero_grad()
-        if self.noise is None:
+        if self.mechanism is None:
             (self.loss(self.model(self.x[rows]), self.y[rows]) * (len(rows) / expected)).backward()
         else:
-            for parameter, total in zip(self.model.parameters(), self._clipped(rows), strict=True):
-                added = torch.randn(parameter.shape, generator=noise) * (self.noise * self.norm)
+            clipped = self._clipped(rows, self.mechanism.rule.factor)
+            for parameter, total in zip(self.model.parameters(), clipped, strict=True):
+                added = torch.randn(parameter.shape, generator=noise) * self.mechanism.noise_scale
                 parameter.grad = (total + added) / expected
         self.optimizer.step()
         self.step += 1
 
-    def _clipped(self, rows: Tensor) -> list[Tensor]:
-        """Return the sum of the clipped gradients of these people, weights and bias of each layer in turn."""
+    def _clipped(self, rows: Tensor, factor_of: Callable[[Tensor], Tensor]) -> list[Tensor]:
+        """Return the sum of these people's gradients times their factors, weights and bias of each layer in turn."""
         uses: list[tuple[nn.Conv2d | nn.Linear, Tensor, Tensor]] = []
         value = self.x[rows]
         with torch.enable_grad():
@@ -81,7 +93,7 @@ class PrivateSGD:
             backs = torch.autograd.grad(total if len(rows) else value.sum(), [out for _, _, out in uses])
         parts = [_sent(layer, given, back) for (layer, given, _), back in zip(uses, backs, strict=True)]
         norms = torch.stack([square for square, _ in parts]).sum(0).sqrt()
-        factor = 1 / (F.gelu(norms / self.norm - 1) + 1)
+        factor = factor_of(norms)
         return [each for _, add in parts for each in add(factor)]
 
     def state(self) -> dict[str, object]:

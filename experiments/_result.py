@@ -27,7 +27,7 @@ class Result:
         """Write NAME.json and a PNG for each figure."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{name}.json"]
-        paths[0].write_text(json.dumps(_rounded(plain(self.numbers)), indent=1) + "\n")
+        paths[0].write_text(json.dumps(rounded(self.numbers), indent=1) + "\n")
         for part, figure in self.figures.items():
             paths.append(folder / (f"{name}_{part}.png" if part else f"{name}.png"))
             figure.savefig(paths[-1], dpi=_DOTS_OF_IMAGES if part == "images" else _DOTS, pil_kwargs={"optimize": True})
@@ -43,10 +43,11 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _rounded(value: Any) -> Any:
-    """Return numbers of six digits: more are noise in a diff."""
+def rounded(value: Any) -> Any:
+    """Return the same as `plain` does, with numbers of six digits: more are noise in a diff."""
+    value = plain(value)
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [rounded(each) for each in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -38,6 +38,8 @@ class Work:
     only: tuple[str, ...] = ()
     version: int = 1
     commit: str = ""
+    before: dict[str, Any] = field(default_factory=dict)
+    """What an earlier run of this version of the script wrote where this one writes; empty without one."""
     stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Version and commit of each piece that was returned."""
 
@@ -69,6 +71,12 @@ class Work:
             minutes = spent / done * (len(left) - done) / 60
             self.say(f"{key} is done ({done} of {len(left)}; about {minutes:.0f} minutes left)")
         return {key: found[key] for key in todo if key in found}
+
+    def keep_stamps(self) -> None:
+        """Count what an earlier result is made of among what this one is made of, which holds some of it."""
+        made = self.before["made"]
+        own = {"version": made["version"], "commit": made["commit"]}
+        self.stamps.update({**(made["pieces"] or {"an earlier run": own}), **self.stamps})
 
     def say(self, text: str) -> None:
         """Tell whoever waits how far it is."""

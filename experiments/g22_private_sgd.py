@@ -22,7 +22,7 @@ from experiments._networks import (
     mnist,
     planes_and_cars,
 )
-from experiments._private import PrivateSGD, glorot
+from experiments._private import SMOOTH, PrivateSGD, glorot
 from experiments._result import Result
 from experiments._work import Work
 
@@ -33,8 +33,6 @@ NETWORKS = {"code": guo_network, "printed": guo_printed_network, "color": guo_co
 IMAGES = {"code": mnist, "printed": mnist, "color": planes_and_cars}
 RANGE = {"code": 1.0, "printed": 1.0, "color": 1 / max(COLOR_DEVIATIONS)}
 """How far the values of a pixel can be apart; of three channels, the one with the least."""
-SMOOTH = 1.1153
-"""The largest norm that a smoothly clipped gradient can have, in units of C, rounded up."""
 EVERY = 50
 """Steps between the weights that are kept, at which the most exposed are visited once more."""
 CHECKPOINT = 250

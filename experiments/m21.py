@@ -17,6 +17,7 @@ from torch import nn
 from experiments._draw_layers import draw_layers
 from experiments._layers import Client, network, people
 from experiments._result import Result
+from experiments._seeds import interval, pooled
 from experiments._work import Work
 from seepage.attacks import PropertyInference
 from seepage.network import Gradients, layer_sensitivity, usable_information
@@ -184,15 +185,6 @@ def accuracy(model: nn.Module, found: Any, rows: np.ndarray) -> float:
     return float(torch.stack(right).sum()) / len(rows)
 
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Return the mean over seeds, and half of its 95% interval (Student); nan for one seed."""
-    from scipy.stats import t
-
-    count = len(values)
-    half = t.ppf(0.975, count - 1) * values.std(ddof=1) / np.sqrt(count) if count > 1 else float("nan")
-    return float(values.mean()), float(half)
-
-
 def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return means over seeds with 95% intervals, who leads, and correlations over layers."""
     layers, name = runs[0]["layers"], runs[0]["setting"]["network"]
@@ -221,6 +213,7 @@ def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "title": runs[0]["title"],
         "network": name,
         "seeds": len(runs),
+        "which": [run["setting"]["seed"] for run in runs],
         "rounds": runs[0]["setting"]["rounds"],
         "test_accuracy": dict(
             zip(("mean", "half_width"), interval(np.array([r["test_accuracy"] for r in runs])), strict=True)
@@ -240,6 +233,18 @@ def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def with_earlier(before: dict[str, Any] | None, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the summary of an earlier run's seeds and of these; of these alone, if they are among them."""
+    if before is None:
+        return summarize(runs)
+    earlier = before.get("which", list(range(before["seeds"])))
+    if set(earlier) <= {run["setting"]["seed"] for run in runs}:
+        return summarize(runs)
+    more = [run for run in runs if run["setting"]["seed"] not in earlier]
+    before = {**before, "which": earlier}
+    return pooled(before, summarize(more)) if more else before
+
+
 def _correlation(a: list[float], b: list[float]) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if np.std(a) > 0 and np.std(b) > 0 else float("nan")
 
@@ -251,7 +256,10 @@ def run(*, quick: bool, work: Work) -> Result:
     groups: dict[str, list[dict[str, Any]]] = {}
     for each in done.values():
         groups.setdefault(f"{each['setting']['data']} {each['setting']['network']}", []).append(each)
-    numbers = {name: summarize(runs) for name, runs in groups.items()}
+    before = {name: each for name, each in work.before.items() if name not in ("quick", "made")}
+    numbers = {name: with_earlier(before.get(name), groups.get(name, [])) for name in {**before, **groups}}
+    if any(len(groups.get(name, [])) < found["seeds"] for name, found in numbers.items()):
+        work.keep_stamps()
     lines = []
     for name, found in numbers.items():
         lines.append(

@@ -10,16 +10,13 @@ import torch
 from opacus.accountants.utils import get_noise_multiplier
 from scipy.stats import binom
 from torch import nn
-from torch.func import jacfwd, vmap
-from torch.nn import functional as F  # noqa: N812
 
 import seepage.network
 from experiments._figures import draw_maps, draw_regression
 from experiments._networks import guo_network, mnist, pneumonia
-from experiments._private import PrivateSGD, glorot
+from experiments._private import SMOOTH, PrivateSGD, glorot, mechanism
 from experiments._result import Result
 from experiments._work import Work
-from experiments.g22_private_sgd import SMOOTH
 
 VERSION = 2
 """2: counts of images, and intervals over them."""
@@ -46,16 +43,11 @@ def regression(seed: int) -> dict[str, Any]:
     )
     for _ in range(STEPS):
         training.advance()
-    weights, bias = model[0].weight.detach()[0], model[0].bias.detach()
-
-    def published(one: Tensor, label: Tensor) -> Tensor:
-        # Of the squared error: twice the residual times the row with a one.
-        gradient = 2 * (one @ weights + bias - label) * torch.cat([one, torch.ones(1)])
-        return gradient / (F.gelu(gradient.norm() / norm - 1) + 1)
-
-    moved = vmap(jacfwd(published))(x, y) / (noise * norm)
+    step = seepage.network.step_information(model, loss, (x, y), mechanism=mechanism(noise, norm), label="public")
     plis = seepage.network.susceptibility(model, loss, x, y, noise_scale=noise * norm, max_grad_norm=norm)
-    fil, size = moved.square().sum(1).sqrt().mean(0).numpy(), np.abs(plis.values).mean(0)
+    # The root of each column's information, as the derivative of what is published over the noise.
+    fil = np.sqrt(np.diagonal(step.matrices, axis1=1, axis2=2)).mean(0)
+    size = np.abs(plis.values).mean(0)
     others = np.arange(COLUMNS) != INFORMATIVE
     with torch.no_grad():
         explained = 1 - float(loss(model(x), y) / y.var())

@@ -4,12 +4,16 @@ import copy
 import importlib
 import json
 import re
+import shutil
 
+import numpy as np
 import pytest
 from pages import ROOT
 
+import experiments.__main__ as command
 from experiments._criterion import VERDICTS, Criterion, Decision, Interval, together
-from experiments._made import mixture
+from experiments._made import mixture, settings, stored
+from experiments._seeds import interval, pooled
 from experiments._table import PAPERS, RESULTS, verdicts
 from experiments._work import Work
 
@@ -78,12 +82,69 @@ def test_every_result_is_of_one_version_of_its_script_at_a_commit_with_its_setti
     assert mixture(made) == []
     for commit in {made["commit"], *(piece["commit"] for piece in made["pieces"].values())}:
         assert re.fullmatch(r"[0-9a-f]{12}", commit), "made from files that are in no commit"
-    assert isinstance(made["settings"], dict)
+    assert made["settings"] == settings(script)
 
 
 def test_a_mixture_of_versions_is_found():
     pieces = {"a": {"version": 3, "commit": "x"}, "b": {"version": 4, "commit": "x"}}
     assert mixture({"version": 4, "pieces": pieces}) == ["version 3"]
+
+
+def moved_in(path, *names, to):
+    """Move one number of a file of results."""
+    found = inside = json.loads(path.read_text())
+    for name in names[:-1]:
+        inside = inside[name]
+    inside[names[-1]] = to
+    path.write_text(json.dumps(found))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return shutil.copytree(RESULTS, tmp_path / "results")
+
+
+@pytest.mark.parametrize("names", [("made", "version"), ("made", "settings", "iterations"), ("quick",)])
+def test_a_result_of_another_version_or_with_other_settings_is_none(folder, names):
+    path, script = folder / "h21_table_1.json", importlib.import_module("experiments.h21_table_1")
+    assert stored(path, script, quick=False)
+    moved_in(path, *names, to=99)
+    assert stored(path, script, quick=False) == {}
+    assert stored(folder / "nowhere.json", script, quick=False) == {}
+
+
+def test_all_runs_nothing_that_has_results_and_decides_every_verdict_from_them(folder, monkeypatch, capsys):
+    pages = {path.name: path.read_text() for path in folder.glob("*.md")}
+    monkeypatch.setattr(command, "NAMES", [path.stem for path in RESULT_FILES])
+    monkeypatch.setattr("sys.argv", ["experiments", "all", "--output", str(folder)])
+    for name in command.NAMES:
+        monkeypatch.setattr(importlib.import_module(f"experiments.{name}"), "run", pytest.fail)
+    command.main()
+    assert capsys.readouterr().out.count("as it is, version") == len(RESULT_FILES)
+    assert {path.name: path.read_text() for path in folder.glob("*.md")} == pages
+    moved_in(folder / "h21_table_1.json", "rows", "cifar linear", "mean", to=0.2601)
+    command.main()
+    row = next(line for line in (folder / "papers.md").read_text().splitlines() if "CIFAR-10, linear: mean" in line)
+    assert "**confirmed**" in row
+    assert "**not confirmed**" in next(line for line in pages["papers.md"].splitlines() if "linear: mean of" in line)
+    assert json.loads((folder / "verdicts.json").read_text()) != verdicts(RESULTS)
+
+
+def test_seeds_that_are_run_later_join_the_earlier_ones_as_if_all_had_been_run_at_once():
+    def summary(rows):
+        pairs = [interval(column) for column in rows.T]
+        over = dict(zip(("mean", "half_width"), map(list, zip(*pairs, strict=True)), strict=True))
+        return {"seeds": len(rows), "layers": ["a"], "auc": {**over, "leads": ["a"] * len(rows)}}
+
+    values = np.random.default_rng(0).normal(size=(5, 3))
+    whole = summary(values)
+    for first in (1, 2, 3, 4):
+        found = pooled(summary(values[:first]), summary(values[first:]))
+        assert found["auc"]["half_width"] == pytest.approx(whole["auc"]["half_width"], rel=1e-12)
+        assert found["auc"]["mean"] == pytest.approx(whole["auc"]["mean"], rel=1e-12)
+        assert (found["seeds"], found["auc"]["leads"]) == (5, ["a"] * 5)
+    with pytest.raises(ValueError, match="layers"):
+        pooled(whole, {**whole, "layers": ["b"]})
 
 
 def test_a_piece_of_another_version_is_done_again(tmp_path):
