@@ -21,8 +21,8 @@ from sklearn.linear_model import Ridge
 import seepage
 from benchmarks._people import FEATURES, people
 from seepage.engines import Engine
+from seepage.execution import in_runs
 from seepage.execution.storage import Files, FileStore, Unit
-from seepage.linear.information import in_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from engines.clusters import ENGINES, started

@@ -27,6 +27,28 @@ def measured(
     )
 
 
+def bits(people: People, engine: Engine, output: Path, **options: object) -> dict[str, object]:
+    """Return what a fit and a measurement over files find, to the last bit."""
+    named = {"target": "class", "sample_weight": "weight"}
+    start = LogisticRegression(class_weight="balanced")
+    model = seepage.engines.fit(
+        start, people.pattern, features=people.features, job=seepage.engines.Job(engine), **named
+    )
+    job = seepage.engines.Job(engine, output, **options)
+    leak = seepage.measure(model, people.pattern, noise_scale=0.1, ids="person", groups="region", job=job, **named)
+    attributes = leak.information.distributions("attributes")
+    groups = leak.by_group().frame.to_pandas()
+    return {
+        "coefficients": (*model.coef_.ravel().tolist(), *model.intercept_.tolist()),
+        "people": contents(output),
+        "joint": (leak.joint(), leak.joint({"region": "east"})),
+        "attributes": {name: (each.mean, each.squares) for name, each in attributes.items()},
+        "groups": groups.to_csv(float_format="%.17g"),
+        "variances": dict(leak.information.variances()),
+        "most exposed": leak.most_exposed(5).to_pandas().to_csv(float_format="%.17g"),
+    }
+
+
 def contents(output: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((output / "examples").iterdir())}
 

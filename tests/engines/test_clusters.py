@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import seepage
 from engines.clusters import ENGINES, started
-from engines.jobs import check, check_filters, measured
+from engines.jobs import bits, check, check_filters, measured
 from seepage.engines import Engine, Local
 
 
@@ -34,6 +34,11 @@ def test_the_numbers_are_those_of_memory(
     people: People, model: LogisticRegression, engine: Engine, tmp_path: Path
 ) -> None:
     check(measured(people, model, engine, tmp_path / "out"), people, model)
+
+
+def test_every_engine_finds_the_same_to_the_last_bit(engine: Engine, tmp_path: Path) -> None:
+    many = write_people(tmp_path / "data", rows=4_300, features=5, files=43)
+    assert bits(many, engine, tmp_path / "there") == bits(many, Local(workers=3), tmp_path / "here")
 
 
 def test_rows_in_memory_travel(people: People, model: LogisticRegression, engine: Engine) -> None:

@@ -86,7 +86,7 @@ class Between(Here):
 
     def total(self, function: Callable[[Any], Any], units: Sequence[Any], *watch: Any) -> Any:
         result = super().total(function, units, *watch)
-        if type(function).__name__ == "Adding":
+        if "Adding(" in repr(function):
             self.then()
         return result
 

@@ -15,7 +15,7 @@ Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
 # Results that are added up in one task of a cluster: a tree of this arity keeps both its depth and the driver's share
-# small.
+# small. A power of two, so that each task adds a branch of the tree that `add_in_tree` makes.
 ARITY = 8
 
 
@@ -68,8 +68,8 @@ def watched(results: Iterable[Result], watch: Watch) -> Iterator[Result]:
 def add_in_tree(count: int, results: Iterable[tuple[int, Result]]) -> Result:
     """Add results up as they come, neighbor to neighbor.
 
-    Which two are added never depends on which came first, so neither does the rounding: a job in which a worker died
-    returns the same bits. What waits is one result a level when they come in order.
+    Which two are added depends on their number alone and never on which came first, so neither does the rounding: a job
+    in which a worker died returns the same bits. What waits is one result a level when they come in order.
     """
     waiting: dict[tuple[int, int], Result] = {}
     for index, value in results:

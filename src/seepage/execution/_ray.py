@@ -4,14 +4,13 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import add
 from types import ModuleType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from seepage._amounts import size
 from seepage.errors import EngineError, MissingExtraError
-from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, packed
+from seepage.execution._engine import ARITY, Engine, Guarded, Refused, Result, Unit, accepted, add_in_tree, packed
 from seepage.execution._stall import say
 from seepage.execution._watch import Watch, unwatched
 
@@ -172,9 +171,5 @@ def _work(key: str, shared: "list[ObjectRef[bytes]]", unit: object) -> object:
 
 
 def _add(*parts: object) -> object:
-    total = parts[0]
-    for part in parts[1:]:
-        if isinstance(total, Refused):
-            return total
-        total = part if isinstance(part, Refused) else add(total, part)
-    return total
+    refused = [part for part in parts if isinstance(part, Refused)]
+    return refused[0] if refused else add_in_tree(len(parts), enumerate(parts))

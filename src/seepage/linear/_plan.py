@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 from seepage._amounts import size
 from seepage._tables import Data, Listed, Model
 from seepage.errors import InputError
-from seepage.execution import Job
+from seepage.execution import Job, in_runs
 from seepage.execution.storage import Unit
 from seepage.leakage import Sketch
 from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import FileReader, Hashing, Roles, SourceInFiles, are_paths, check_smooth
 from seepage.linear.information import Fit
 from seepage.linear.objective import check_supported
-from seepage.linear.rows import Batch, Rows, batch_rows, matrices_bytes, one_threaded_blas
+from seepage.linear.rows import Batch, Rows, batch_rows, matrices_bytes, one_threaded_blas, waiting_bytes
 from seepage.linear.spectra import top_eigenvalues
 
 # What Python and the libraries take before any row is read.
@@ -124,6 +124,7 @@ def plan(
     largest = max(unit.bytes // max(unit.groups[1] - unit.groups[0], 1) for unit in files.units)
     share = len({*source.names, *roles.target}) / len(files.schema.names)
     size = rows.reader.batch_size
+    doublings = len(in_runs(files.units, source.engine.workers)[0]).bit_length() - 1
     some = _first(files.units)
     # What is read once: the file that a worker will not find warm either.
     next(iter(rows.reader.batches(some[0], None)))
@@ -135,7 +136,9 @@ def plan(
         units=len(files.units),
         workers=source.engine.workers,
         bytes_a_pass=share * sum(unit.bytes for unit in files.units),
-        memory=lambda width: _BASE_BYTES + 6 * 8 * size * max(width, 1) + int(share * largest),
+        memory=lambda width: (
+            _BASE_BYTES + 6 * 8 * size * max(width, 1) + int(share * largest) + waiting_bytes(width, doublings)
+        ),
     )
 
 
@@ -284,5 +287,6 @@ def _besides(reader: FileReader, roles: Roles, units: Sequence[Unit]) -> float:
     # What is known of all people together: two sketches, and one for each group.
     seconds += (2 if roles.groups is None else 3) * _fastest(lambda: Sketch.of(results[0]))
     if roles.ids is not None:
-        seconds += _fastest(lambda: Hashing(reader.store, str(roles.ids))(units))
+        hashing = Hashing(reader.store, roles.ids)
+        seconds += _fastest(lambda: [hashing(unit) for unit in units])
     return seconds / rows + _SECONDS_A_FILE * len(units) / rows

@@ -76,19 +76,16 @@ class OutputFolder:
         with self._appearing(name) as sink:
             sink.write(content)
 
-    def tables(self, name: str, rows: int, size: int) -> Iterator[pa.Table]:
-        """Yield the rows of a finished Parquet file, so many at a time."""
+    def tables(self, name: str, rows: int) -> Iterator[pa.Table]:
+        """Yield the tables that a finished Parquet file was written of."""
         with self._sound(name), self.filesystem.open_input_file(f"{self.path}/{name}") as source:
             file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
             if file.metadata.num_rows != rows:
                 raise pa.ArrowInvalid(f"it holds {file.metadata.num_rows} rows, not {rows}")
-            batches = file.iter_batches(size, use_threads=False)
-            while True:
+            for group in range(file.metadata.num_row_groups):
                 with self._sound(name):
-                    batch = next(batches, None)
-                if batch is None:
-                    return
-                yield pa.Table.from_batches([batch])
+                    table = file.read_row_group(group, use_threads=False)
+                yield table
 
     @contextmanager
     def writing(self, name: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], pa.Table]]:

@@ -1,6 +1,5 @@
 """What must be known of the values in files beside the two passes: their variances, extremes and spreads."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -43,7 +42,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class FactFinder:
-    """Finds the facts of runs of units."""
+    """Finds the facts of a unit."""
 
     preload: ClassVar[str] = WARM
 
@@ -53,8 +52,8 @@ class FactFinder:
     label: bool
     """Whether the moments of the labels are wanted as well, last, one for each target."""
 
-    def __call__(self, run: Sequence[Unit]) -> Facts:
-        return reduce(add, (self._facts(*rows) for unit in run for rows in self.reader.rows(unit)))
+    def __call__(self, unit: Unit) -> Facts:
+        return reduce(add, (self._facts(*rows) for rows in self.reader.rows(unit)))
 
     def values(self, columns: pa.RecordBatch) -> list[Array]:
         """Return the values of some rows, column by column."""
@@ -87,7 +86,7 @@ class Spreads:
 
 @dataclass(frozen=True, eq=False)
 class Gathering:
-    """Gathers the values of runs of units, those in one narrow bin as two."""
+    """Gathers the values of a unit, those in one narrow bin as two."""
 
     preload: ClassVar[str] = WARM
 
@@ -95,9 +94,8 @@ class Gathering:
     deviations: tuple[float, ...]
     """Of all values of each column."""
 
-    def __call__(self, run: Sequence[Unit]) -> Spreads:
-        reader = self.finding.reader
-        return reduce(add, (self._spreads(columns) for unit in run for _, columns in reader.rows(unit)))
+    def __call__(self, unit: Unit) -> Spreads:
+        return reduce(add, (self._spreads(columns) for _, columns in self.finding.reader.rows(unit)))
 
     def _spreads(self, columns: pa.RecordBatch) -> Spreads:
         values = zip(self.finding.values(columns), self.deviations, strict=True)

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from seepage._amounts import size
 from seepage.errors import InputError
+from seepage.execution import OverRun, in_runs
 from seepage.execution.storage import FileStore, Progress, Unit
 from seepage.linear.files._source import SourceInFiles
-from seepage.linear.information import WARM, in_runs
+from seepage.linear.information import WARM
 
 Hashes = NDArray[np.uint64]
 
@@ -40,7 +41,7 @@ def check_ids(source: SourceInFiles, column: str) -> None:
         return
     runs = in_runs(files.units, engine.workers)
     with progress.of("comparing ids", len(runs)) as watch:
-        counted = engine.total(Comparing(files.store, column, twice[:_MOST_COMPARED]), runs, watch)
+        counted = engine.total(OverRun(Comparing(files.store, column, twice[:_MOST_COMPARED])), runs, watch)
     repeated = {value: count for value, count in counted.items() if count > 1}
     if not repeated:
         return
@@ -63,7 +64,7 @@ def _blocks(source: SourceInFiles, column: str) -> Iterator[Hashes]:
         last = max(int(np.searchsorted(ends, before + _MOST_AT_ONCE, side="right")), first + 1)
         runs = in_runs(files.units[first:last], engine.workers)
         with Progress(source.job.progress).of("comparing ids", len(runs)) as watch:
-            found = engine.total(Hashing(files.store, column), runs, watch)
+            found = engine.total(OverRun(Hashing(files.store, column)), runs, watch)
         hashes = np.concatenate(found.parts)
         del found
         hashes.sort()
@@ -116,21 +117,21 @@ class Gathered:
 
 @dataclass(frozen=True, eq=False)
 class Hashing:
-    """Hashes the ids of runs of units."""
+    """Hashes the ids of a unit."""
 
     preload: ClassVar[str] = WARM
 
     store: FileStore
     column: str
 
-    def __call__(self, run: Sequence[Unit]) -> Gathered:
-        batches = (batch for unit in run for batch in self.store.read(unit, [self.column], _BATCH))
+    def __call__(self, unit: Unit) -> Gathered:
+        batches = self.store.read(unit, [self.column], _BATCH)
         return Gathered(tuple(hashed(batch.column(0), self.column) for batch in batches))
 
 
 @dataclass(frozen=True, eq=False)
 class Comparing:
-    """Counts the ids of runs of units whose hashes stand there several times."""
+    """Counts the ids of a unit whose hashes stand there several times."""
 
     preload: ClassVar[str] = WARM
 
@@ -138,13 +139,12 @@ class Comparing:
     column: str
     hashes: Hashes
 
-    def __call__(self, run: Sequence[Unit]) -> Counter[Hashable]:
+    def __call__(self, unit: Unit) -> Counter[Hashable]:
         found: Counter[Hashable] = Counter()
-        for unit in run:
-            for batch in self.store.read(unit, [self.column], _BATCH):
-                ids = batch.column(0)
-                kept = np.isin(hashed(ids, self.column), self.hashes)
-                found.update(ids.filter(pa.array(kept)).to_pylist())
+        for batch in self.store.read(unit, [self.column], _BATCH):
+            ids = batch.column(0)
+            kept = np.isin(hashed(ids, self.column), self.hashes)
+            found.update(ids.filter(pa.array(kept)).to_pylist())
         return found
 
 

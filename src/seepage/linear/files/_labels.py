@@ -1,9 +1,7 @@
 """What must be known of the labels and weights in files before the first pass."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import ClassVar
 
 import numpy as np
@@ -41,7 +39,7 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Tallying:
-    """Counts the labels of units."""
+    """Counts the labels of a unit."""
 
     preload: ClassVar[str] = WARM
 
@@ -49,11 +47,8 @@ class Tallying:
     roles: Roles
     classifier: bool
 
-    def __call__(self, run: Sequence[Unit]) -> Tally:
+    def __call__(self, unit: Unit) -> Tally:
         columns = [*self.roles.target, *([] if self.roles.weight is None else [self.roles.weight])]
-        return reduce(add, (self._tally(unit, columns) for unit in run))
-
-    def _tally(self, unit: Unit, columns: list[str]) -> Tally:
         found = Tally(0.0, {})
         for batch in self.store.read(unit, columns, _BATCH):
             try:

@@ -87,13 +87,13 @@ class SeenValues:
 
 @dataclass(frozen=True, eq=False)
 class Seeing:
-    """Finds the values of an attribute in runs of units."""
+    """Finds the values of an attribute in a unit."""
 
     preload: ClassVar[str] = WARM
 
     reader: FileReader
     attribute: str | None
 
-    def __call__(self, run: Sequence[Unit]) -> SeenValues:
-        columns: Iterator[Column] = (rows.column(self.attribute) for unit in run for rows in self.reader.held(unit))
+    def __call__(self, unit: Unit) -> SeenValues:
+        columns: Iterator[Column] = (rows.column(self.attribute) for rows in self.reader.held(unit))
         return SeenValues(frozenset(value for column in columns for value in np.unique(column).tolist()))

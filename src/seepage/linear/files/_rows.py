@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from seepage._tables import Array, Column, Table, plain
 from seepage.errors import InputError, MissingExtraError
-from seepage.execution import Engine
+from seepage.execution import Engine, OverRun, in_runs
 from seepage.execution.storage import Files, FileStore, OutputFolder, Progress, Unit
 from seepage.linear.columns import Missing, check_map, missing_cells
 from seepage.linear.files._roles import Roles
-from seepage.linear.information import Adding, Kept, fingerprint, in_runs
+from seepage.linear.information import Adding, Kept, fingerprint
 from seepage.linear.objective import NewtonSums, Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_batch, check_raw, checked_weights
 
@@ -156,10 +156,10 @@ class FileRows:
         return next(self.reader.batches(self.files.units[0], None))
 
     def total(self, of: Callable[[Batch], Result], check: tuple[str, ...] | None = None) -> Result:
-        kept = None
+        work: Callable[[Sequence[Unit]], Result] = OverRun(Adding(self.reader, of, check))
         if self.output is not None and isinstance(of, partial):
-            kept = Kept(self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
-        return self.add(Adding(self.reader, of, check, kept), "adding up", then=self._scoring_takes)
+            work = Kept(work, self.output, NewtonSums, fingerprint(of.func.__name__, *of.keywords.values()))
+        return self._added(work, "adding up", then=self._scoring_takes)
 
     @property
     def _scoring_takes(self) -> float:
@@ -182,8 +182,12 @@ class FileRows:
                 watch(1)
         return [found[index] for index in range(len(runs))]
 
-    def add(self, work: Callable[[Sequence[Unit]], Result], what: str, then: float = 0.0) -> Result:
-        """Run a function of runs of units and add its results up; `then` is how long what follows takes."""
+    def add(self, work: Callable[[Unit], Result], what: str) -> Result:
+        """Run a function of units and add its results up."""
+        return self._added(OverRun(work), what)
+
+    def _added(self, work: Callable[[Sequence[Unit]], Result], what: str, then: float = 0.0) -> Result:
+        """Add up over runs of units; `then` is how long what follows takes."""
         runs = in_runs(self.files.units, self.engine.workers)
         with self.progress.of(what, len(runs), then=then) as watch:
             return self.engine.total(work, runs, watch)

@@ -1,6 +1,6 @@
 """The row-local pass over files: one Parquet file of results a unit, and a summary that adds up."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -47,7 +47,7 @@ class ScoresSummary:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores the rows of units, writes them if there is an output, and sums them up."""
+    """Scores the rows of a unit, writes them if there is an output, and sums them up."""
 
     preload: ClassVar[str] = WARM
 
@@ -58,9 +58,9 @@ class Scores:
     base: str
     output: OutputFolder | None
 
-    def __call__(self, run: Sequence[Unit]) -> ScoresSummary:
+    def __call__(self, unit: Unit) -> ScoresSummary:
         numba.set_num_threads(1)
-        return reduce(add, (summary for unit in run for summary in self._summaries(unit)))
+        return reduce(add, self._summaries(unit))
 
     def _summaries(self, unit: Unit) -> Iterator[ScoresSummary]:
         if self.output is None:
@@ -69,7 +69,7 @@ class Scores:
         name = self.output.place(self.base, unit, self.kind)
         if self.output.has(name):
             # An earlier job finished this unit: its rows are only read.
-            yield from self._summed(unit, self.output.tables(name, unit.rows, _PIECE))
+            yield from self._summed(unit, self.output.tables(name, unit.rows))
             return
         with self.output.writing(name, self._schema) as write:
             yield from self._summed(unit, map(write, self._scored(unit)))

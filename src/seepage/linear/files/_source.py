@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from seepage._tables import Column, Table
 from seepage.errors import InputError
-from seepage.execution import Engine, Job, Local
+from seepage.execution import Engine, Job, Local, OverRun, in_runs
 from seepage.execution.storage import Files, Paths, Progress
 from seepage.linear.files._kept import Keeping, Where
 from seepage.linear.files._labels import Tally, Tallying
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader, FileRows
-from seepage.linear.information import Source, Weights, in_runs
+from seepage.linear.information import Source, Weights
 from seepage.linear.rows import Labels, Reading
 
 
@@ -97,7 +97,7 @@ class SourceInFiles(Source[FileRows]):
         """Count the labels, in a pass over their column alone."""
         runs = in_runs(self.files.units, self.engine.workers)
         with Progress(self.job.progress).of("counting labels", len(runs)) as watch:
-            return self.engine.total(Tallying(self.files.store, self.roles, classifier), runs, watch)
+            return self.engine.total(OverRun(Tallying(self.files.store, self.roles, classifier)), runs, watch)
 
     def rows(self, reading: Reading, batch_size: int) -> FileRows:
         named = (self.roles.ids, self.roles.groups)

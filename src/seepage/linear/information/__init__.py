@@ -34,7 +34,6 @@ from seepage.linear.information._passes import Adding as Adding
 from seepage.linear.information._passes import Kept as Kept
 from seepage.linear.information._passes import OnEngine as OnEngine
 from seepage.linear.information._passes import fingerprint as fingerprint
-from seepage.linear.information._passes import in_runs as in_runs
 from seepage.linear.information._preprocessing import AddingFilled as AddingFilled
 from seepage.linear.information._preprocessing import Preprocessing as Preprocessing
 from seepage.linear.information._preprocessing import SolvedSteps as SolvedSteps

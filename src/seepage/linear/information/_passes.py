@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from seepage._tables import Column, Table
-from seepage.execution import Engine
+from seepage.execution import Engine, OverRun, in_runs
 from seepage.execution.storage import OutputFolder
 from seepage.linear.objective import Nothing
 from seepage.linear.rows import Batch, InMemory, Reading, check_raw
@@ -37,22 +37,36 @@ class Reader(Protocol[Given]):
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """Where finished partial sums are kept, so that a job can continue."""
+class Kept(Generic[Unit, Result]):
+    """Keeps the sums of finished runs, so that a job can continue."""
 
+    work: Callable[[Sequence[Unit]], Result]
     output: OutputFolder
     kind: type
     of: str
-    """What was added up."""
+    """What is added up."""
 
-    def recall(self, key: str) -> Any:
+    @property
+    def preload(self) -> str | None:
+        """What a process imports before workers are forked from it."""
+        return getattr(self.work, "preload", None)
+
+    def __call__(self, run: Sequence[Unit]) -> Result:
+        key = fingerprint(self.of, *run)
+        found: Result | None = self._recall(key)
+        if found is None:
+            found = self.work(run)
+            self._keep(key, found)
+        return found
+
+    def _recall(self, key: str) -> Any:
         name = self._name(key)
         if not self.output.has(name):
             return None
         with np.load(io.BytesIO(self.output.get(name)), allow_pickle=False) as stored:
             return self.kind(**{f.name: stored[f.name][()] for f in fields(self.kind)})
 
-    def keep(self, key: str, sums: Any) -> None:
+    def _keep(self, key: str, sums: Any) -> None:
         buffer = io.BytesIO()
         np.savez(buffer, **{f.name: getattr(sums, f.name) for f in fields(sums)})
         self.output.put(self._name(key), buffer.getvalue())
@@ -63,28 +77,17 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Adding(Generic[Unit, Result]):
-    """Adds a function of batches up over a run of units; that of none is `Nothing`."""
+    """Adds a function of batches up over a unit; that of none is `Nothing`."""
 
     preload: ClassVar[str] = WARM
 
     reader: Reader[Unit]
     of: Callable[[Batch], Result]
     check: tuple[str, ...] | None = None
-    kept: Kept | None = None
 
-    def __call__(self, run: Sequence[Unit]) -> Result:
-        if self.kept is None:
-            return self._sum(run)
-        key = fingerprint(self.kept.of, *run)
-        found: Result | None = self.kept.recall(key)
-        if found is None:
-            found = self._sum(run)
-            self.kept.keep(key, found)
-        return found
-
-    def _sum(self, run: Sequence[Unit]) -> Result:
+    def __call__(self, unit: Unit) -> Result:
         numba.set_num_threads(1)
-        batches = (batch for unit in run for batch in self.reader.batches(unit, self.check))
+        batches = self.reader.batches(unit, self.check)
         with np.errstate(over="ignore", invalid="ignore"):
             # Only who asks about some of the people may meet nobody, and looks.
             nothing: Any = Nothing()
@@ -131,19 +134,6 @@ def fingerprint(*parts: object) -> str:
     return found.hexdigest()
 
 
-class UnitRun(tuple[Unit, ...]):
-    """Neighboring units that one worker does one after the other."""
-
-    def __str__(self) -> str:
-        return f"{self[0]}" if len(self) == 1 else f"{self[0]} and {len(self) - 1} units after it"
-
-
-def in_runs(units: Sequence[Unit], workers: int) -> list[UnitRun[Unit]]:
-    """Group neighboring units, so that few partial sums travel and no worker waits long for the last."""
-    size = max(len(units) // (8 * workers), 1)
-    return [UnitRun(units[at : at + size]) for at in range(0, len(units), size)]
-
-
 @dataclass(frozen=True, eq=False)
 class Slice:
     """Some rows of a table that is in memory: they travel themselves."""
@@ -181,19 +171,20 @@ class OnEngine:
     engine: Engine
 
     def total(self, rows: InMemory, of: Callable[[Batch], Result], check: tuple[str, ...] | None) -> Result:
-        work = Adding(SliceReader(rows.reading, rows.batch_size), of, check)
-        return self.engine.total(work, [UnitRun([part]) for part in self._slices(rows)])
+        work = OverRun(Adding(SliceReader(rows.reading, rows.batch_size), of, check))
+        # A unit is a batch, whoever adds them.
+        return self.engine.total(work, in_runs(self._slices(rows, rows.batch_size), self.engine.workers))
 
     def each(self, rows: InMemory, of: Callable[[Batch], Result]) -> Iterator[tuple[slice, Result]]:
-        slices, size = self._slices(rows), rows.batch_size
+        size = rows.batch_size
+        slices = self._slices(rows, max(-(-rows.count // (4 * self.engine.workers * size)), 1) * size)
         for index, results in self.engine.map(Scoring(SliceReader(rows.reading, size), of), slices):
             starts = range(slices[index].start, rows.count, size)
             for start, result in zip(starts, results, strict=False):
                 yield slice(start, min(start + size, rows.count)), result
 
-    def _slices(self, rows: InMemory) -> list[Slice]:
-        # Whole batches, so that an engine adds what one process would have added.
-        step = max(-(-rows.count // (4 * self.engine.workers * rows.batch_size)), 1) * rows.batch_size
+    @staticmethod
+    def _slices(rows: InMemory, step: int) -> list[Slice]:
         found = []
         for start in range(0, rows.count, step):
             stop = min(start + step, rows.count)

@@ -296,16 +296,16 @@ class _Block:
 
 @dataclass(frozen=True, eq=False)
 class _Added:
-    """Adds a function of blocks up over units."""
+    """Adds a function of blocks up over a unit."""
 
     preload: ClassVar[str] = WARM
 
     looked: _LookedAt
     of: Callable[["_Block"], Any]
 
-    def __call__(self, run: Sequence[Unit]) -> Any:
+    def __call__(self, unit: Unit) -> Any:
         numba.set_num_threads(1)
-        return reduce(add, map(self.of, self.looked.blocks(run)))
+        return reduce(add, map(self.of, self.looked.blocks([unit])))
 
 
 @dataclass(frozen=True, eq=False)

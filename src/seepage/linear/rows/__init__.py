@@ -17,3 +17,4 @@ from seepage.linear.rows._weights import checked_offset as checked_offset
 from seepage.linear.rows._weights import checked_weights as checked_weights
 from seepage.linear.rows._width import check_width as check_width
 from seepage.linear.rows._width import matrices_bytes as matrices_bytes
+from seepage.linear.rows._width import waiting_bytes as waiting_bytes

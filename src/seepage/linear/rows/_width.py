@@ -12,6 +12,12 @@ def matrices_bytes(width: int) -> int:
     return _MATRICES * 8 * width**2
 
 
+def waiting_bytes(width: int, doublings: int) -> int:
+    """Return the memory of sums that wait for their neighbors in a run of 2**doublings units, besides the matrices."""
+    # While it adds up a worker holds a batch's sum, a unit's and the one they make: one more is among the matrices.
+    return max(doublings - 1, 0) * 8 * width**2
+
+
 def check_width(width: int) -> None:
     """Refuse data so wide that its matrices would not fit, before anything is computed."""
     if width > WIDEST:
