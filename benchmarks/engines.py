@@ -1,10 +1,13 @@
 """Engines: the same numbers as memory, and the cost as a ratio to the same engine run bare.
 
 The bare kernels only read (the same columns), and do B^T B in pass one; X @ Q and one written column in pass two.
-Rounds are interleaved.
+Rounds are interleaved. Beside the seconds of a clock stand those of processors, of this process and all below it: on a
+machine that others use they are what can be compared. Rows that take more than a third of the free memory are not held
+against memory.
 """
 
 import argparse
+import contextlib
 import shutil
 import sys
 import time
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.linear_model import Ridge
@@ -25,13 +29,14 @@ from seepage.execution import in_runs
 from seepage.execution.storage import Files, FileStore, Unit
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from engines.clusters import ENGINES, started
+from engines.clusters import started
 
 NAMES = tuple(f"x{i}" for i in range(FEATURES))
 # What each pass cannot do without reading.
 SUMMED = (*NAMES, "outcome")
 SCORED = (*SUMMED, "person", "region")
 BATCH = 4096
+GOALS = {"local": 1.3, "ray": 1.35, "spark": 1.35}
 
 
 def _matrix(batch: pa.RecordBatch) -> np.ndarray:
@@ -93,10 +98,21 @@ def ours(engine: Engine, folder: Path, model: Ridge) -> seepage.Leakage:
     )
 
 
-def seconds(run: Any, *arguments: Any) -> float:
-    start = time.perf_counter()
+def processors() -> float:
+    """Return the seconds of processors that this process, those below it and those that ended there have used."""
+    below = psutil.Process()
+    used = 0.0
+    for process in (below, *below.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used += sum(process.cpu_times()[:4])
+    return used
+
+
+def seconds(run: Any, *arguments: Any) -> np.ndarray:
+    """Return how long a run takes, by a clock and by processors."""
+    start = np.array([time.perf_counter(), processors()])
     run(*arguments)
-    return time.perf_counter() - start
+    return np.array([time.perf_counter(), processors()]) - start
 
 
 def fitted(folder: Path) -> Ridge:
@@ -125,23 +141,28 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--engines", nargs="*", default=list(ENGINES))
+    parser.add_argument("--engines", nargs="*", default=list(GOALS))
     options = parser.parse_args(sys.argv[2:])
     with people(options.rows, options.files) as folder:
         model = fitted(folder)
-        expected, joint = in_memory(folder, model)
+        fits = 3 * 8 * FEATURES * options.rows < psutil.virtual_memory().available
+        expected, joint = in_memory(folder, model) if fits else (None, np.nan)
         for name in options.engines:
             with started(name, folder / f"cluster-{name}") as engine:
                 leak = ours(engine, folder, model)
-                eta = leak.examples.to_table(columns=["eta"]).column("eta").to_numpy()
-                apart = float(np.abs(eta / expected - 1).max())
-                print(f"{name}: eta within {apart:.0e} of memory, joint within {abs(leak.joint() / joint - 1):.0e}")
+                if expected is not None:
+                    eta = leak.examples.to_table(columns=["eta"]).column("eta").to_numpy()
+                    apart = float(np.abs(eta / expected - 1).max())
+                    print(f"{name}: eta within {apart:.0e} of memory, joint within {abs(leak.joint() / joint - 1):.0e}")
                 shutil.rmtree(folder / "leakage")
                 bare(engine, folder)
-                ratios = []
+                works, bases = [], []
                 for _ in range(options.rounds):
-                    work = seconds(ours, engine, folder, model)
+                    works.append(seconds(ours, engine, folder, model))
                     shutil.rmtree(folder / "leakage")
-                    ratios.append((work / (base := seconds(bare, engine, folder)), work, base))
-                ratio, work, base = np.median(ratios, axis=0)
-                print(f"{name}: {ratio:.2f} x bare, goal 1.3 ({work:.1f} s against {base:.1f} s)")
+                    bases.append(seconds(bare, engine, folder))
+                ratio = np.median(np.array(works) / bases, axis=0)
+                work, base = np.median(works, axis=0), np.median(bases, axis=0)
+                for i, what in enumerate(("by the clock", "of processors")):
+                    took = f"{work[i]:.1f} s against {base[i]:.1f} s"
+                    print(f"{name}: {ratio[i]:.2f} x bare {what}, goal {GOALS[name]} ({took})", flush=True)
