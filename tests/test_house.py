@@ -8,12 +8,18 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 
 import pytest
 from house import Import, circles, private, room, walk
 from pages import ROOT
 
-IMPORTS = walk(ROOT / "src" / "seepage")
+
+@cache
+def imports():
+    """Return every import of the library: read once, and not by whoever only collects tests."""
+    return walk(ROOT / "src" / "seepage")
+
 
 # From the top down. A room stands on the floors below its own, and knows nothing of the rooms beside it.
 FLOORS = (
@@ -101,7 +107,7 @@ def _upstairs(imports, name):
 
 
 def test_every_room_has_a_floor():
-    modules = {each.importer for each in IMPORTS} | {each.imported for each in IMPORTS}
+    modules = {each.importer for each in imports()} | {each.imported for each in imports()}
     assert {room(module) for module in modules - DOORS} <= {name for floor in FLOORS for name in floor}
 
 
@@ -119,7 +125,7 @@ def test_contributing_draws_the_same_house():
 
 
 def test_nobody_inside_goes_through_a_door():
-    assert not [str(each) for each in IMPORTS if each.imported in DOORS and each.importer not in DOORS]
+    assert not [str(each) for each in imports() if each.imported in DOORS and each.importer not in DOORS]
 
 
 def test_a_door_shows_what_is_in_the_rooms_and_has_nothing_of_its_own():
@@ -130,34 +136,34 @@ def test_a_door_shows_what_is_in_the_rooms_and_has_nothing_of_its_own():
 
 
 def test_imports_point_down():
-    assert _pairs(_upward(IMPORTS)) == KNOWN_FLOORS
+    assert _pairs(_upward(imports())) == KNOWN_FLOORS
 
 
 @pytest.mark.parametrize("name", STAIRS)
 def test_imports_point_down_inside_a_room(name):
     known = {entry for entry in KNOWN_STAIRS if entry.startswith(f"seepage.{name}.")}
-    assert _pairs(_upstairs(IMPORTS, name)) == known
+    assert _pairs(_upstairs(imports(), name)) == known
 
 
 def test_linear_models_and_networks_know_nothing_of_each_other():
     both = {"linear", "network"}
-    assert not [each for each in IMPORTS if {room(each.importer), room(each.imported)} == both]
+    assert not [each for each in imports() if {room(each.importer), room(each.imported)} == both]
 
 
 def test_engines_know_nothing_of_privacy():
     """They add partial results and map rows; of this library they know its errors and how amounts are written."""
-    below = {each.imported for each in IMPORTS if room(each.importer) == "execution" != room(each.imported)}
+    below = {each.imported for each in imports() if room(each.importer) == "execution" != room(each.imported)}
     assert below <= {"seepage.errors", "seepage._amounts"}
 
 
 def test_pictures_stand_on_leakage_and_meaning_alone():
-    known = {each for each in IMPORTS if _pairs([each]) <= KNOWN_FLOORS}
-    below = {room(each.imported) for each in IMPORTS if room(each.importer) == "display" and each not in known}
+    known = {each for each in imports() if _pairs([each]) <= KNOWN_FLOORS}
+    below = {room(each.imported) for each in imports() if room(each.importer) == "display" and each not in known}
     assert below <= {"display", "leakage", "others", "meaning", "", "errors"}
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    found = [set(circle) for circle in circles([each for each in IMPORTS if each.importer not in DOORS])]
+    found = [set(circle) for circle in circles([each for each in imports() if each.importer not in DOORS])]
     assert found == KNOWN_CIRCLES
 
 
@@ -168,7 +174,7 @@ def test_a_name_of_a_class_means_one_thing():
 
 
 def test_private_modules_stay_private():
-    assert _pairs(each for each in IMPORTS if private(each)) == KNOWN_PRIVATE
+    assert _pairs(each for each in imports() if private(each)) == KNOWN_PRIVATE
 
 
 @pytest.mark.parametrize(

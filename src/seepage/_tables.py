@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,17 +80,22 @@ class Table:
         """Whether columns are called by text, which is what scikit-learn remembers."""
         return self.is_frame and all(isinstance(name, str) for name in _labels(self.native))
 
+    @cached_property
+    def _frame(self) -> nw.DataFrame[Any]:
+        # Once: it looks at the names of all columns, and every column may be asked for.
+        return nw.from_native(self.native, eager_only=True)
+
     def rows(self, start: int, stop: int) -> Any:
         """Return a range of rows, in the same library."""
         if not self.is_frame:
             return self.native[start:stop]
-        return nw.from_native(self.native, eager_only=True)[start:stop].to_native()
+        return self._frame[start:stop].to_native()
 
     def picked(self, rows: NDArray[np.intp]) -> Any:
         """Return some rows by their places, in the same library."""
         if not self.is_frame:
             return self.native[rows]
-        return nw.from_native(self.native, eager_only=True)[rows.tolist()].to_native()
+        return self._frame[rows.tolist()].to_native()
 
     def taken(self, rows: slice | NDArray[np.intp]) -> Any:
         """Return a range of rows, or some by their places, in the same library."""
@@ -121,7 +127,7 @@ class Table:
             changed = np.array(self.native, dtype=np.result_type(self.native, values))
             changed[:, position] = values
             return Table(changed, self.names)
-        frame = nw.from_native(self.native, eager_only=True)
+        frame = self._frame
         if frame.implementation.is_pandas():
             import pandas as pd
 
@@ -142,14 +148,14 @@ class Table:
     def column_at(self, position: int) -> Column:
         """Return one column as an array, by its place: its name may be a number."""
         if self.is_frame:
-            return column_values(nw.from_native(self.native, eager_only=True)[:, position])
+            return column_values(self._frame[:, position])
         values = self.native[:, [position]]
         return np.asarray(values.toarray() if sparse.issparse(values) else values)[:, 0]
 
     @property
     def library(self) -> str | None:
         """The library of a data frame; None for an array or a sparse matrix."""
-        return str(nw.from_native(self.native, eager_only=True).implementation.value) if self.is_frame else None
+        return str(self._frame.implementation.value) if self.is_frame else None
 
     @property
     def index(self) -> "pd.Index | None":

@@ -9,6 +9,7 @@ and group different ones.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -239,7 +240,11 @@ class Affine:
 
     def is_categorical(self, column: int) -> bool:
         """Return whether a column enters as indicators of its levels."""
-        return any(c.column == column and c.level is not None for c in self.coordinates)
+        return column in self._categorical
+
+    @cached_property
+    def _categorical(self) -> frozenset[int]:
+        return frozenset(each.column for each in self.coordinates if each.level is not None)
 
 
 def _padded(matrix: sparse.csr_array, before: int, after: int) -> sparse.csr_array:
