@@ -11,13 +11,14 @@ from scipy.special import bdtrc, chdtr, ndtri
 from seepage._tables import Array, Column, Frame
 from seepage.attacks._anew import Anew
 from seepage.attacks._inversion import AttributeInversion
+from seepage.attacks._least_squares import LeastSquares
 from seepage.attacks._membership import MembershipScore
 from seepage.attacks._others import exposed, guessed, members_told
 from seepage.attacks._reconstruction import Reconstruction
 from seepage.attacks._release import attackable, checked_people, noise_scale
 from seepage.errors import InputError, UnansweredError
 from seepage.execution.storage import Progress
-from seepage.leakage import Leakage
+from seepage.leakage import Leakage, PeopleInMemory
 from seepage.linear.information import LinearInformation
 from seepage.meaning import success_rate
 from seepage.others import OthersLeakage
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from seepage.display import AttackDisplay
+    from seepage.network import PrivateSteps
 
 
 FALSE_ALARMS = 0.01
@@ -46,7 +48,8 @@ class Verification:
         One row an attacked person. For errors: `error`, `standard_error`, `floor` (of unbiased attacks),
         `biased_floor` (for an attack with the bias that was measured), `below` (the floor), `explained` (by the bias)
         and `p_value` (how often an attack that is as good as the bound allows looks at least as good as this one). For
-        success rates: `success`, `standard_error`, `best`, `above` and `p_value`. Without noise, one row a value:
+        success rates: `success`, `standard_error`, `best`, `above` and `p_value`. Of networks, one row a `value` (and
+        `record`, if somebody has several), errors as above. Without noise, one row a value:
         `attribute`, `error` and `floor` (what was said) over those of a blind guess (of a category, its error rate over
         one half), `over_answer` (the first over the second), `linear` and `trees` (either attacker's error),
         `linear_over_answer` (the best linear guess without a prior, over 1/eta), `below` and `p_value`.
@@ -83,8 +86,8 @@ class Verification:
 
 
 def verify(
-    leak: Leakage,
-    attack: AttributeInversion | Reconstruction | MembershipScore | None = None,
+    leak: "Leakage | PrivateSteps",
+    attack: AttributeInversion | Reconstruction | MembershipScore | LeastSquares | None = None,
     *,
     trials: int = 1000,
     people: ArrayLike | None = None,
@@ -105,13 +108,17 @@ def verify(
     fitted again. A linear guess and boosted trees learn from such releases, and the one that seems better beforehand is
     held against what `leak` says of an attacker who uses averages.
 
+    Private training of a network (`seepage.network.PrivateSteps`) is done anew in each trial, and `LeastSquares`
+    guesses from the noisy gradients of all its steps. The floor is that of the expected information: what
+    `seepage.network.step_information` finds at the weights of a run, added up over its steps, averaged over 50 runs.
+
     Parameters
     ----------
-    leak : Leakage
-        The measurement to verify.
-    attack : AttributeInversion, Reconstruction or MembershipScore, optional
-        The attack, fitted or not. Of a release without noise leave it out, and every attribute is attacked; or give a
-        MembershipScore.
+    leak : Leakage or PrivateSteps
+        The measurement to verify, or the training of a network.
+    attack : AttributeInversion, Reconstruction, MembershipScore or LeastSquares, optional
+        The attack, fitted or not. Training takes LeastSquares. Of a release without noise leave it out, and every
+        attribute is attacked; or give a MembershipScore.
     trials : int, default=1000
         Releases to draw for each person, and for success rates for each of the two models. Without noise, those whose
         guesses are counted: four times as many are learned from.
@@ -133,6 +140,13 @@ def verify(
     """
     if not isinstance(trials, int | np.integer) or trials < 2:
         raise InputError(f"trials must be a whole number of at least 2, not {trials!r}.")
+    if isinstance(attack, LeastSquares):
+        return _gradients(leak, attack, trials, seed, people)
+    if not isinstance(leak, Leakage):
+        raise InputError(
+            f"verify takes what seepage.measure returned, not {type(leak).__name__}; a seepage.network.PrivateSteps is "
+            "attacked by seepage.attacks.LeastSquares(values=[...])."
+        )
     if isinstance(leak, OthersLeakage):
         return _without_noise(leak, attack, trials, seed, people)
     if attack is None:
@@ -223,6 +237,36 @@ def _members(
     right = np.array([members_told(leak.information, int(i), trials, seed) for i in rows], dtype=np.int64)
     make = leak.information.people.take(rows).frame
     return _of_rates(make, right, success_rate(distance[rows]), trials, "was said")
+
+
+def _gradients(
+    training: "Leakage | PrivateSteps", attack: LeastSquares, trials: int, seed: int, people: ArrayLike | None
+) -> Verification:
+    """Hold guesses from the noisy gradients of a network's training against the inverse of the information."""
+    # Imported here: it needs PyTorch.
+    from seepage.network import PrivateSteps
+
+    if not isinstance(training, PrivateSteps):
+        raise InputError(
+            "LeastSquares is an attack on the training of a network: verify(seepage.network.PrivateSteps(...), ...), "
+            f"not of {type(training).__name__}."
+        )
+    if people is not None:
+        raise InputError("people= chooses whom to fit anew for success rates; here everybody of the batch is attacked.")
+    with Progress(None).of("training anew", trials, called="runs") as watch:
+        found = training.attacked(attack.values, trials=trials, seed=seed, watch=watch)
+    who, at = np.nonzero(found.real)
+    errors, floors = found.errors[:, who, at].T, found.floors[who, at]
+    slope, slope_error = _mean_and_error(found.slopes[:, who, at].T)
+    test = ErrorTest(trials, errors.mean(axis=1), _variance(errors), slope, slope_error, 1 / np.sqrt(floors))
+    places = np.asarray(attack.values)[at % len(attack.values)]
+    record = at // len(attack.values)
+
+    def make(columns: dict[str, Column]) -> Frame:
+        own = {"value": places} | ({"record": record} if record.any() else {})
+        return PeopleInMemory(training.names.people).take(who).frame(own | columns)
+
+    return _of_errors(make, *_mean_and_error(errors**2), floors, test, "root mean square error", called="values")
 
 
 def _numbers(attack: AttributeInversion, trials: int, seed: int) -> Verification:
@@ -335,6 +379,7 @@ def _of_errors(
     name: str,
     *,
     root: bool = True,
+    called: str = "people",
 ) -> Verification:
     """Compare mean squared errors with floors, and variances with those that the bias allows."""
     below = chi_square_below(mse, floors, test.trials) < test.level
@@ -353,21 +398,22 @@ def _of_errors(
         }
     )
     unexplained = int(passed.sum())
-    return Verification(frame, _verdict(len(mse), int(below.sum()), unexplained), unexplained == 0, name)
+    return Verification(frame, _verdict(len(mse), int(below.sum()), unexplained, called), unexplained == 0, name)
 
 
-def _verdict(count: int, below: int, unexplained: int) -> str:
+def _verdict(count: int, below: int, unexplained: int, called: str) -> str:
     if unexplained:
         return (
-            f"{unexplained} of {count} people are below the floor, and the bias of the attack does not explain it: the "
-            "measurement does not describe this release."
+            f"{unexplained} of {count} {called} are below the floor, and the bias of the attack does not explain it: "
+            "the measurement does not describe this release."
         )
     if below:
         return (
-            f"The bound holds for all {count} people. The attack leans toward what is likely, and such guesses may be "
-            f"nearer than the floor of unbiased ones: for {below} people they are, by no more than the bias allows."
+            f"The bound holds for all {count} {called}. The attack leans toward what is likely, and such guesses may "
+            f"be nearer than the floor of unbiased ones: for {below} {called} they are, by no more than the bias "
+            "allows."
         )
-    return f"All {count} people: the attack is at or above the floor."
+    return f"All {count} {called}: the attack is at or above the floor."
 
 
 def _categories(attack: AttributeInversion, trials: int, seed: int, people: ArrayLike | None) -> Verification:

@@ -25,11 +25,11 @@ from seepage.network._one_step import StepInformation as StepInformation
 from seepage.network._one_step import step_information as step_information
 from seepage.network._one_step import step_success_rate as step_success_rate
 from seepage.network._plan import VisitPlan as VisitPlan
+from seepage.network._private_steps import Guesses as Guesses
+from seepage.network._private_steps import PrivateSteps as PrivateSteps
 from seepage.network._sampler import PoissonSampler as PoissonSampler
 from seepage.network._sensitivity import layer_sensitivity as layer_sensitivity
 from seepage.network._step import Mechanism as Mechanism
-from seepage.network._step_attack import StepAttack as StepAttack
-from seepage.network._step_attack import step_attack as step_attack
 from seepage.network._susceptibility import Susceptibility as Susceptibility
 from seepage.network._susceptibility import susceptibility as susceptibility
 from seepage.network._updates import Update as Update

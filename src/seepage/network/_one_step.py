@@ -139,6 +139,7 @@ def step_information(
     label: Literal["public", "private"],
     private: Private | None = None,
     ids: Ids | None = None,
+    values: Sequence[int] | None = None,
     directions: int | None = None,
     forward: Forward | None = None,
     seed: int = 0,
@@ -162,6 +163,9 @@ def step_information(
     ids : sequence, optional
         Whose the records of the batch are. Whoever has several is told of once, with all of them together. By default
         everybody has one.
+    values : sequence of int, optional
+        Which values of each record are not known, by their place in the flattened input (and the label after it, if it
+        is private); all others are. By default none is known.
     directions : int, optional
         Random directions, of which each takes a pass. By default derivatives are exact where a person has at most 64
         private values, and taken along 16 random directions otherwise.
@@ -195,9 +199,14 @@ def step_information(
     with undisturbed(seed), torch.autocast(_device(model).type, enabled=False):
         probe.carrier.follow(model)
         one = probe.functional(batch)
-        values = sum(math.prod(shape) for shape in one.shapes.values())
-        if directions is None and values * names.records.max() <= _FEW:
-            return _exact(probe, batch, mechanism, names, seed)
+        moves = unit_moves(one.shapes, values)
+        if directions is None and len(moves) * names.records.max() <= _FEW:
+            return _exact(probe, batch, mechanism, names, moves, seed)
+        if values is not None:
+            raise InputError(
+                f"values names {len(moves)} values of each record, and somebody has {names.records.max()} records: at "
+                f"most {_FEW} are taken one by one. Name fewer, and leave directions out."
+            )
         generator = torch.Generator().manual_seed(seed)
         seen = look(probe, batch, Directions(None, label == "private", generator), directions or 16)
     found = np.stack([names.summed(each) for each in seen.information(mechanism)[0][0]])
@@ -209,12 +218,24 @@ def _device(model: nn.Module) -> torch.device:
     return next(iter(model.parameters())).device
 
 
-def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames, seed: int) -> StepInformation:
+def unit_moves(shapes: Mapping[str, tuple[int, ...]], values: Sequence[int] | None) -> Tensor:
+    """Return the directions that move one value each: some values, or all, by their place among everything private."""
+    every = sum(math.prod(shape) for shape in shapes.values())
+    places = list(range(every)) if values is None else [int(value) for value in values]
+    if len(set(places)) < max(len(places), 1) or not all(0 <= place < every for place in places):
+        raise InputError(f"values must name some of a record's {every} values, each once, from 0 on, not {values!r}.")
+    moves = torch.zeros(len(places), every)
+    moves[range(len(places)), places] = 1.0
+    return moves
+
+
+def _exact(
+    probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames, moves: Tensor, seed: int
+) -> StepInformation:
     one = probe.functional(batch)
-    real = _real(probe, one.shapes, size_of(batch))
+    real = _real(probe, one.shapes, size_of(batch))[:, moves.argmax(1)]
     ends = np.cumsum([math.prod(shape) for shape in one.shapes.values()]).tolist()
-    like = next(iter(probe.carrier.trained.values()))
-    basis = torch.eye(ends[-1], dtype=like.dtype, device=like.device)
+    basis = moves.to(next(iter(probe.carrier.trained.values())))
 
     def shifts(flat: Tensor) -> dict[str, Tensor]:
         parts = zip([0, *ends], ends, one.shapes.items(), strict=False)
@@ -239,7 +260,7 @@ def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames
     size = sum(p.numel() for p in probe.carrier.trained.values())
     with Composites():
         try:
-            together = vmap(sums, randomness="different", chunk_size=max(1, _SCRATCH // (size * ends[-1])))
+            together = vmap(sums, randomness="different", chunk_size=max(1, _SCRATCH // (size * len(basis))))
             inner, along, squared = together(one.people)
         except RuntimeError as error:
             if "control flow" not in str(error):
@@ -255,7 +276,7 @@ def _exact(probe: Probe, batch: Batch, mechanism: Mechanism, names: NetworkNames
             return StepInformation(names.people, trace, exact, sizes, matrices)
         if mechanism.sample_rate is not None:
             return StepInformation(names.people, trace, exact, sizes, None)
-        width = ends[-1] * int(names.records.max())
+        width = len(basis) * int(names.records.max())
         joint = np.zeros((len(names.people), width, width))
         for person in range(len(names.people)):
             rows = np.flatnonzero(names.owner == person)

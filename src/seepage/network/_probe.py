@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -29,8 +29,16 @@ Forward = Callable[[Network, Batch], tuple[Any, Any]]
 Direct = Callable[[str, Tensor], Tensor]
 """Given the name of a tensor of private values and its values, return the direction in which they move."""
 
-Shifted = Callable[[dict[str, Tensor], list[Tensor]], Tensor]
-"""The gradient of a person whose values are shifted so far, given what belongs to them in each entry of a batch."""
+
+class Shifted(Protocol):
+    """The gradient of a person whose values are shifted so far, given what belongs to them in each entry of a batch."""
+
+    def __call__(
+        self, shifts: dict[str, Tensor], own: list[Tensor], weights: dict[str, Tensor] | None = None
+    ) -> Tensor:
+        """Return it, at weights other than the network's if they are given."""
+        ...
+
 
 LABELS = ("label", "labels", "target", "targets", "y")
 LABEL = "label"
@@ -206,7 +214,7 @@ class Probe:
         leaves, layout = pytree.tree_flatten(batch)
         held = [isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == count for leaf in leaves]
 
-        def gradient(shifts: dict[str, Tensor], own: list[Tensor]) -> Tensor:
+        def gradient(shifts: dict[str, Tensor], own: list[Tensor], weights: dict[str, Tensor] | None = None) -> Tensor:
             mine = iter(own)
             one = pytree.tree_unflatten(
                 [next(mine).unsqueeze(0) if h else leaf for h, leaf in zip(held, leaves, strict=True)], layout
@@ -219,7 +227,7 @@ class Probe:
                 with self.carrier.moving(shifted, 1, known=frozenset(shifts)):
                     return self._example_losses(self._called(values), one, 1, shifted).sum()
 
-            return torch.cat([g.flatten() for g in grad(loss)(trained).values()])
+            return torch.cat([g.flatten() for g in grad(loss)(weights or trained).values()])
 
         return gradient, [leaf for leaf, h in zip(leaves, held, strict=True) if h]
 
