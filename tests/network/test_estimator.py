@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from seepage.network._estimator import estimate
 from seepage.network._schedule import Stretches
+from seepage.network._uncertainty import freedom, limits
 from seepage.network._visits import Visits
 
 
@@ -64,7 +66,7 @@ def test_the_trend_takes_most_of_the_error_away():
     plain = np.abs(found.plain[:, 0] / values.sum(1) - 1)
     assert np.median(error) < 0.02
     assert np.median(error) < np.median(plain) / 5
-    assert np.median(np.sqrt(found.variance[:, 0]) / values.sum(1)) < 0.05
+    assert np.median(np.sqrt(found.variance) / values.sum(1)) < 0.05
 
 
 def test_standard_errors_are_those_of_repetitions_where_people_differ_by_orders_of_magnitude():
@@ -86,7 +88,7 @@ def test_standard_errors_are_those_of_repetitions_where_people_differ_by_orders_
         estimates = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
         root = np.sqrt(estimates.traces[:, 0])
         found.append(root)
-        errors.append(np.sqrt(estimates.variance[:, 0]) / (2 * root))
+        errors.append(np.sqrt(estimates.variance) / (2 * root))
     said, real = np.mean(errors, axis=0), np.std(found, axis=0, ddof=1)
     truth = (roots**2).sum((1, 2)) * over_time.sum(1)
     assert np.median(real / np.sqrt(truth)) > 0.2
@@ -102,7 +104,7 @@ def test_a_single_visit_alone_has_no_standard_error_and_a_second_one_of_somebody
     visits.add(np.array([0]), 0, 0, none + 2.0, none + 2.0)
     taken = np.ones((2, 2))
     found = estimate(visits.arrays(), stretches, np.ones(2), taken, taken)
-    assert np.isnan(found.variance[0, 0])
+    assert np.isnan(found.variance[0])
     visits.add(np.array([1]), 0, 0, none + 1.0, none + 1.0)
     visits.add(np.array([1]), 1, 1, none + 1.5, none + 1.5)
     found = estimate(visits.arrays(), stretches, np.ones(2), taken, taken)
@@ -117,5 +119,71 @@ def test_who_took_no_part_gives_nothing_away():
     taken = np.array([[1.0, 1.0], [0.0, 0.0]])
     found = estimate(visits.arrays(), Stretches(2, 2), np.ones(2), taken, taken)
     np.testing.assert_allclose(found.traces[:, 0], [4.0, 0.0])
-    assert found.variance[1, 0] == 0
+    assert found.variance[1] == 0
     assert found.plain[1, 0] == 0
+
+
+def test_shares_of_visits_say_how_much_visits_vary_whatever_levels_are():
+    random, people = np.random.default_rng(0), 4000
+    count = random.integers(2, 7, people).astype(float)
+    for shape in (0.5, 3.0, 40.0):
+        drawn = random.lognormal(0, 2, (people, 1)) * random.gamma(shape, size=(people, 6)) / shape
+        drawn *= np.arange(6) < count[:, None]
+        total = drawn.sum(1)
+        degrees, _ = freedom(total / count, count, (drawn**2).sum(1) / total**2, count)
+        # Chi-square with two degrees of freedom for each unit of shape.
+        assert np.median(degrees / count) == pytest.approx(2 * shape, rel=0.1)
+
+
+def test_limits_are_one_sided_right_where_a_standard_error_is_not():
+    """Four squares of a normal number each: chi-square with four degrees of freedom, for everybody."""
+    random, people = np.random.default_rng(0), 20_000
+    drawn = random.normal(size=(people, 4)) ** 2
+    total = drawn.sum(1)
+    degrees, doubtful = freedom(total / 4, np.full(people, 4.0), (drawn**2).sum(1) / total**2, np.full(people, 4.0))
+    low, high = limits(total, 2 * total**2 / degrees, 2 * total**2 / doubtful)
+    assert np.mean(low > 4) == pytest.approx(0.025, abs=0.006)
+    # Some are far above by chance, and might have been below: it errs to the safe side.
+    assert np.mean(high < 4) < 0.027
+    root, error = np.sqrt(total), np.sqrt(total / degrees / 2)
+    assert np.mean(root + 1.96 * error < 2) > 0.1
+
+
+def test_limits_without_doubt_are_the_quantiles_of_chi_square():
+    estimate, degrees = np.array([3.0, 3.0, 3.0]), np.array([1.0, 4.0, 400.0])
+    low, high = limits(estimate, 2 * estimate**2 / degrees, 2 * estimate**2 / degrees)
+    np.testing.assert_allclose(low, estimate * degrees / stats.chi2.ppf(0.975, degrees), rtol=1e-9)
+    np.testing.assert_allclose(high, estimate * degrees / stats.chi2.ppf(0.025, degrees), rtol=1e-9)
+
+
+def test_limits_of_nothing_of_what_is_sure_and_of_what_is_not_known():
+    low, high = limits(np.array([0.0, 0.0, 2.0, 2.0]), np.array([0.0, 1.0, 0.0, np.nan]), np.array([0, 1, 0, np.nan]))
+    np.testing.assert_array_equal(low, [0, 0, 2, np.nan])
+    np.testing.assert_array_equal(high, [0, np.inf, 2, np.nan])
+
+
+def test_whoever_is_exposed_in_a_few_steps_is_not_taken_for_one_of_the_many_who_never_are():
+    """A tenth gives much away in the last quarter of training alone, in one of many directions; the others evenly."""
+    random, steps, people = np.random.default_rng(0), 80, 200
+    over_time = np.ones((people, steps))
+    most = np.arange(people) < 20
+    over_time[:20] = 0.1
+    over_time[:20, 60:] = 40.0
+    truth = over_time.sum(1)
+    stretches, taken = Stretches(steps, 4), np.full((people, 4), steps / 4)
+    missed, by_errors = [], []
+    for _ in range(40):
+        visits = Visits(people, 1)
+        for stretch in range(4):
+            for step, parts in stretches.visits(stretch, np.arange(people), 50, random).items():
+                for rows in parts:
+                    direction = np.where(most[rows], random.normal(size=len(rows)) ** 2, 1.0)
+                    value = (over_time[rows, step] * direction)[:, None]
+                    visits.add(rows, step, stretch, value, value)
+        found = estimate(visits.arrays(), stretches, np.ones(steps), taken, taken)
+        total = found.traces[:, 0]
+        missed.append((limits(total, found.variance, found.doubt)[1] < truth)[most])
+        root = np.sqrt(total) + 1.96 * np.sqrt(found.variance / total) / 2
+        by_errors.append((root**2 < truth)[most])
+    assert np.mean(missed) < 0.05
+    assert np.mean(by_errors) > 0.15

@@ -185,11 +185,9 @@ def watched(ids, steps=8, **settings):
 
 def test_with_secret_sampling_the_same_visits_add_up():
     whole, alone = watched([0, 1, 0, 2, 2, 2]).information(), watched(range(6)).information()
-    for name in ("traces", "uncertainty", "unamplified"):
-        parts = getattr(alone, name)[:, 0]
-        np.testing.assert_allclose(
-            getattr(whole, name)[:, 0], [parts[0] + parts[2], parts[1], parts[3:].sum()], rtol=1e-12
-        )
+    for name in ("traces", "unamplified", "uncertainty", "doubt"):
+        parts, added = getattr(alone, name).ravel(), getattr(whole, name).ravel()
+        np.testing.assert_allclose(added, [parts[0] + parts[2], parts[1], parts[3:].sum()], rtol=1e-12)
     np.testing.assert_array_equal(whole.steps, [8, 8, 8])
 
 

@@ -26,8 +26,9 @@ def leak():
         sizes=np.array([64.0, 1.0]),
         steps=np.full(COUNT, 20.0),
         traces=traces,
-        uncertainty=(0.05 * traces) ** 2,
         unamplified=traces * 3,
+        uncertainty=(0.05 * traces.sum(1)) ** 2,
+        doubt=(0.05 * traces.sum(1)) ** 2,
         spectrum=None,
         mechanisms=((1.0, 0.01, 20),),
         assumptions=(

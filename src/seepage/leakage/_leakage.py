@@ -57,8 +57,9 @@ class Leakage:
         """One row per person: `eta` (any direction) and `dfil` (root mean square over the private values).
 
         Several releases and networks bring more columns: `eta_low`, beside an `eta` that counts more than is known to
-        be given away; for networks, whose columns are all estimates, also `dfil_standard_error` and `dfil_unamplified`,
-        what dfil would be if everybody knew who was in which batch. `seepage explain NAME` says more of each.
+        be given away; for networks, whose columns are all estimates, also `dfil_standard_error`, the limits `dfil_low`
+        and `dfil_high` of a 95% interval, and `dfil_unamplified`, what dfil would be if everybody knew who was in which
+        batch. `seepage explain NAME` says more of each.
         """
         return self.people.frame(self.information.examples())
 

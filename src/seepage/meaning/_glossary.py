@@ -94,6 +94,16 @@ _TERMS = {
         "trace, and eta_low is 0.",
         ("eta",),
     ),
+    "dfil_high": Term(
+        "Dfil_low and dfil_high are the limits of a 95% interval around the dfil of a network, which is estimated from "
+        "a few visits to each person.",
+        "The true dfil is above dfil_high in a few of a hundred cases, for the most exposed as for others; dfil_high "
+        "is far above dfil where a few visits say little, and more sweeps bring it down.",
+        "Visits are taken to vary as those of people with a similar dfil do; whoever gives nearly everything away in a "
+        "few steps that no visit met may still be above.",
+        ("dfil",),
+        also=("dfil_low",),
+    ),
     "dfil_unamplified": Term(
         "Dfil_unamplified is what a person's dfil would be if everybody knew who was in which batch of the training: "
         "dfil without the credit for secret sampling.",

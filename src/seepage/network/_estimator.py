@@ -9,10 +9,9 @@ need not be left to chance (eq. 8.8):
 
 R being the person's ratio to the trend in the *other* stretches and mu the trend among *other* people: whatever they
 are, the estimate stays unbiased; the better they are, the less is left to chance. Given the trend it is a weighted sum
-of the person's own visits, whose relative variance is what people with several visits show around R mu.
+of the person's own visits, which say how far off it may be.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage.network._schedule import Stretches
+from seepage.network._uncertainty import freedom
 from seepage.network._visits import Table
 
 Array = NDArray[np.float64]
@@ -32,21 +32,19 @@ _FOLDS = 10
 _WINDOW = (24, 200)
 # Visits' worth of everybody's ratio to the trend in the ratio of one person.
 _PRIOR = 1.0
-# Visits' worth of everybody's relative variance in the variance of one person.
-_BORROWED = 40.0
-# How far a level that is noise may be that of a neighbor.
-_DOUBT = 0.26
-# Who is a neighbor: within so many standard deviations of a level on the log scale; and so many people at least.
-_REACH, _NEIGHBORS = 2.0, 30
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The information about each person and group, its variance, and the same without credit for sampling."""
+    """The information about each person and group, and how far off the sum over groups may be."""
 
     traces: Array
-    variance: Array
     plain: Array
+    """The same without credit for sampling."""
+    variance: Array
+    """Of the sum over groups, shape (people,)."""
+    doubt: Array
+    """The variance by which to set an upper limit of that sum: what chance may have hidden counts too."""
     largest: tuple[float, float]
     """The largest trace of those that half of the visits put first: by that half, and by the other half."""
 
@@ -74,13 +72,19 @@ def estimate(
         records: the trace of J^T J is the sum of theirs, whether they are in the same steps or not. Each is visited at
         steps and in directions of its own, so that variances add up too.
     """
-    groups = visits["value"].shape[1]
-    parts = [_Group(visits, stretches, scales, taken, visits["value"][:, g]).estimate() for g in range(groups)]
-    plain = [_stretch_sums(visits, plain_taken, visits["plain"][:, g]) for g in range(groups)]
-    traces, variance, plain_traces = (
-        summed(np.stack(each, 1)) for each in ([value for value, _ in parts], [v for _, v in parts], plain)
+    groups = range(visits["value"].shape[1])
+
+    def group(value: Array) -> _Group:
+        return _Group(visits, stretches, scales, taken, value)
+
+    traces = np.stack([group(visits["value"][:, g]).total for g in groups], 1)
+    plain = np.stack([_stretch_sums(visits, plain_taken, visits["plain"][:, g]) for g in groups], 1)
+    # Groups are visited at the same steps: their errors go together, and only the sum shows how.
+    together, square = group(visits["value"].sum(1)), traces.sum(1) ** 2
+    variance, doubt = (
+        np.divide(2 * square, degrees, out=together.usual**2, where=square > 0) for degrees in together.freedom()
     )
-    return Estimate(traces, variance, plain_traces, _largest(visits, taken, summed))
+    return Estimate(summed(traces), summed(plain), summed(variance), summed(doubt), _largest(visits, taken, summed))
 
 
 class _Group:
@@ -94,8 +98,11 @@ class _Group:
         # Any fixed division will do: who is visited when is drawn independently of it.
         self.fold = np.arange(self.people) % min(_FOLDS, max(self.people, 1))
 
-    def estimate(self) -> tuple[Array, Array]:
-        trend, sums = self._trend()
+        self._estimate()
+
+    def _estimate(self) -> None:
+        self._mu, sums = self._trend()
+        trend = self._mu
         count, value, mu, mu_squares = (self._table(x) for x in (np.ones_like(trend), self.value, trend, trend**2))
         visited = count > 0
         share = 1 / np.maximum(count, 1)
@@ -113,31 +120,20 @@ class _Group:
         total = (weights * value).sum(1) + typical * (prior * ratio).sum(1)
         # A ratio of sums can be thrown off by a visit or two; the plain sum over visits then stands alone.
         plain = (counted * value).sum(1)
-        total = np.where(total > 0.1 * plain, total, plain)
-        level = value.sum(1) / np.maximum(mu.sum(1), _TINY)
+        self.total = np.where(total > 0.1 * plain, total, plain)
         spread = (weights**2 * mu_squares * share**2).sum(1) + (np.where(visited, 0.0, sums) ** 2).sum(1)
-        relative = self._relative(trend)
-        noise = relative * (mu_squares * share**2).sum(1) / np.maximum(mu.sum(1), _TINY) ** 2
-        halves = [value[:, i::2].sum(1) / np.maximum(mu[:, i::2].sum(1), _TINY) for i in range(2)]
-        return total, relative * _settled(level, noise, _scatter(*halves)) * spread
+        square = (weights * mu).sum(1) ** 2
+        self._worth = np.divide(square, spread, out=np.ones_like(square), where=spread > 0)
+        # Somebody of whom visits found nothing may have been missed: what is usual is how much that may be.
+        self.usual = typical * sums.sum(1)
 
-    def _relative(self, trend: Array) -> Array:
-        """Return each person's relative variance around the trend: their own, and everybody's, by what is known."""
-        ratio = self.value / trend
-        count = np.bincount(self.person, minlength=self.people)
-        mean = np.bincount(self.person, ratio, self.people) / np.maximum(count, 1)
-        squares = np.bincount(self.person, (ratio - mean[self.person]) ** 2, self.people)
-        several = count > 1
-        if not several.any():
-            return np.full(self.people, np.nan)
-        own = squares / np.maximum(count - 1, 1)
-        # The square of a mean of noisy visits is too large by its own variance.
-        noise, square = own[several].mean(), (mean[several] ** 2 - own[several] / count[several]).mean()
-        common = noise / square if square > 0 else 0.0
-        size = mean**2 / (1 + common / np.maximum(count, 1))
-        known = np.where(several, count - 1, 0) * (size > 0)
-        relative = np.divide(own, size, out=np.zeros_like(own), where=size > 0)
-        return (known * relative + _BORROWED * common) / (known + _BORROWED)
+    def freedom(self) -> tuple[Array, Array]:
+        """Return degrees of freedom of everybody's estimate, and those by which to set its upper limit."""
+        ratio = self.value / self._mu
+        each = np.stack([np.bincount(self.person, ratio**power, self.people) for power in range(3)]).astype(np.float64)
+        count, total, squares = each
+        shares = np.divide(squares, total**2, out=np.zeros_like(total), where=total > 0)
+        return freedom(total / np.maximum(count, 1), count, shares, self._worth)
 
     def _trend(self) -> tuple[Array, Array]:
         """Return the trend at each visit, and its sum over the steps that count, for each person and stretch."""
@@ -167,34 +163,6 @@ class _Group:
         found = np.zeros_like(self.taken)
         np.add.at(found, self.at, values)
         return found
-
-
-def _scatter(first: Array, second: Array) -> float:
-    """Return the standard deviation of the logarithm of a level, by how halves of each person's visits differ."""
-    both = (first > 0) & (second > 0)
-    # Half of the difference of two halves varies as their mean does.
-    return math.sqrt((np.log(first[both] / second[both]) ** 2).mean()) / 2 if both.any() else math.inf
-
-
-def _settled(level: Array, noise: Array, scatter: float) -> Array:
-    """Return the mean square of each person's true level, given estimates of it with the given relative variances.
-
-    A person whose few visits happened to be small ones is not the more certain for it: as far as a level is noise, it
-    may be that of anybody whom chance could have put there. Not of everybody: levels of people may differ by orders of
-    magnitude, and that of the most exposed says nothing about the errors of the others.
-    """
-    known = np.sort(level[level > 0])
-    if not len(known):
-        return level**2
-    reach = math.exp(min(_REACH * scatter, 300.0))
-    first = np.searchsorted(known, level) - _NEIGHBORS // 2
-    first = np.clip(first, 0, max(len(known) - _NEIGHBORS, 0))
-    last = np.minimum(first + _NEIGHBORS, len(known))
-    first = np.minimum(first, np.searchsorted(known, level / reach))
-    last = np.maximum(last, np.searchsorted(known, level * reach, side="right"))
-    running = np.concatenate([[0.0], np.cumsum(known**2)])
-    neighbors = (running[last] - running[first]) / (last - first)
-    return (level**2 + _DOUBT * noise * neighbors) / (1 + _DOUBT * noise)
 
 
 def _smooth(steps: Rows, values: Array, length: int) -> Array:

@@ -17,6 +17,7 @@ from seepage.leakage.types import Assurance, Kind, Variance, Who
 from seepage.meaning import EmpiricalPrior, Guarantee, check_delta
 from seepage.network._amplification import replacement_divergence
 from seepage.network._probe import LABEL
+from seepage.network._uncertainty import limits
 
 Array = NDArray[np.float64]
 
@@ -49,11 +50,13 @@ class NetworkInformation(GatheredInformation):
     sizes: Array
     steps: Array
     traces: Array
-    """The information about each person and group, shape (n, groups); so the next two."""
-    uncertainty: Array
-    """The variance of each trace over visits and directions."""
+    """The information about each person and group, shape (n, groups)."""
     unamplified: Array
-    """The same as the traces, without credit for secret sampling."""
+    """The same without credit for secret sampling."""
+    uncertainty: Array
+    """The variance of the sum over groups, over visits and directions, shape (n,)."""
+    doubt: Array
+    """The variance by which to set upper limits of that sum: it counts what visits may all have missed."""
     spectrum: tuple[Array, Array, Array] | None
     """Estimates of largest eigenvalues, if a sketch was kept: of each person's information, without and with what the
     sketch may lack, shape (n,); and with it of each group's, shape (n, groups)."""
@@ -82,7 +85,9 @@ class NetworkInformation(GatheredInformation):
     def _examples(self) -> dict[str, Array]:
         trace, values = self.traces.sum(1), self._sizes.sum(1)
         dfil = np.sqrt(trace / values)
-        found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty.sum(1), values)}
+        found = {"dfil": dfil, "dfil_standard_error": _root_error(trace, self.uncertainty, values)}
+        interval = limits(trace, self.uncertainty, self.doubt)
+        found |= {name: np.sqrt(each / values) for name, each in zip(("dfil_low", "dfil_high"), interval, strict=True)}
         # No direction can be better known than all of them together.
         low, high = (np.zeros_like(trace), trace) if self.spectrum is None else self.spectrum[:2]
         found["eta"], found["eta_low"] = np.sqrt(high), np.sqrt(low)
