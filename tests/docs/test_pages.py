@@ -33,10 +33,12 @@ def test_a_page_runs_as_it_stands(path, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
-def test_the_page_about_lora_runs_and_knows_every_note(capfd):
-    leak = run(ROOT / "docs" / "how-to" / "lora.md").names["leak"]
-    assert len(leak.examples) == 64
-    assert (leak.examples["dfil"] > 0).all()
+def test_the_page_about_lora_runs_and_knows_every_note(capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run(ROOT / "docs" / "how-to" / "lora.md").names
+    for leak in (names["leak"], names["accountant"].leakage()):
+        assert len(leak.examples) == 64
+        assert (leak.examples["dfil"] > 0).all()
 
 
 @pytest.mark.parametrize("terms", ["age", "age + C(ward)", "age + C(ward, Sum)"])

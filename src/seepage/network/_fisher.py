@@ -33,6 +33,7 @@ from seepage.network._schedule import Schedule
 from seepage.network._sketch import VisitSketch
 from seepage.network._step import Mechanism
 from seepage.network._tokens import Private
+from seepage.network._trainer import epochs_of, loader_of, take_over
 from seepage.network._visiting import Visiting
 from seepage.network._visits import Visits
 
@@ -235,6 +236,48 @@ class FisherAccountant:
         loader = returned[-1]
         self._begin(loader.dataset, max(1, epochs * len(loader)), loader.collate_fn, len(loader.dataset) / len(loader))
         return returned
+
+    def attach_trainer(self, privacy_engine: PrivacyEngine, trainer: Any, **options: Any) -> None:
+        """Make Hugging Face's ``Trainer`` train privately with Opacus, and account for it. Then call its ``train()``.
+
+        The Trainer's data loader becomes one that draws batches by Poisson sampling, its optimizer one that clips and
+        adds noise, and its loss that of this accountant: `forward` says how a batch of its becomes output and target.
+        Random numbers are not those of ``TrainingArguments.seed`` any more, which is public as a rule: noise has to be
+        secret. What a Trainer logs (losses, norms of gradients) and what it evaluates has no noise: keep it inside.
+
+        Parameters
+        ----------
+        privacy_engine : opacus.PrivacyEngine
+            Of Opacus.
+        trainer : transformers.Trainer
+            With a ``train_dataset`` that holds the records that `ids` names, in their order. One process, full
+            precision, one batch a step; an optimizer of yours goes into its ``optimizers=``.
+        **options
+            As for `attach`: ``noise_multiplier`` and ``max_grad_norm`` (the Trainer's own clips nothing), or a target
+            epsilon; in ghost mode a Trainer cannot train.
+        """
+        mode = options.get("grad_sample_mode", "hooks")
+        if mode == "ghost":
+            raise UnsupportedError(
+                "grad_sample_mode='ghost' goes backward twice, through a loss of Opacus's own, and a Trainer once: use "
+                "'hooks', or a loop of your own with attach."
+            )
+        loader = loader_of(trainer)
+        _, optimizer, private_loader = self.attach(
+            privacy_engine,
+            model=trainer.model,
+            optimizer=trainer.create_optimizer() or trainer.optimizer,
+            data_loader=loader,
+            epochs=epochs_of(trainer, loader),
+            **options,
+        )
+        forward = self._run.visiting.probe.forward
+
+        def lossed(model: nn.Module, batch: Any) -> Tensor:
+            found: Tensor = self.loss(*forward(model, batch))
+            return found
+
+        take_over(trainer, optimizer, private_loader, lossed, lambda: self.steps)
 
     def watch(self, dataset: Items, *, steps: int, collate: Collate | None = None, batch_size: float = 64) -> None:
         """Account for a training loop of your own: call `step` after each update of the weights.
