@@ -1,14 +1,22 @@
 """Of a Delta table in a store its last checkpoint and what came after it are read; names that it maps are followed."""
 
 import json
+import shutil
+import struct
 import uuid
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import seepage
+from engines.store import BUCKET, client, filesystem, object_store
 from engines.tables import arrow, people
 from seepage.execution.storage import Files, _delta
 from seepage.execution.storage._delta_log import _placed, tail, vectors
@@ -108,3 +116,118 @@ def test_a_table_may_call_its_columns_otherwise_than_its_files(tmp_path: Path) -
     found = Files.of(path).table(list(inside)).to_pandas().sort_values("person", ignore_index=True)
     for name in inside:
         np.testing.assert_array_equal(found[name], frame[name])
+
+
+def marked(table: Path, rows: Sequence[int]) -> dict[str, Any]:
+    """Write which rows of a file are gone beside it, and return what a log says of that."""
+    from pyroaring import BitMap64
+
+    bitmap = struct.pack("<I", 1681511377) + BitMap64(rows).serialize()
+    content = b"\x01" + struct.pack(">I", len(bitmap)) + bitmap + struct.pack(">I", zlib.crc32(bitmap))
+    (table / "ab").mkdir()
+    (table / _placed("ab^-aqEH.-t@S}K{vb[*k^")).write_bytes(content)
+    told = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1}
+    return told | {"sizeInBytes": len(bitmap), "cardinality": len(rows)}
+
+
+def with_sidecars(table: Path, kind: str, gone: Sequence[int]) -> None:
+    """Replace a log by a checkpoint of the second version: a list of files that hold what is told of others."""
+    log = table / "_delta_log"
+    lines = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
+    adds = [line["add"] for line in lines if "add" in line]
+    last = len(list(log.glob("*.json"))) - 1
+    adds[0]["deletionVector"] = marked(table, gone)
+    features = {
+        "readerFeatures": ["deletionVectors", "v2Checkpoint"],
+        "writerFeatures": ["deletionVectors", "v2Checkpoint"],
+    }
+    (meta,) = (line["metaData"] for line in lines if "metaData" in line)
+    told: list[dict[str, Any]] = [
+        {"checkpointMetadata": {"version": last}},
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+        {"metaData": meta},
+    ]
+    (log / "_sidecars").mkdir()
+    vector = pa.struct(
+        [
+            ("storageType", pa.string()),
+            ("pathOrInlineDv", pa.string()),
+            ("offset", pa.int32()),
+            ("sizeInBytes", pa.int32()),
+            ("cardinality", pa.int64()),
+        ]
+    )
+    text = pa.map_(pa.string(), pa.string())
+    of_file = pa.struct(
+        [
+            ("path", pa.string()),
+            ("partitionValues", text),
+            ("size", pa.int64()),
+            ("modificationTime", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("stats", pa.string()),
+            ("deletionVector", vector),
+        ]
+    )
+    for some in (adds[:2], adds[2:]):
+        name = f"{uuid.uuid4()}.parquet"
+        held = [{**add, "partitionValues": list(add["partitionValues"].items())} for add in some]
+        pq.write_table(pa.table({"add": pa.array(held, of_file)}), log / "_sidecars" / name)
+        size = (log / "_sidecars" / name).stat().st_size
+        told.append({"sidecar": {"path": name, "sizeInBytes": size, "modificationTime": 1}})
+    for path in log.glob("*.json"):
+        if path.name != commit(last):
+            path.unlink()
+    (log / commit(last)).write_text(json.dumps({"commitInfo": {"operation": "WRITE", "timestamp": 1}}))
+    checkpoint = log / f"{last:020d}.checkpoint.{uuid.uuid4()}.{kind}"
+    if kind == "json":
+        checkpoint.write_text("\n".join(map(json.dumps, told)))
+        return
+    names = ("checkpointMetadata", "protocol", "metaData", "sidecar")
+    meta["format"]["options"] = meta["configuration"] = []
+    kinds = {
+        "protocol": pa.struct(
+            [("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]
+            + [(name, pa.list_(pa.string())) for name in features]
+        ),
+        "metaData": pa.struct(
+            [
+                ("id", pa.string()),
+                ("name", pa.string()),
+                ("description", pa.string()),
+                ("format", pa.struct([("provider", pa.string()), ("options", text)])),
+                ("schemaString", pa.string()),
+                ("partitionColumns", pa.list_(pa.string())),
+                ("createdTime", pa.int64()),
+                ("configuration", text),
+            ]
+        ),
+    }
+    columns = {name: pa.array([line.get(name) for line in told], kinds.get(name)) for name in names}
+    pq.write_table(pa.table(columns), checkpoint)
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_a_checkpoint_of_several_files_is_read_here_and_in_a_store_with_what_was_deleted(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    table = tmp_path / "people"
+    for i in range(4):
+        deltalake.write_deltalake(str(table), arrow(people(10, start=10 * i, seed=i)), mode="append")
+    with_sidecars(table, kind, gone := [0, 3, 9])
+    # They are of the file that was written first.
+    whole = sorted({*range(40)} - {*gone})
+    assert rows(table) == whole
+    assert rows(Path(shutil.copytree(table, tmp_path / "people [1]"))) == whole
+    with object_store() as store:
+        for path in table.rglob("*.*"):
+            client(store).upload_file(str(path), BUCKET, f"lake/{path.relative_to(table)}")
+        stored = Files.of(f"{BUCKET}/lake", filesystem(store))
+        assert sorted(stored.column("person").tolist()) == whole
+        # What is gone cannot be told without the file that tells it.
+        client(store).delete_object(Bucket=BUCKET, Key=f"lake/{_placed('ab^-aqEH.-t@S}K{vb[*k^')}")
+        with pytest.raises(
+            seepage.errors.InputError, match=rf"{BUCKET}/lake cannot be read .*{BUCKET}/lake/ab/deletion_vector_"
+        ):
+            Files.of(f"{BUCKET}/lake", filesystem(store))

@@ -51,15 +51,13 @@ def delta_contents(filesystem: pa.fs.FileSystem, folder: str, asked: Snapshot) -
                 _check_time(table, folder, asked)
                 table.load_as_version(time)
                 _check_log(table, place, folder, asked)
+            return _contents(filesystem, folder, asked, table)
         except Exception as error:
             # It has errors of its own, and lets those of other libraries through.
             if isinstance(error, InputError):
                 raise
-            newest = _newest(place)
-            raise InputError(
-                f"{folder} cannot be read as {asked!r} ({str(error).partition(chr(10))[0]}).{newest}"
-            ) from error
-        return _contents(filesystem, folder, asked, table)
+            told = str(error).partition("\n")[0].replace(place, folder)
+            raise InputError(f"{folder} cannot be read as {asked!r} ({told}).{_newest(place)}") from error
 
 
 def _contents(filesystem: pa.fs.FileSystem, folder: str, asked: Snapshot, table: "DeltaTable") -> Contents:
