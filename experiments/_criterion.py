@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, rankdata
+from scipy.stats import beta, binom, rankdata
 
 Numbers = dict[str, Any]
 
@@ -148,6 +148,12 @@ def printed(what: str, read: Callable[[Numbers], float], value: float, unit: flo
     # The ends belong to it, whatever the digits of binary numbers are.
     half = 0.5 * unit * (1 + 1e-9)
     return Criterion(what, found, float(f"{value - half:.12g}"), float(f"{value + half:.12g}"))
+
+
+def around_median(values: np.ndarray) -> np.ndarray:
+    """Return a 95% interval of the median: the number of values below it is binomial."""
+    low, high = binom.interval(0.95, len(values), 0.5)
+    return np.sort(values)[[int(low), min(int(high), len(values) - 1)]]
 
 
 def rank_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import binom
 from torch import nn
 from torch.utils.data import TensorDataset
 
 import seepage.network
+from experiments._criterion import around_median
 from experiments._figures import draw_guo
 from experiments._networks import (
     COLOR_DEVIATIONS,
@@ -212,11 +212,9 @@ def typical(information: seepage.network.NetworkInformation, every: int) -> dict
     """Return the median of dfil^2 over people drawn at random, with a 95% interval of the median of all."""
     found: dict[str, Any] = {}
     for name, column in (("exact", "dfil"), ("plain", "dfil_unamplified")):
-        squared = np.sort(every * information.examples()[column] ** 2)
-        # Ranks between which the median lies with 95%: the number of people below it is binomial.
-        low, high = binom.interval(0.95, len(squared), 0.5)
+        squared = every * information.examples()[column] ** 2
         found[f"{name}_median"] = np.median(squared)
-        found[f"{name}_median_interval"] = squared[[int(low), min(int(high), len(squared) - 1)]]
+        found[f"{name}_median_interval"] = around_median(squared)
     return found
 
 

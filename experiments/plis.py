@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 from opacus.accountants.utils import get_noise_multiplier
-from scipy.stats import binom
 from torch import nn
 
 import seepage.network
+from experiments._criterion import around_median
 from experiments._figures import draw_maps, draw_regression
 from experiments._networks import guo_network, mnist, pneumonia
 from experiments._private import SMOOTH, PrivateSGD, glorot, mechanism
@@ -174,12 +174,6 @@ def neighbors(maps: np.ndarray) -> np.ndarray:
     centered = maps - maps.mean((1, 2), keepdims=True)
     beside = (centered[:, :, 1:] * centered[:, :, :-1]).mean((1, 2)) + (centered[:, 1:] * centered[:, :-1]).mean((1, 2))
     return beside / np.maximum(2 * (centered**2).mean((1, 2)), 1e-300)
-
-
-def around_median(values: np.ndarray) -> np.ndarray:
-    """Return a 95% interval of the median: the number of values below it is binomial."""
-    low, high = binom.interval(0.95, len(values), 0.5)
-    return np.sort(values)[[int(low), min(int(high), len(values) - 1)]]
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:

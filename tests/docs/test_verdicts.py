@@ -306,6 +306,17 @@ def test_every_number_of_a_sentence_is_the_one_of_the_result_that_it_is_from(nam
     assert not unheld, "\n".join(map(str, unheld))
 
 
+def test_the_mathematics_states_what_equalizing_does_as_the_results_have_it():
+    text = " ".join((ROOT / "docs" / "explanation" / "mathematics.md").read_text().split())
+    ranges = [
+        "{:.2f} to {:.2f}".format(*(at(f"h21_figure_7 {row}|range_over_deciles|{k}") for k in (0, 10)))
+        for row in (f"iwpc, {way} level dropped" for way in ("exact, first", "linearized, first", "linearized, last"))
+    ]
+    exact, first, last = ranges
+    assert f"from {exact} with the exact distance" in text
+    assert f"with the linearization from {first} or from {last}" in text
+
+
 def test_a_number_that_is_moved_is_found_out():
     assert says("0.2474", [0.247399])
     assert not says("0.2475", [0.247399])
