@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 State = dict[str, Any]
 
 # Parts that the people of a stretch are split into, at least, so that its visits are spread over it.
-_MOMENTS = 16
+_MOMENTS = 8
 # The share of records, and how many at least, that are visited twice in each stretch from the third on.
 _MOST, _LEAST = 0.01, 10
 

@@ -18,7 +18,7 @@ from scipy import special
 Array = NDArray[np.float64]
 
 # People in level, as many below as above, whose visits say how much those of one person vary.
-_NEIGHBORS = 16
+_NEIGHBORS = 10
 # Of an interval, below and above.
 _TAIL = 0.025
 # Degrees of freedom that are told apart; with fewer an upper limit is a hundred orders of magnitude away.
