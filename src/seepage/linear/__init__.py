@@ -6,6 +6,7 @@ from seepage.linear._plan import plan as plan
 from seepage.linear.columns import Affine as Affine
 from seepage.linear.columns import Claim as Claim
 from seepage.linear.columns import Curve as Curve
+from seepage.linear.columns import FrozenEncoder as FrozenEncoder
 from seepage.linear.columns import Trouble as Trouble
 from seepage.linear.columns import through as through
 from seepage.linear.objective import GLM as GLM

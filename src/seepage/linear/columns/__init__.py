@@ -19,6 +19,7 @@ from seepage.linear.columns._curves import Forward as Forward
 from seepage.linear.columns._design import Factor as Factor
 from seepage.linear.columns._design import Product as Product
 from seepage.linear.columns._design import named as named
+from seepage.linear.columns._encoder import FrozenEncoder as FrozenEncoder
 from seepage.linear.columns._formula import Formula as Formula
 from seepage.linear.columns._functions import SLOPES as SLOPES
 from seepage.linear.columns._held import columns_of as columns_of

@@ -44,6 +44,7 @@ from seepage.errors import UnsupportedError
 from seepage.linear.columns._affine import Affine
 from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Powers, Splines
+from seepage.linear.columns._encoder import EncoderCurve, FrozenEncoder
 from seepage.linear.columns._functions import SLOPES, CalledFunction, Elementwise
 from seepage.linear.columns._recoded import Recoded
 
@@ -255,6 +256,11 @@ def _(step: FunctionTransformer, incoming: Affine, path: str) -> Affine:
 @through.register
 def _(step: PolynomialFeatures, incoming: Affine, path: str) -> Affine:
     return incoming.bent(Powers(step.powers_, step.get_params(deep=False)), path)
+
+
+@through.register
+def _(step: FrozenEncoder, incoming: Affine, path: str) -> Affine:
+    return incoming.bent(EncoderCurve(step.module, tuple(step.shape)), path)
 
 
 @through.register

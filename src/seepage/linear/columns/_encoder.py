@@ -1,0 +1,137 @@
+"""A frozen network before a linear model: its features are a smooth function of each row, its slopes are PyTorch's."""
+
+import copy
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from seepage.errors import InputError, MissingExtraError
+from seepage.linear.columns._curve import Curve
+
+if TYPE_CHECKING:
+    import torch
+
+Array = NDArray[np.float64]
+# Derivatives of so many numbers exist at once.
+_SCRATCH = 2**22
+
+
+class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A network that was trained on other rows, as a step before a linear model: `seepage.measure` looks through it.
+
+    What is measured is then about the values that enter the network, such as pixels. It is exact where the network has
+    a derivative: at a kink (of a ReLU, of a maximum) it is that of one side.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        From a batch of inputs to a batch of features. It is used as in evaluation, in double precision, and each row by
+        itself; a copy is, so that the network stays as it is.
+    shape : sequence of int
+        Of one input, such as ``(1, 28, 28)``. The columns of X are its values in order.
+
+    Examples
+    --------
+    >>> import numpy as np, seepage, torch
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from seepage.linear import FrozenEncoder
+    >>> _ = torch.manual_seed(0)
+    >>> network = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Tanh(), torch.nn.Flatten())
+    >>> X, y = np.random.default_rng(0).random((40, 16)), np.arange(40) % 2
+    >>> model = make_pipeline(FrozenEncoder(network, (1, 4, 4)), LogisticRegression()).fit(X, y)
+    >>> leak = seepage.measure(model, X, y, noise_scale=0.1, public_preprocessing=["frozenencoder"])
+    >>> leak.attributes.shape
+    (40, 17)
+    """
+
+    def __init__(self, module: "torch.nn.Module", shape: Sequence[int]) -> None:
+        self.module, self.shape = module, shape
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Look at how many columns there are, and learn nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, values)
+            The inputs, flattened.
+        y : ignored
+            Not used.
+        """
+        encoded = EncoderCurve(self.module, tuple(self.shape))
+        columns = np.shape(X)[1]
+        if columns != encoded.inputs:
+            raise InputError(f"X has {columns} columns, and an input of shape {tuple(self.shape)} {encoded.inputs}.")
+        self.n_features_in_ = columns
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Return the features of some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, values)
+            The inputs, flattened.
+        """
+        return EncoderCurve(self.module, tuple(self.shape)).values(np.asarray(X, dtype=np.float64))
+
+
+class EncoderCurve(Curve):
+    """The features of a network and their derivatives, one pass back for each feature of a row."""
+
+    def __init__(self, module: "torch.nn.Module", shape: tuple[int, ...]) -> None:
+        try:
+            import torch  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(
+                'FrozenEncoder needs PyTorch, which is missing: pip install "seepage[torch]"'
+            ) from error
+        self.shape = shape
+        self.module = copy.deepcopy(module).eval().double().requires_grad_(False)
+
+    @property
+    def inputs(self) -> int:
+        """How many values an input has."""
+        return int(np.prod(self.shape))
+
+    @cached_property
+    def features(self) -> int:
+        """How many features the network makes of an input."""
+        return int(self.values(np.zeros((1, self.inputs))).shape[1])
+
+    @property
+    def reach(self) -> sparse.csr_array:
+        return sparse.csr_array(np.ones((self.features, self.inputs)))
+
+    def values(self, inputs: Array) -> Array:
+        found = self.module(self._tensor(inputs).reshape(-1, *self.shape))
+        if found.ndim != 2 or len(found) != len(inputs):
+            raise InputError(
+                f"The network makes features of shape {tuple(found.shape)} of {len(inputs)} inputs: one row of numbers "
+                "for each is needed. Let it end in a torch.nn.Flatten()."
+            )
+        return np.asarray(found.numpy())
+
+    def slopes(self, inputs: Array) -> Array:
+        import torch
+
+        def one(row: "torch.Tensor") -> Any:
+            return self.module(row.reshape(1, *self.shape))[0]
+
+        at_once = max(1, _SCRATCH // (self.features * self.inputs))
+        found = torch.func.vmap(torch.func.jacrev(one), chunk_size=at_once)(self._tensor(inputs))
+        return np.asarray(found.reshape(len(inputs), -1).numpy())
+
+    def words(self, names: Sequence[str]) -> list[str]:
+        return [f"feature {i + 1} of the encoder" for i in range(self.features)]
+
+    @staticmethod
+    def _tensor(inputs: Array) -> Any:
+        import torch
+
+        return torch.from_numpy(np.array(inputs, dtype=np.float64))

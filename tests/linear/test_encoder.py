@@ -1,0 +1,122 @@
+"""Linear heads on a frozen network: information about what enters the network, against its whole map differentiated."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from torch import nn
+
+import seepage
+from seepage.attacks import AttributeInversion
+from seepage.errors import InputError
+from seepage.linear import FrozenEncoder
+from seepage.network import Mechanism, PrivateSteps, step_information
+
+SHAPE, NOISE = (1, 5, 5), 0.3
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.Tanh(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(27, 4), nn.Tanh()
+    )
+
+
+def people(count=30):
+    random = np.random.default_rng(1)
+    X = random.random((count, 25))
+    return X, (X[:, :12].mean(axis=1) + 0.1 * random.standard_normal(count) > 0.5).astype(int)
+
+
+# The objective of a head in torch, as a function of its parameters (weights, intercept), features and labels.
+HEADS = {
+    "logistic": (
+        LogisticRegression(C=0.5, tol=1e-12, max_iter=10_000),
+        lambda w, z, y: nn.functional.softplus((1 - 2 * y) * (z @ w[:-1] + w[-1])).sum() + (w[:-1] ** 2).sum(),
+    ),
+    "ridge": (
+        Ridge(alpha=2.0),
+        lambda w, z, y: 0.5 * ((z @ w[:-1] + w[-1] - y) ** 2).sum() + (w[:-1] ** 2).sum(),
+    ),
+}
+
+
+def differentiated(module, objective, X, y, fitted):
+    """Return each person's information matrix about all inputs, by the implicit function theorem and torch alone."""
+    module = module.double().eval()
+    X, y = torch.from_numpy(X), torch.from_numpy(y.astype(float))
+    w = torch.from_numpy(fitted)
+
+    def slope(w, X):
+        return torch.func.grad(lambda w: objective(w, module(X.reshape(-1, *SHAPE)), y))(w)
+
+    for _ in range(20):
+        w = w - torch.linalg.solve(torch.func.jacrev(slope)(w, X), slope(w, X))
+    hessian, mixed = torch.func.jacrev(slope)(w, X), torch.func.jacrev(slope, argnums=1)(w, X)
+    moved = -torch.linalg.solve(hessian, mixed.reshape(len(w), -1)).reshape(mixed.shape).detach().numpy()
+    return np.einsum("wij,wik->ijk", moved, moved) / NOISE**2
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_information_is_that_of_the_whole_map(kind):
+    head, objective = HEADS[kind]
+    X, y = people()
+    model = make_pipeline(FrozenEncoder(network(), SHAPE), head).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=NOISE, public_label=True, public_preprocessing=["frozenencoder"])
+    start = np.append(np.ravel(model[-1].coef_), model[-1].intercept_)
+    expected = differentiated(network(), objective, X, y, start)
+    pixels = np.sqrt(np.einsum("ijj->ij", expected))
+    np.testing.assert_allclose(leak.attributes.to_numpy(), pixels, rtol=1e-8)
+    np.testing.assert_allclose(leak.examples["eta"], np.sqrt(np.linalg.eigvalsh(expected)[:, -1]), rtol=1e-8)
+    np.testing.assert_allclose(leak.examples["dfil"], np.sqrt((pixels**2).mean(axis=1)), rtol=1e-8)
+
+
+def test_the_network_is_used_as_in_evaluation_and_left_as_it_was():
+    X, _ = people()
+    module = network()
+    encoder = FrozenEncoder(module, SHAPE).fit(X)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    features = encoder.transform(X)
+    np.testing.assert_array_equal(features, encoder.transform(X))
+    np.testing.assert_allclose(encoder.transform(X[:1]), features[:1], rtol=1e-12)
+    assert module.training
+    assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
+
+
+def test_guesses_of_a_pixel_from_the_noisy_head_are_at_or_above_the_floor():
+    X, y = people()
+    model = make_pipeline(FrozenEncoder(network(), SHAPE), Ridge(alpha=2.0)).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1e-4, public_label=True, public_preprocessing=["frozenencoder"])
+    found = seepage.verify(leak, AttributeInversion(leak.attributes.columns[12]), trials=200)
+    assert found.holds, found.verdict
+
+
+def test_a_step_of_private_training_of_the_head_alone_is_that_of_its_explicit_gradient():
+    X, y = people(5)
+    encoder, head = nn.Sequential(network()[0], nn.Tanh()).requires_grad_(False), nn.Linear(27, 2)
+    model = nn.Sequential(encoder, nn.Flatten(), head).double()
+    x, y = torch.from_numpy(X).reshape(-1, *SHAPE), torch.from_numpy(y)
+    mechanism = Mechanism(noise_multiplier=1.5, max_grad_norm=0.2)
+    step = step_information(model, nn.CrossEntropyLoss(), (x, y), mechanism=mechanism, label="public", values=[3, 12])
+
+    def published(values, i):
+        one = x[i].flatten().index_put((torch.tensor([3, 12]),), values).reshape(1, *SHAPE)
+        z = model[:2](one)[0]
+        odds = torch.softmax(head.weight.detach() @ z + head.bias.detach(), 0) - nn.functional.one_hot(y[i], 2)
+        gradient = torch.cat([torch.outer(odds, z).flatten(), odds])
+        return gradient * (0.2 / (gradient.norm() + 1e-6)).clamp(max=1)
+
+    for i in range(5):
+        moved = torch.autograd.functional.jacobian(lambda v, i=i: published(v, i), x[i].flatten()[[3, 12]])
+        np.testing.assert_allclose(step.matrices[i], (moved.T @ moved).numpy() / 0.3**2, rtol=1e-8)
+    training = PrivateSteps(model=model, loss=nn.CrossEntropyLoss(), batch=(x, y), mechanism=mechanism)
+    np.testing.assert_allclose(training.information(model, [3, 12]).matrices, step.matrices, rtol=1e-12)
+
+
+def test_what_does_not_fit_is_said():
+    X, _ = people()
+    with pytest.raises(InputError, match="X has 24 columns"):
+        FrozenEncoder(network(), SHAPE).fit(X[:, :24])
+    with pytest.raises(InputError, match="Flatten"):
+        FrozenEncoder(network()[:3], SHAPE).fit(X).transform(X)
