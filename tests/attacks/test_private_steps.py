@@ -95,6 +95,15 @@ def test_guesses_that_curve_are_below_the_floor_by_no_more_than_their_bias_allow
     assert found.holds, found.verdict
 
 
+@pytest.mark.parametrize("run", ["a run", "several records"])
+def test_runs_one_by_one_start_where_those_side_by_side_do(run, monkeypatch):
+    together = build(**RUNS[run]).attacked([1, 3], trials=6)
+    monkeypatch.setattr("seepage.network._private_steps._SMALL", 0)
+    alone = build(**RUNS[run]).attacked([1, 3], trials=6)
+    # They differ by their noise, of which there is little.
+    np.testing.assert_allclose(alone.matrices, together.matrices, rtol=1e-2, atol=1e-3 * together.matrices.max())
+
+
 def test_the_network_is_left_as_it_was():
     training = build(steps=2, step_size=0.5)
     before = [p.clone() for p in training.model.parameters()]

@@ -217,6 +217,8 @@ class _Unknown:
         like = next(iter(self.parameters.values()))
         self.basis = unit_moves(self.one.shapes, values).to(like)
         self._unit = torch.eye(len(self.basis)).to(like)
+        # Copied: the network is moved to where runs went, to be measured there.
+        self._start = torch.cat([p.detach().flatten() for p in self.parameters.values()])
         record = len(self.basis) * sum(p.numel() for p in self.parameters.values())
         self._chunk = max(1, _SCRATCH // record)
         self.at_once = max(1, _SMALL // (record * len(self.names) * training.steps))
@@ -228,8 +230,7 @@ class _Unknown:
 
     def trained(self, runs: int, random: torch.Generator) -> list[_Published]:
         """Train anew, several runs side by side."""
-        start = torch.cat([p.detach().flatten() for p in self.parameters.values()])
-        weights = start.expand(runs, -1)
+        weights = self._start.expand(runs, -1)
         still = self.basis.new_zeros(runs, len(self.names), len(self.basis))
         course = []
         for _ in range(self.training.steps):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from seepage.errors import InputError, MissingExtraError
+from seepage.errors import InputError, MissingExtraError, UnsupportedError
 from seepage.linear.columns._curve import Curve
 
 if TYPE_CHECKING:
@@ -126,6 +126,12 @@ class EncoderCurve(Curve):
         at_once = max(1, _SCRATCH // (self.features * self.inputs))
         found = torch.func.vmap(torch.func.jacrev(one), chunk_size=at_once)(self._tensor(inputs))
         return np.asarray(found.reshape(len(inputs), -1).numpy())
+
+    def copy(self) -> TransformerMixin:
+        raise UnsupportedError(
+            "A model behind a FrozenEncoder is measured, and not published as one file: publish the head by itself, "
+            "fitted on encoder.transform(X), with a noise scale that meets the policy here."
+        )
 
     def words(self, names: Sequence[str]) -> list[str]:
         return [f"feature {i + 1} of the encoder" for i in range(self.features)]
