@@ -84,8 +84,11 @@ def _categories() -> Work:
     y = (X["age"] + random.normal(size=3000) > 0).to_numpy().astype(int)
     encode = make_column_transformer((OneHotEncoder(sparse_output=False), ["city"]), remainder="passthrough")
     model = make_pipeline(encode, LogisticRegression(tol=1e-8)).fit(X, y)
-    leak = seepage.measure(model, X, y, noise_scale=1.0)
-    return lambda: leak.information.distances("city", None)  # type: ignore[attr-defined]
+
+    def work() -> None:
+        seepage.measure(model, X, y, noise_scale=1.0).information.distances("city", None)  # type: ignore[attr-defined]
+
+    return work
 
 
 def _inversion() -> Work:
@@ -191,7 +194,7 @@ def main() -> None:
     parser.add_argument("commit")
     parser.add_argument("names", nargs="*", help="how the names of works begin")
     parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args(sys.argv[2:])
+    options = parser.parse_intermixed_args(sys.argv[2:])
     names = [name for name in _WORKS if name.startswith(tuple(options.names) or ("",))]
     archive = ["git", "archive", options.commit, "src"]
     packed = io.BytesIO(subprocess.run(archive, cwd=_ROOT, check=True, capture_output=True).stdout)
