@@ -14,7 +14,7 @@ from experiments._networks import mnist, pneumonia
 from experiments._result import Result
 from experiments._work import Work
 from seepage.attacks import AttributeInversion
-from seepage.linear import FrozenEncoder
+from seepage.models import FrozenEncoder
 
 VERSION = 1
 PEOPLE, FEATURES, PATCH = 60, 8, 4

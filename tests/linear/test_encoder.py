@@ -10,7 +10,7 @@ from torch import nn
 import seepage
 from seepage.attacks import AttributeInversion
 from seepage.errors import InputError
-from seepage.linear import FrozenEncoder
+from seepage.models import FrozenEncoder
 from seepage.network import Mechanism, PrivateSteps, step_information
 
 SHAPE, NOISE = (1, 5, 5), 0.3

@@ -40,7 +40,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np, seepage, torch
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
-    >>> from seepage.linear import FrozenEncoder
+    >>> from seepage.models import FrozenEncoder
     >>> _ = torch.manual_seed(0)
     >>> network = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.Tanh(), torch.nn.Flatten())
     >>> X, y = np.random.default_rng(0).random((40, 16)), np.arange(40) % 2
