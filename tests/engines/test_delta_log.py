@@ -89,7 +89,9 @@ def test_rows_that_were_deleted_are_found_by_the_name_of_their_file(table: Path)
     assert _placed("ab^-aqEH.-t@S}K{vb[*k^") == "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
     assert vectors(table / "_delta_log") == set()
     add = {"path": "a.parquet", "deletionVector": {"storageType": "u", "pathOrInlineDv": "^-aqEH.-t@S}K{vb[*k^"}}
-    (table / "_delta_log" / commit(12)).write_text(json.dumps({"add": add}))
+    # Spark writes letters as they are, those too that end a line elsewhere.
+    add["partitionValues"] = {"city": "Zürich\u2028Enge\x85"}
+    (table / "_delta_log" / commit(12)).write_text(json.dumps({"add": add}, ensure_ascii=False), encoding="utf-8")
     assert vectors(table / "_delta_log") == {f"deletion_vector_{uuid.UUID('d2c639aa-8816-431a-aaf6-d3fe2512ff61')}.bin"}
 
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import seepage
 from seepage.engines import Engine, Job
 from seepage.errors import InputError, UnansweredError
+from seepage.linear.printed._together import _pattern_of
 
 
 class Here(Engine):
@@ -213,6 +214,19 @@ def test_a_few_passes_are_made_whatever_the_number_of_outputs(folder):
         counts.append(ENGINE.passes - before)
     assert counts[1] <= counts[0] + 2
     assert counts[1] <= 10
+
+
+@pytest.mark.parametrize("outputs", [1, 31, 32, 33, 63, 64, 65, 200])
+def test_a_table_may_have_more_outputs_than_a_number_has_bits(outputs):
+    random = np.random.default_rng(outputs)
+    kinds = random.random((40, outputs)) < 0.5
+    # Two that differ in the last output alone.
+    kinds[1] = kinds[0]
+    kinds[1, -1] = ~kinds[0, -1]
+    listed = [frozenset(np.flatnonzero(kind).tolist()) for kind in kinds]
+    place = {kind: i for i, kind in enumerate(dict.fromkeys(listed))}
+    rows = random.integers(0, 40, 500)
+    assert _pattern_of(kinds[rows], place).tolist() == [place[listed[row]] for row in rows]
 
 
 def test_several_outputs_over_files_refuse_what_one_does(folder):

@@ -40,8 +40,9 @@ def vectors(log: Path) -> set[str]:
 
 def _told(log: Path) -> Iterator[dict[str, str] | None]:
     for path in log.rglob("*.json"):
-        for line in path.read_text().splitlines():
-            if '"deletionVector"' in line:
+        # Not at other marks that end a line of text: names and values of partitions may hold these as they are.
+        for line in path.read_bytes().split(b"\n"):
+            if b'"deletionVector"' in line:
                 yield json.loads(line).get("add", {}).get("deletionVector")
     for path in log.rglob("*.parquet"):
         file = pq.ParquetFile(path)

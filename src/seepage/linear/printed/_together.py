@@ -26,6 +26,8 @@ Sums = TypeVar("Sums")
 # Rows that are worked on at once: their matrices stay in a core's cache.
 _ROWS = 1024
 _BATCH = 2**17
+# Outputs whose bits are written into one number, beside a number for each row.
+_OUTPUTS = 32
 
 
 class Guess(Protocol):
@@ -207,6 +209,18 @@ class _Alike:
         return one.shape == other.shape and bool((one == other).all())
 
 
+def _pattern_of(inside: NDArray[np.bool_], patterns: Mapping[frozenset[int], int]) -> NDArray[np.intp]:
+    """Return the place of each row's pattern, given the outputs that it is in, shape (rows, outputs)."""
+    kind = np.zeros(len(inside), dtype=np.int64)
+    # A number has no bits for all outputs of a long paper: some at a time.
+    for first in range(0, inside.shape[1], _OUTPUTS):
+        some = inside[:, first : first + _OUTPUTS]
+        bits = some @ (1 << np.arange(some.shape[1]))
+        _, one_of_each, kind = np.unique(kind << _OUTPUTS | bits, return_index=True, return_inverse=True)
+    outputs = (frozenset(np.flatnonzero(inside[row]).tolist()) for row in one_of_each)
+    return np.array([patterns[each] for each in outputs], dtype=np.intp)[kind]
+
+
 @dataclass(frozen=True, eq=False)
 class _LookedAt:
     """What is needed to look at rows wherever they are."""
@@ -224,12 +238,10 @@ class _LookedAt:
         for unit in run:
             before = self.before[unit.index]
             for batches, at, count in self.reader.read(unit):
-                bits = np.zeros(count, dtype=np.int64)
+                inside = np.zeros((count, len(at)), dtype=bool)
                 for i, some in enumerate(at):
-                    bits[some] |= 1 << i
-                known, kind = np.unique(bits, return_inverse=True)
-                outputs = (frozenset(i for i in range(len(at)) if each >> i & 1) for each in known.tolist())
-                place = np.array([self.layout.patterns[each] for each in outputs], dtype=np.intp)[kind]
+                    inside[some, i] = True
+                place = _pattern_of(inside, self.layout.patterns)
                 yield _Block(self, tuple(batches), tuple(at), place, before)
                 before = before + np.bincount(place, minlength=len(before))
 
@@ -341,10 +353,7 @@ class JoinedMoves:
 
     @cached_property
     def _looked(self) -> _LookedAt:
-        bits = self.table.inside @ (1 << np.arange(len(self.table.parts)))
-        known, kind = np.unique(bits, return_inverse=True)
-        outputs = [frozenset(i for i in range(len(self.table.parts)) if each >> i & 1) for each in known.tolist()]
-        place = np.array([self.layout.patterns[each] for each in outputs], dtype=np.intp)[kind]
+        place = _pattern_of(self.table.inside, self.layout.patterns)
         before, start, seen = {}, 0, np.zeros(len(self.layout.patterns), dtype=np.intp)
         for unit in self.table.files.units:
             before[unit.index] = seen
