@@ -1,6 +1,9 @@
 """Linear heads on a frozen network: information about what enters the network, against its whole map differentiated."""
 
+import copy
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -9,7 +12,10 @@ from torch import nn
 
 import seepage
 from seepage.attacks import AttributeInversion
-from seepage.errors import InputError
+from seepage.errors import InputError, UnsupportedError
+from seepage.linear.columns._encoder import EncoderCurve
+from seepage.linear.information import fingerprint
+from seepage.linear.rows import batch_rows
 from seepage.models import FrozenEncoder
 from seepage.network import Mechanism, PrivateSteps, step_information
 
@@ -120,3 +126,64 @@ def test_what_does_not_fit_is_said():
         FrozenEncoder(network(), SHAPE).fit(X[:, :24])
     with pytest.raises(InputError, match="Flatten"):
         FrozenEncoder(network()[:3], SHAPE).fit(X).transform(X)
+    with pytest.raises(InputError, match="X has 50 columns"):
+        FrozenEncoder(network(), SHAPE).fit(X).transform(np.hstack([X, X]))
+
+
+def test_networks_that_are_no_function_of_each_row_are_refused():
+    class Masked(nn.Module):
+        def forward(self, x):
+            return nn.functional.dropout(x.flatten(1), 0.3, training=True)
+
+    mixed = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2, track_running_stats=False), nn.Flatten())
+    single = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(25, track_running_stats=False))
+    X, y = people()
+    for module in (mixed, single, Masked()):
+        model = make_pipeline(FrozenEncoder(module, SHAPE), Ridge()).fit(X, y)
+        with pytest.raises(UnsupportedError, match="not a function of each row"):
+            seepage.measure(model, X, y, noise_scale=NOISE, public_preprocessing=["frozenencoder"])
+
+
+def test_layers_with_kinks_that_work_in_place_are_measured_as_they_are():
+    """At the image as it is the derivative of max(x, 0) is 0 or 1, and the measurement says that this is all."""
+    module = nn.Sequential(nn.ReLU(inplace=True), nn.Flatten())
+    X, y = people()
+    X = X - 0.5
+    given = X.copy()
+    model = make_pipeline(FrozenEncoder(module, SHAPE), Ridge()).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=NOISE, public_preprocessing=["frozenencoder"])
+    np.testing.assert_array_equal(X, given)
+    np.testing.assert_array_equal(leak.attributes.to_numpy()[:, :25] == 0.0, X < 0)
+    assert any("kinks" in sentence for sentence in leak.assumptions)
+
+
+def test_a_network_is_known_by_its_numbers_in_every_process():
+    module = network()
+    one, same = (EncoderCurve(each, SHAPE) for each in (module, copy.deepcopy(module)))
+    assert fingerprint((one,)) == fingerprint((same,))
+    with torch.no_grad():
+        module[0].weight[0, 0, 0, 0] += 1e-9
+    assert fingerprint((one,)) != fingerprint((EncoderCurve(module, SHAPE),))
+
+
+def test_files_say_what_memory_says(tmp_path):
+    X, y = people()
+    names = [f"pixel {i}" for i in range(25)]
+    model = make_pipeline(FrozenEncoder(network(), SHAPE), Ridge(alpha=2.0)).fit(pd.DataFrame(X, columns=names), y)
+    frame = pd.DataFrame(X, columns=names)
+    given = {"noise_scale": NOISE, "public_label": True, "public_preprocessing": ["frozenencoder"]}
+    expected = seepage.measure(model, frame, y, **given)
+    (tmp_path / "rows").mkdir()
+    frame.assign(label=y)[:13].to_parquet(tmp_path / "rows" / "a.parquet")
+    frame.assign(label=y)[13:].to_parquet(tmp_path / "rows" / "b.parquet")
+    job = seepage.engines.Job(seepage.engines.Local(workers=2), tmp_path / "out")
+    found = seepage.measure(model, tmp_path / "rows", target="label", job=job, **given)
+    for name in names:
+        stored = found.information.attributes()[name]
+        np.testing.assert_allclose(np.asarray(stored), expected.attributes[name], rtol=1e-8)
+
+
+def test_many_slopes_make_small_batches():
+    assert batch_rows(32) == 8192
+    assert batch_rows(32, 32 * 784) == 2**22 // (32 * 784)
+    assert batch_rows(512, 512 * 224 * 224 * 3) == 1

@@ -23,7 +23,7 @@ def forward(model, batch):
     return model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits, batch["labels"]
 
 
-def trainer_of(path, *, epochs=3, batch_size=8, **settings):
+def trainer_of(path, *, epochs=3, batch_size=8, data_collator=None, **settings):
     torch.manual_seed(0)
     length = torch.randint(3, 9, (PEOPLE,))
     real = (torch.arange(8) < length[:, None]).long()
@@ -37,9 +37,9 @@ def trainer_of(path, *, epochs=3, batch_size=8, **settings):
     model = peft.get_peft_model(transformers.BertForSequenceClassification(config), lora)
     arguments = transformers.TrainingArguments(
         output_dir=str(path), num_train_epochs=epochs, per_device_train_batch_size=batch_size, use_cpu=True,
-        report_to=[], save_strategy="no", disable_tqdm=True, learning_rate=1e-2, **settings,
+        report_to=[], disable_tqdm=True, learning_rate=1e-2, **{"save_strategy": "no", **settings},
     )  # fmt: skip
-    return transformers.Trainer(model=model, args=arguments, train_dataset=notes)
+    return transformers.Trainer(model=model, args=arguments, train_dataset=notes, data_collator=data_collator)
 
 
 def accountant_of(trainer, **settings):
@@ -124,6 +124,37 @@ def test_a_batch_of_nobody_is_a_step_too(tmp_path):
     # Of 24 batches with one person expected a third is empty.
     assert accountant.steps == PEOPLE
     assert isinstance(trainer.optimizer.optimizer, DPOptimizer)
+
+
+def test_checkpoints_do_not_hold_what_noise_is_drawn_from(tmp_path):
+    trainer = trainer_of(tmp_path, epochs=1, save_strategy="steps", save_steps=1)
+    accountant_of(trainer).attach_trainer(PrivacyEngine(), trainer, noise_multiplier=1.0, max_grad_norm=0.05)
+    trainer.train()
+    saved = {path.name for path in tmp_path.glob("checkpoint-*/*")}
+    assert "optimizer.pt" in saved
+    assert "rng_state.pth" not in saved
+
+
+def test_columns_that_the_network_does_not_take_are_left_out(tmp_path):
+    def strict(notes):
+        return torch.utils.data.default_collate(
+            [{name: torch.as_tensor(note[name]) for name in note} for note in notes]
+        )
+
+    trainer = trainer_of(tmp_path, epochs=1, data_collator=strict)
+    for note in trainer.train_dataset:
+        note["text"] = "somebody"
+    accountant = accountant_of(trainer)
+    accountant.attach_trainer(PrivacyEngine(), trainer, noise_multiplier=1.0, max_grad_norm=0.05)
+    trainer.train()
+    assert accountant.steps == PEOPLE // 8
+
+
+def test_a_network_that_training_would_make_anew_is_refused(tmp_path):
+    trainer = trainer_of(tmp_path)
+    trainer.model_init = lambda: trainer.model
+    with pytest.raises(UnsupportedError, match="model_init"):
+        accountant_of(trainer).attach_trainer(PrivacyEngine(), trainer, noise_multiplier=1.0, max_grad_norm=0.05)
 
 
 @pytest.mark.parametrize(

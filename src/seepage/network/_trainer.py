@@ -6,6 +6,7 @@ hooks into the layers of the network itself, so that the network stays the one t
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
 from seepage.errors import InputError, UnsupportedError
-from seepage.network._records import Batch, Loader
+from seepage.network._records import Batch, Collate, Loader
 
 Tensor = torch.Tensor
 Trainer = Any
@@ -41,12 +42,19 @@ def loader_of(trainer: Trainer) -> Loader:
         value = getattr(arguments, name, needed)
         if value != needed and not (needed is None and not value):
             raise UnsupportedError(f"The Trainer's {name} is {value!r}: it has to be {needed!r}, since {why}.")
+    if getattr(trainer, "model_init", None) is not None:
+        raise UnsupportedError(
+            "The Trainer has a model_init: its train() would make another network and another optimizer, without noise "
+            "or clipping. Give it the network itself, model=."
+        )
     if not hasattr(trainer.train_dataset, "__len__"):
         raise InputError("The Trainer's train_dataset has no length: the accountant visits records by their number.")
+    # As the Trainer's own data loader does, unless remove_unused_columns=False: what the network does not take is left.
+    taken = getattr(trainer, "_get_collator_with_removed_columns", lambda collate, description: collate)
     return DataLoader(
         trainer.train_dataset,
         batch_size=arguments.train_batch_size,
-        collate_fn=trainer.data_collator,
+        collate_fn=taken(trainer.data_collator, "training"),
         num_workers=arguments.dataloader_num_workers,
         pin_memory=arguments.dataloader_pin_memory,
     )
@@ -66,8 +74,7 @@ def take_over(
     taken: Callable[[], int],
 ) -> None:
     """Let a Trainer train with these; `taken` says how many steps are accounted for."""
-    collate = loader.collate_fn
-    loader.collate_fn = lambda items: collate(items) if items else {}
+    loader.collate_fn = _OrNobody(loader.collate_fn)
     trainer.optimizer = optimizer
     step, compute = trainer.training_step, trainer.compute_loss
 
@@ -100,6 +107,18 @@ def take_over(
 
     trainer.get_train_dataloader, trainer.training_step = data_loader, training_step
     trainer.compute_loss = compute_loss
+    # Checkpoints would hold the state of the random numbers, from which all noise can be drawn again, before and after.
+    trainer._save_rng_state = lambda output_dir: None
+
+
+@dataclass(frozen=True)
+class _OrNobody:
+    """Makes a batch of records, or of nobody; a class, since data loaders may send it to other processes."""
+
+    collate: Collate
+
+    def __call__(self, items: list[Any]) -> Batch:
+        return self.collate(items) if items else {}
 
 
 def _people(batch: Batch) -> int:

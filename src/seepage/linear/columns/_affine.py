@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from seepage._facts import Assumption
 from seepage.linear.columns._claims import Claim
 from seepage.linear.columns._curve import Curve
 
@@ -223,6 +224,16 @@ class Affine:
         """The coordinates that reach a step which is not affine."""
         entered = {coordinate for bend in self.bends for coordinate in bend.incoming.coordinates}
         return tuple(coordinate for coordinate in self.coordinates if coordinate in entered)
+
+    @property
+    def slopes(self) -> int:
+        """How many numbers say how the steps that bend move with what goes into them, for each row."""
+        return sum(bend.incoming.slopes + int(bend.curve.reach.nnz) for bend in self.bends)
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Return what the slopes of steps that bend take for granted."""
+        parts = [(*bend.incoming.assumptions(), *bend.curve.assumptions()) for bend in self.bends]
+        return tuple(each for part in parts for each in part)
 
     def of_columns(self, columns: Sequence[int]) -> "Affine":
         """Return the map cut to the coordinates of some columns: all else is public, so constant."""

@@ -17,6 +17,7 @@ from scipy.interpolate import BSpline
 from sklearn.base import TransformerMixin
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
+from seepage._facts import Assumption
 from seepage.errors import UnsupportedError
 
 Array = NDArray[np.float64]
@@ -78,6 +79,10 @@ class Curve(ABC):
     def trouble(self, inputs: Array) -> Trouble | None:
         """Return at which rows there is no derivative, if there are any."""
         return None
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Return what its slopes take for granted."""
+        return ()
 
     def copy(self) -> TransformerMixin:
         """Return a step that does the same and was fitted on nobody, to be part of a published model."""

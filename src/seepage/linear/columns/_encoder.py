@@ -1,6 +1,7 @@
 """A frozen network before a linear model: its features are a smooth function of each row, its slopes are PyTorch's."""
 
 import copy
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -10,15 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from seepage._facts import Assumption
 from seepage.errors import InputError, MissingExtraError, UnsupportedError
-from seepage.linear.columns._curve import Curve
+from seepage.linear.columns._curve import Curve, Trouble
 
 if TYPE_CHECKING:
     import torch
 
 Array = NDArray[np.float64]
-# Derivatives of so many numbers exist at once.
-_SCRATCH = 2**22
+# Derivatives of so many numbers exist at once, and so many inputs go through the network together.
+_SCRATCH, _TOGETHER = 2**22, 2**20
+# Rows that are given to the network one by one, to see whether it takes them so, and how far rounding moves a feature.
+_ALONE, _ROUNDED = 8, 1e-9
+
+_AS_IT_IS = Assumption(
+    "kinks",
+    "The network before the model moves as its derivative at each row says. Where it has kinks (ReLU, maxima), what a "
+    "value gives away by crossing one is not in the numbers: a unit that is off says nothing here, and may elsewhere.",
+)
 
 
 class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,11 +73,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
             Not used.
         """
-        encoded = EncoderCurve(self.module, tuple(self.shape))
-        columns = np.shape(X)[1]
-        if columns != encoded.inputs:
-            raise InputError(f"X has {columns} columns, and an input of shape {tuple(self.shape)} {encoded.inputs}.")
-        self.n_features_in_ = columns
+        self.n_features_in_ = EncoderCurve(self.module, tuple(self.shape)).checked(X).shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -78,7 +84,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n, values)
             The inputs, flattened.
         """
-        return EncoderCurve(self.module, tuple(self.shape)).values(np.asarray(X, dtype=np.float64))
+        encoded = EncoderCurve(self.module, tuple(self.shape))
+        return encoded.values(encoded.checked(X))
 
 
 class EncoderCurve(Curve):
@@ -92,7 +99,15 @@ class EncoderCurve(Curve):
                 'FrozenEncoder needs PyTorch, which is missing: pip install "seepage[torch]"'
             ) from error
         self.shape = shape
-        self.module = copy.deepcopy(module).eval().double().requires_grad_(False)
+        # Moved first: not every device has double precision.
+        self.module = copy.deepcopy(module).cpu().double().eval().requires_grad_(False)
+
+    def __repr__(self) -> str:
+        # Jobs over files know by this whether they go on with the same network.
+        held = hashlib.sha256()
+        for name, values in (*self.module.named_parameters(), *self.module.named_buffers()):
+            held.update(name.encode() + values.detach().numpy().tobytes())
+        return f"EncoderCurve({self.module!r}, {self.shape}, {held.hexdigest()})"
 
     @property
     def inputs(self) -> int:
@@ -102,13 +117,26 @@ class EncoderCurve(Curve):
     @cached_property
     def features(self) -> int:
         """How many features the network makes of an input."""
-        return int(self.values(np.zeros((1, self.inputs))).shape[1])
+        # Two rows: networks that take no single one are told so when their rows are compared.
+        return int(self.values(np.zeros((2, self.inputs))).shape[1])
 
     @property
     def reach(self) -> sparse.csr_array:
         return sparse.csr_array(np.ones((self.features, self.inputs)))
 
+    def checked(self, X: ArrayLike) -> Array:
+        """Return the numbers of a table that has as many columns as an input has values."""
+        inputs = np.asarray(X, dtype=np.float64)
+        if inputs.ndim != 2 or inputs.shape[1] != self.inputs:
+            found = f"{inputs.shape[1]} columns" if inputs.ndim == 2 else f"shape {inputs.shape}"
+            raise InputError(f"X has {found}, and an input of shape {self.shape} {self.inputs} values, one a column.")
+        return inputs
+
     def values(self, inputs: Array) -> Array:
+        at_once = max(2, _TOGETHER // self.inputs)
+        return np.concatenate([self._values(inputs[at : at + at_once]) for at in range(0, len(inputs), at_once)])
+
+    def _values(self, inputs: Array) -> Array:
         found = self.module(self._tensor(inputs).reshape(-1, *self.shape))
         if found.ndim != 2 or len(found) != len(inputs):
             raise InputError(
@@ -121,11 +149,36 @@ class EncoderCurve(Curve):
         import torch
 
         def one(row: "torch.Tensor") -> Any:
-            return self.module(row.reshape(1, *self.shape))[0]
+            # Copied: a first layer may work in place.
+            return self.module(row.reshape(1, *self.shape).clone())[0]
 
         at_once = max(1, _SCRATCH // (self.features * self.inputs))
         found = torch.func.vmap(torch.func.jacrev(one), chunk_size=at_once)(self._tensor(inputs))
         return np.asarray(found.reshape(len(inputs), -1).numpy())
+
+    def trouble(self, inputs: Array) -> Trouble | None:
+        whole = self.values(inputs)
+        rounding = _ROUNDED * np.abs(whole).max(axis=0, initial=0.0)
+        for row in np.unique(np.linspace(0, len(inputs) - 1, _ALONE).astype(int)):
+            try:
+                alone = self._values(inputs[[row]])[0]
+            except ValueError as reason:
+                # As batch normalization without running statistics does.
+                raise self._mixed() from reason
+            if (np.abs(alone - whole[row]) > rounding).any():
+                raise self._mixed()
+        return None
+
+    @staticmethod
+    def _mixed() -> UnsupportedError:
+        return UnsupportedError(
+            "The network of a FrozenEncoder makes other features of a row by itself than of the same row among others: "
+            "it mixes rows (batch normalization with track_running_stats=False) or draws random numbers, and is not a "
+            "function of each row. Way out: a network whose layers keep what they learned, and are still in evaluation."
+        )
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return (_AS_IT_IS,)
 
     def copy(self) -> TransformerMixin:
         raise UnsupportedError(

@@ -354,7 +354,7 @@ class Fit(Fitted, Generic[GivenRows]):
         if class_weight is not None and weights.weighted is not None:
             total = float(class_weight @ weights.weighted)
         reading = Reading(preprocess, labels, class_weight, bool(estimator.fit_intercept), affine, balance)
-        rows = source.rows(reading, batch_rows(affine.features))
+        rows = source.rows(reading, batch_rows(affine.features, affine.slopes))
         problem = read(estimator, labels, class_weight, total, source.count)
         if isinstance(source, SourceInMemory) and source.offset is not None and problem.loss.label_values > 1:
             raise UnsupportedError(
@@ -624,7 +624,7 @@ def _assumptions(
             else "The label is private and counts as one of the values.",
         ),
     ]
-    found += steps_assumptions(preprocessing)
+    found += [*steps_assumptions(preprocessing), *fit.affine.assumptions()]
     # What is beside the coefficients is in the outputs after the first.
     staying = [name for i, name in enumerate(fit.problem.beside, 1) if not fit.problem.basis[:, i].any()]
     if staying:

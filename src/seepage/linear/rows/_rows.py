@@ -44,10 +44,11 @@ _PREPROCESSING = Lock()
 _SHARE_OF_CODES = 0.01
 
 
-def batch_rows(features: int) -> int:
-    """Return how many rows make a batch."""
+def batch_rows(features: int, slopes: int = 0) -> int:
+    """Return how many rows make a batch: fewer if each has many slopes of steps that are not affine."""
     width = max(features, 1)
-    return max(min(max(_USUAL_NUMBERS // width, 2 * width), _MOST_NUMBERS // width), 64)
+    usual = max(min(max(_USUAL_NUMBERS // width, 2 * width), _MOST_NUMBERS // width), 64)
+    return max(min(usual, _MOST_NUMBERS // max(slopes, 1)), 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,7 @@ class SurvivalFit(Fitted):
         outcomes = Outcomes.of(y, len(table))
         reading = Reading(preprocess, Labels(None, None, 1), None, False, affine)
         weights = checked_weights(sample_weight, len(table))
-        rows = InMemory(table, np.zeros(len(table)), weights, reading, batch_rows(affine.features))
+        rows = InMemory(table, np.zeros(len(table)), weights, reading, batch_rows(affine.features, affine.slopes))
         if rows.missing:
             raise UnsupportedError(
                 "Some cells of these rows are missing and filled in before the model, which is not measured for "

@@ -142,7 +142,7 @@ def _assumptions(
                 "counted.",
             )
         )
-    found += steps_assumptions(steps)
+    found += [*steps_assumptions(steps), *fit.affine.assumptions()]
     found += fit_assumptions(fit.search, fit.table.names, private, fit.minimum.distance)
     if fit.minimum.condition > _STATED:
         rounding = float(np.finfo(np.float64).eps) * fit.minimum.condition
