@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 import seepage
 from seepage.engines import Job, Local
 from seepage.errors import InputError
+from seepage.execution.storage import _files
 
 JOB = Job(Local(workers=1), progress=False)
 
@@ -62,6 +63,20 @@ def test_a_filter_is_the_rows_that_it_keeps(where, noise, folder, tmp_path):
     np.testing.assert_allclose(found["eta"], alone.examples.loc[found.index, "eta"], rtol=1e-9)
     told = "It is about people with"
     assert all(told in " ".join(each.sentence() for each in leak.information.assumptions) for leak in (among, files))
+
+
+def test_the_most_exposed_are_found_where_they_are_said_to_be(folder, monkeypatch):
+    # Several units a file.
+    monkeypatch.setattr(_files, "_UNIT_BYTES", 1)
+    where = "age >= 50"
+    inside = FILTERS[where].to_numpy()
+    model = Ridge(alpha=1.0).fit(X[inside], PEOPLE["y"][inside])
+    files = seepage.measure(model, folder, target="y", ids="id", where=where, noise_scale=0.1, job=JOB)
+    found = files.most_exposed(100).to_pandas()
+    assert len({*found["file"]}) > 1
+    for file, part in found.groupby("file"):
+        held = pd.read_parquet(file)["id"]
+        assert held.iloc[part["row"]].tolist() == part["id"].tolist()
 
 
 def test_rows_that_a_filter_keeps_are_fitted(folder):

@@ -169,6 +169,23 @@ class Files:
             seen += unit.rows
         return np.array([first[path] for path in paths.tolist()], dtype=np.intp) + rows
 
+    def unfiltered(self, paths: NDArray[np.str_], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where rows of single files stand in them, those too that a filter leaves out."""
+        if self.where is None or self.whole is None:
+            return rows
+        whole = {(unit.path, unit.groups): unit for unit in self.whole.units}
+        found, asked = rows.copy(), set(paths.tolist())
+        for unit in self.units:
+            if unit.path not in asked:
+                continue
+            here = np.flatnonzero((paths == unit.path) & (rows >= unit.start) & (rows < unit.start + unit.rows))
+            if len(here):
+                every = whole[unit.path, unit.groups]
+                batches = self.whole.store.read(every, self.where.columns, _READ_AT_ONCE)
+                kept = np.flatnonzero(np.concatenate([self.where(batch) for batch in batches]))
+                found[here] = every.start + kept[rows[here] - unit.start]
+        return found
+
     def require(self, columns: Iterable[str], what: str) -> None:
         """Refuse columns that the files do not have."""
         self.common.require(columns, what, self.paths[0])

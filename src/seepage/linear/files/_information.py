@@ -72,6 +72,8 @@ class FileInformation(ExactInformation):
         shown = {name: values[:count] for name, values in columns.items()}
         file, row = places(self.rows.reader.roles)
         rows = self.rows.files.positions(shown[file], shown[row])
+        # Who looks there must find the person, whom a filter may have given another place.
+        shown[row] = self.rows.files.unfiltered(shown[file], shown[row])
         ids = rows if self.people.name is None else shown.pop(self.people.name)
         return Exposed(rows, PeopleInMemory(ids, self.people.library, self.people.name or "id"), shown)
 
