@@ -103,7 +103,7 @@ def guarded(network, plan, limit, **policy):
 
 @pytest.mark.parametrize(("frozen", "above"), [(False, 1.5), (True, 1.0)])
 def test_whoever_is_above_a_limit_passes_in_one_of_a_hundred_rounds_at_most(frozen, above):
-    network, examples, plan, truth = wide(frozen, 1000)
+    network, examples, plan, truth = wide(frozen, 2000)
     limit = np.sqrt(truth) / plan.noise_scale / above
     found = measured(network, examples, plan, settled=guarded(network, plan, limit))
     assert (found.upper[:, -1] <= (limit * plan.noise_scale) ** 2).mean() <= 0.01

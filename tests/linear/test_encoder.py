@@ -120,6 +120,32 @@ def test_a_step_of_private_training_of_the_head_alone_is_that_of_its_explicit_gr
     np.testing.assert_allclose(training.information(model, [3, 12]).matrices, step.matrices, rtol=1e-12)
 
 
+def test_files_have_other_columns_too_and_a_filter_may_leave_a_whole_file_empty(tmp_path):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(120, 4)), columns=list("abcd"))
+    table = X.assign(
+        y=X["a"] + random.normal(size=120), year=np.repeat([1, 2, 3], 40), id=[f"p{i}" for i in range(120)]
+    )
+    files, kept_at = tmp_path / "files", tmp_path / "found"
+    files.mkdir()
+    table[:80].to_parquet(files / "one.parquet", row_group_size=20)
+    table[80:].to_parquet(files / "two.parquet", row_group_size=20)
+    kept = table[table["year"] == 2]
+    model = make_pipeline(FrozenEncoder(nn.Sequential(nn.Linear(4, 3), nn.Tanh()), (4,)), Ridge())
+    model.fit(kept[X.columns], kept["y"])
+    stated = {"noise_scale": NOISE, "public_preprocessing": ["frozenencoder"]}
+    job = seepage.engines.Job(output=kept_at)
+    there = seepage.measure(model, files, target="y", ids="id", where="year == 2", job=job, **stated)
+    here = seepage.measure(model, kept[X.columns], kept["y"], ids=kept["id"], **stated)
+    found = there.examples.to_table().to_pandas().set_index("id")["eta"]
+    np.testing.assert_allclose(found, here.examples["eta"].loc[found.index], rtol=1e-12)
+
+
+def test_no_rows_have_no_features():
+    X, _ = people()
+    assert FrozenEncoder(network(), SHAPE).fit(X).transform(X[:0]).shape == (0, 4)
+
+
 def test_what_does_not_fit_is_said():
     X, _ = people()
     with pytest.raises(InputError, match="X has 24 columns"):

@@ -71,7 +71,7 @@ def limits(estimate: Array, variance: Array, doubt: Array) -> tuple[Array, Array
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         below, above = (np.where(each > 0, 2 * estimate**2 / each, np.inf) for each in (variance, doubt))
-        low, high = estimate * np.exp(-_log_reach(below, 1 - _TAIL)), estimate * np.exp(_log_reach(above))
+        low, high = estimate * np.exp(-_log_quantile(below, 1 - _TAIL)), estimate * np.exp(_log_reach(above))
     # Visits that found nothing where others found something do not say how much they missed.
     high = np.where((estimate == 0) & (doubt > 0), np.inf, high)
     unknown = np.isnan(variance)
@@ -87,10 +87,9 @@ def _log_quantile(degrees: Array, tail: float) -> Array:
     return np.where(np.isfinite(shape), found, np.where(np.isnan(shape), np.nan, 0.0))
 
 
-def _log_reach(degrees: Array, tail: float = _TAIL) -> Array:
-    """Return how far above an estimate a limit is, as a logarithm; below, with a minus, for an upper tail."""
-    log = _log_quantile(degrees, tail)
-    return -log if tail < 0.5 else log
+def _log_reach(degrees: Array) -> Array:
+    """Return how far above an estimate its upper limit is, as a logarithm."""
+    return -_log_quantile(degrees, _TAIL)
 
 
 def _freedom_of(reach: Array) -> Array:

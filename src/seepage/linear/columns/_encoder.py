@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import validate_data
 
 from seepage._facts import Assumption
 from seepage.errors import InputError, MissingExtraError, UnsupportedError
@@ -64,7 +65,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.module, self.shape = module, shape
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Look at how many columns there are, and learn nothing.
+        """Look at which columns there are, and learn nothing.
 
         Parameters
         ----------
@@ -73,7 +74,8 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
             Not used.
         """
-        self.n_features_in_ = EncoderCurve(self.module, tuple(self.shape)).checked(X).shape[1]
+        EncoderCurve(self.module, tuple(self.shape)).checked(X)
+        validate_data(self, X, skip_check_array=True)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -85,7 +87,9 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The inputs, flattened.
         """
         encoded = EncoderCurve(self.module, tuple(self.shape))
-        return encoded.values(encoded.checked(X))
+        inputs = encoded.checked(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return encoded.values(inputs)
 
 
 class EncoderCurve(Curve):
@@ -134,7 +138,9 @@ class EncoderCurve(Curve):
 
     def values(self, inputs: Array) -> Array:
         at_once = max(2, _TOGETHER // self.inputs)
-        return np.concatenate([self._values(inputs[at : at + at_once]) for at in range(0, len(inputs), at_once)])
+        # No rows make no features, of which there are as many as ever.
+        starts = range(0, max(len(inputs), 1), at_once)
+        return np.concatenate([self._values(inputs[at : at + at_once]) for at in starts])
 
     def _values(self, inputs: Array) -> Array:
         found = self.module(self._tensor(inputs).reshape(-1, *self.shape))
