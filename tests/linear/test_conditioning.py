@@ -7,12 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from extended import jacobians, ridge_jacobians
+from extended import jacobians, ridge_jacobians, solve
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -260,3 +260,29 @@ def test_steps_in_single_precision_are_said_to_round():
     np.testing.assert_allclose(rounded.examples["eta"], exact.examples["eta"], rtol=_stated(rounded))
     # Rows that are given so, and go into the model as they are, are exactly what they are.
     assert _stated(seepage.measure(Ridge().fit(single, y), single, y, noise_scale=1.0)) == 1e-8
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1e-3])
+def test_indicators_of_all_levels_keep_their_digits_with_several_classes(penalty):
+    """They add up to one in every row, so that the penalty alone says where along that the coefficients are."""
+    random = np.random.default_rng(0)
+    levels = random.integers(0, 5, 2000)
+    X = np.column_stack([np.eye(5)[levels], random.normal(size=2000)])
+    odds = X[:, 5] + 0.3 * (levels - 2)
+    y = np.argmax(np.column_stack([odds, -odds, 0 * odds]) + random.gumbel(size=(2000, 3)), axis=1)
+    model = seepage.engines.fit(SGDClassifier(loss="log_loss", alpha=penalty / 2000), X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1.0, public_label=True)
+    features = np.column_stack([X, np.ones(2000)]).astype(np.longdouble)
+    penalties = np.diag(np.append(np.full(6, np.longdouble(penalty)), np.longdouble(0)))
+    who, total = np.arange(0, 2000, 40), np.zeros((50, 6), dtype=np.longdouble)
+    for k in range(3):
+        theta = np.append(model.coef_[k], model.intercept_[k]).astype(np.longdouble)
+        for _ in range(6):
+            share = 1 / (1 + np.exp(-features @ theta))
+            hessian = (features * (share * (1 - share))[:, None]).T @ features + penalties
+            theta -= solve(hessian, (features.T @ (share - (y == k)) + penalties @ theta)[:, None])[:, 0]
+        for j in range(6):
+            pulls = (share * (1 - share))[who, None] * theta[j] * features[who]
+            pulls[:, j] += (share - (y == k))[who]
+            total[:, j] += (solve(hessian, np.ascontiguousarray(pulls.T)) ** 2).sum(axis=0)
+    np.testing.assert_allclose(leak.attributes.to_numpy()[who], np.sqrt(total).astype(float), rtol=1e-9)

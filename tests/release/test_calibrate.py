@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, TweedieRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -171,3 +171,18 @@ def test_what_a_scaler_tells_shrinks_with_no_noise_and_a_target_below_it_is_refu
 def test_an_impossible_target_is_refused(targets, message):
     with pytest.raises(seepage.errors.InputError, match=message):
         seepage.calibrate(LEAK, **targets, shape="isotropic")
+
+
+@pytest.mark.parametrize("shape", ["isotropic", "best"])
+def test_where_a_loss_bends_down_there_is_noise_but_no_cheapest_shape(shape):
+    """Squared errors of a logarithm are not convex: only with its penalty is the fit at a minimum."""
+    random = np.random.default_rng(1983859311)
+    X = random.normal(size=(15, 4))[random.integers(15, size=29)]
+    y = 3.0 * np.exp(0.7 * X @ random.normal(size=4) / 2) * random.gamma(3, size=29) / 3
+    model = TweedieRegressor(power=0, link="log", alpha=9.0, fit_intercept=False, tol=1e-10, max_iter=5000).fit(X, y)
+    leak = seepage.measure(model, X, y, noise_scale=1.0)
+    bare = np.linalg.inv(leak.information.geometry.minimizer.hessian_inverse) - 29 * 9.0 * np.eye(4)
+    assert np.linalg.eigvalsh(bare)[0] < 0
+    noise = seepage.calibrate(leak, eta=0.7, shape=shape)
+    assert noise.gap is None
+    assert seepage.measure(model, X, y, noise_scale=noise).examples["eta"].max() <= 0.7 * (1 + 1e-9)

@@ -284,6 +284,10 @@ def _gap(met: _Met, policy: Policy) -> float | None:
     root = np.eye(p) / whitening if isinstance(whitening, float) else np.linalg.inv(whitening)
     loss = np.linalg.inv(information.geometry.minimizer.hessian_inverse) - np.diag(information.penalty[:, 0])
     hessian = root.T @ loss @ root
+    values = np.linalg.eigvalsh(hessian)
+    if values[0] < -1e-12 * np.abs(values).max():
+        # A loss that is not convex may bend down where the penalty holds the fit: noise would pay there.
+        return None
     hessian += 1e-12 * np.trace(hessian) / p * np.eye(p)
     bound = best_shape(moves, hessian, tolerance=0.01, rounds=3 if p <= _FEW_PARAMETERS else 0).bound
     return float(np.trace(hessian) / bound)

@@ -28,7 +28,7 @@ from seepage.linear.spectra import Sandwich, largest
 
 Array = NDArray[np.float64]
 
-# Joint information loses the digits of the Hessian's condition squared: up to here they are not missed.
+# Products with G^T G lose the digits of the Hessian's condition squared: up to here they are not missed.
 _SQUARED = 1e3
 # A cosine between a column and an undecided direction that is more than rounding.
 _TIED = 1e-9
@@ -231,31 +231,39 @@ class Geometry:
             raise UnsupportedError("This is not answered for models behind steps that are not affine.")
 
     @cached_property
+    def sharp(self) -> "Coordinates":
+        """The coordinates in which products with G^T G keep their digits."""
+        return Coordinates.of(self)
+
+    @cached_property
     def joining(self) -> "Joining":
         """What joint information needs of each row, and how to put it together."""
-        return Joining.of(self)
+        return Joining(self, self.sharp)
 
 
 @dataclass(frozen=True, eq=False)
-class Joining:
-    """Joint information about sets of rows (eq. 2.11), from sums over them.
+class Coordinates:
+    """What a geometry is made of, in coordinates of the rows.
 
-    G (sum c x x^T) G^T squares the Hessian's condition once more. Where that would be missed, the rows are looked at
-    along the axes of the Hessian: those of M with M M^T = H^-1 make every row as long as its leverage.
+    Rows that add up to the same in every one of them (the indicators of all levels) leave a direction to the penalty
+    alone. G is largest there, and no row has a part in it: of a product x^T G^T G x nearly everything cancels. Along
+    the axes of the Hessian nothing does: those of M with M M^T = H^-1 make every row as long as its leverage.
     """
 
-    geometry: Geometry
     frame: Frame
     position: Array
+    """The minimizer, shape (q, outputs)."""
     response: Array
+    """G, shape (published, outputs * q)."""
     read: sparse.csr_array | Array
+    """T, shape (q, k)."""
 
     @classmethod
-    def of(cls, geometry: Geometry) -> "Joining":
-        """Choose the coordinates in which sums keep their digits."""
+    def of(cls, geometry: Geometry) -> "Coordinates":
+        """Choose those of the minimizer, or the axes of the Hessian where digits would be missed."""
         found = geometry.minimizer
         if found.condition <= _SQUARED or found.frame.axes is not None:
-            return cls(geometry, found.frame, found.position, geometry.response, geometry.read)
+            return cls(found.frame, found.position, geometry.response, geometry.read)
         q, outputs = found.position.shape
         blocks = found.inverse.reshape(outputs, q, outputs, q)
         # One set of axes for all outputs: those of the mean over them.
@@ -265,7 +273,15 @@ class Joining:
         position = (vectors / root).T @ found.position
         turned = np.einsum("qi,cqds,sj->cidj", vectors / root, blocks, vectors / root, optimize=True)
         inverse = np.asarray(turned).reshape(outputs * q, outputs * q)
-        return cls(geometry, frame, position, geometry._seen(frame, inverse), (vectors * root).T @ geometry.read)
+        return cls(frame, position, geometry._seen(frame, inverse), np.asarray((vectors * root).T @ geometry.read))
+
+
+@dataclass(frozen=True, eq=False)
+class Joining:
+    """Joint information about sets of rows (eq. 2.11), from sums over them."""
+
+    geometry: Geometry
+    at: Coordinates
 
     @cached_property
     def sums(self) -> Callable[[Batch], JointSums]:
@@ -274,23 +290,23 @@ class Joining:
         return partial(
             joint_sums,
             loss=geometry.loss,
-            position=self.position,
-            frame=self.frame,
+            position=self.at.position,
+            frame=self.at.frame,
             tau_gram=geometry.tau.T @ geometry.tau,
             public_label=geometry.public_label,
         )
 
     def eta(self, sums: JointSums) -> float:
         """Return eta of the joint release about the rows that were added up."""
-        outputs, q = self.geometry.outputs, len(self.position)
+        read = self.at.read
         # (sum rho rho^T) (x) T T^T  +  cross terms  +  sum (S Tau S + B B^T) (x) x x^T
-        own = self.read @ self.read.T
+        own = read @ read.T
         total = np.einsum("cd,ab->cadb", sums.slope, own if isinstance(own, np.ndarray) else own.toarray())
-        turned = (self.read @ self.geometry.tau).T
+        turned = (read @ self.geometry.tau).T
         cross = np.einsum("cdeb,ea->cadb", sums.cross, turned)
         total += cross + cross.transpose(2, 3, 0, 1)
-        matrix = total.reshape(outputs * q, outputs * q) + sums.spread
-        return float(np.sqrt(largest(Sandwich(self.response, 0.5 * (matrix + matrix.T)))))
+        matrix = total.reshape(sums.spread.shape) + sums.spread
+        return float(np.sqrt(largest(Sandwich(self.at.response, 0.5 * (matrix + matrix.T)))))
 
 
 def _whitening(noise: GaussianNoise, basis: Array, size: int, free: NDArray[np.bool_] | None) -> Array | float:

@@ -55,8 +55,8 @@ class SeveralMargins:
     @cached_property
     def _metric(self) -> Array:
         """A, shape (outputs, q, outputs, q)."""
-        q, outputs = self.geometry.position.shape
-        return (self.geometry.response.T @ self.geometry.response).reshape(outputs, q, outputs, q)
+        response, (q, outputs) = self.geometry.sharp.response, self.geometry.sharp.position.shape
+        return (response.T @ response).reshape(outputs, q, outputs, q)
 
     @cached_property
     def _products(self) -> Array:
@@ -67,7 +67,7 @@ class SeveralMargins:
     @cached_property
     def _within(self) -> Array:
         """T^T A_cd T for c <= d, the second added to its mirror image, shape (pairs, k, k)."""
-        outputs, read = self.geometry.outputs, self.geometry.read
+        outputs, read = self.geometry.outputs, self.geometry.sharp.read
         found = []
         for c in range(outputs):
             for d in range(c, outputs):
@@ -78,7 +78,7 @@ class SeveralMargins:
     @cached_property
     def _read(self) -> Any:
         """T, dense where it is small: there a sparse product costs more than it computes."""
-        read = self.geometry.read
+        read = self.geometry.sharp.read
         return read.toarray() if not isinstance(read, np.ndarray) and max(read.shape) <= _SMALL else read
 
     @cached_property
@@ -123,10 +123,10 @@ class SeveralMargins:
 
     def _pieces(self, batch: Batch) -> Iterator[tuple[slice, Pieces]]:
         """Yield slices of rows with what their information is made of."""
-        geometry = self.geometry
-        q, outputs = geometry.position.shape
-        batch = geometry.frame.rows(batch)
-        slope, curvature, label_slope = derivatives(batch, geometry.loss, batch.margins(geometry.position))
+        geometry, at = self.geometry, self.geometry.sharp
+        q, outputs = at.position.shape
+        batch = at.frame.rows(batch)
+        slope, curvature, label_slope = derivatives(batch, geometry.loss, batch.margins(at.position))
         s = np.tensordot(curvature, geometry.tau, ([2], [1]))
         if not geometry.public_label:
             s = np.concatenate([s, label_slope], axis=2)
