@@ -177,7 +177,9 @@ def _compare(setting: Setting, ran: dict[str, Any], expected: Expected) -> dict[
     }
     names = [*expected.attributes, *(() if setting.public_label else (label,))]
     for name in names:
-        found[f"eta of {name}"] = _apart(leak.attributes[name], expected.eta(name), _NOTHING * np.nanmax(expected.eta()))
+        found[f"eta of {name}"] = _apart(
+            leak.attributes[name], expected.eta(name), _NOTHING * np.nanmax(expected.eta())
+        )
     people = random.random(n) < 0.5
     people[0] = True
     found["joint"] = _apart([leak.joint()], [expected.joint(np.ones(n, dtype=bool))])
