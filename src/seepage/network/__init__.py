@@ -16,6 +16,7 @@ from seepage.network._amplification import guo_factor as guo_factor
 from seepage.network._amplification import poisson_factors as poisson_factors
 from seepage.network._amplification import replacement_divergence as replacement_divergence
 from seepage.network._amplification import without_replacement_factor as without_replacement_factor
+from seepage.network._behind import InputInformation as InputInformation
 from seepage.network._collect import collect_gradients as collect_gradients
 from seepage.network._directions import patches as patches
 from seepage.network._filter import PrivacyLossFilter as PrivacyLossFilter

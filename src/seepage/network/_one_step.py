@@ -23,6 +23,7 @@ from torch.func import jvp, vmap
 from seepage.errors import InputError, UnansweredError
 from seepage.meaning import success_rate
 from seepage.network._amplification import tabulated
+from seepage.network._behind import InputInformation, floors
 from seepage.network._categories import Category, apart
 from seepage.network._checks import undisturbed
 from seepage.network._composites import Composites
@@ -103,16 +104,44 @@ class StepInformation:
             if values is None:
                 return np.asarray(1.0 / np.sqrt(np.maximum(np.einsum("nvv->nv", matrices), 0.0)))
             chosen = np.asarray(values, dtype=np.intp)
-            found = np.empty((len(matrices), len(chosen)))
-            for i, matrix in enumerate(matrices[:, chosen][:, :, chosen]):
-                scale = np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
-                root, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
-                lost = root <= len(chosen) * np.finfo(float).eps * max(root[-1], 0.0)
-                # Of a value with a part in a direction that tells nothing, there is no unbiased guess.
-                variance = (vectors**2 / np.where(lost, np.inf, root)).sum(axis=1)
-                silent = (vectors[:, lost] ** 2).sum(axis=1) > 1e-12
-                found[i] = np.where(silent, np.inf, np.sqrt(variance) / scale)
-            return found
+            return floors(matrices[:, chosen][:, :, chosen])
+
+    def __add__(self, other: "StepInformation") -> "StepInformation":
+        """Return what two steps, or runs of them, give away about everybody who is in either."""
+        if self._known().shape[1:] != other._known().shape[1:]:
+            raise InputError(
+                f"One of these steps is about {self._known().shape[1]} values of a person and the other about "
+                f"{other._known().shape[1]}: add up steps about the same values."
+            )
+        ids, places = np.unique(np.concatenate([self.ids, other.ids]), return_inverse=True)
+
+        def added(mine: Array, theirs: Array) -> Array:
+            total = np.zeros((len(ids), *mine.shape[1:]))
+            np.add.at(total, places, np.concatenate([mine, theirs]))
+            return total
+
+        trace, matrices = added(self.trace, other.trace), added(self._known(), other._known())
+        sizes = np.zeros(len(ids))
+        np.maximum.at(sizes, places, np.concatenate([self.sizes, other.sizes]))
+        return StepInformation(ids, trace, np.zeros(len(ids)), sizes, matrices)
+
+    def through(self, slopes: Mapping[Any, Array] | Array) -> InputInformation:
+        """Return what is told about the values before a frozen network, if this is about its features.
+
+        Parameters
+        ----------
+        slopes : ndarray of shape (people, features, values), or a mapping of ids to those of each person
+            How features move with what enters the network, as `FrozenEncoder.slopes` returns it; an array in the order
+            of `ids`.
+        """
+        matrices = self._known()
+        held = np.stack([slopes[who] for who in self.ids.tolist()]) if isinstance(slopes, Mapping) else slopes
+        if held.ndim != 3 or held.shape[:2] != matrices.shape[:2]:
+            raise InputError(
+                f"slopes have shape {held.shape}, and this is about {matrices.shape[1]} features of {len(matrices)} "
+                "people: give those of the same people, FrozenEncoder(...).slopes(X)."
+            )
+        return InputInformation(self.ids, matrices, np.asarray(held, dtype=np.float64))
 
     def _known(self) -> Array:
         if self.matrices is None and not self.standard_error.any():

@@ -91,6 +91,19 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=False, skip_check_array=True)
         return encoded.values(inputs)
 
+    def slopes(self, X: ArrayLike) -> Array:
+        """Return how the features of some rows move with their values, shape (n, features, values).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, values)
+            The inputs, flattened.
+        """
+        encoded = EncoderCurve(self.module, tuple(self.shape))
+        inputs = encoded.checked(X)
+        encoded.trouble(inputs)
+        return encoded.slopes(inputs).reshape(len(inputs), encoded.features, encoded.inputs)
+
 
 class EncoderCurve(Curve):
     """The features of a network and their derivatives, one pass back for each feature of a row."""

@@ -1,0 +1,127 @@
+"""A head on a frozen network, trained with private SGD: every step exact from cached features."""
+
+import numpy as np
+import pytest
+import torch
+from opacus import PrivacyEngine
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from seepage.errors import InputError, UnansweredError
+from seepage.models import FrozenEncoder
+from seepage.network import Mechanism, StepInformation, step_information
+
+SHAPE, PEOPLE = (1, 5, 5), 12
+MECHANISM = Mechanism(noise_multiplier=1.5, max_grad_norm=0.4)
+LOSS = nn.CrossEntropyLoss()
+
+
+def body():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(27, 4), nn.Tanh()).double()
+
+
+def images():
+    random = np.random.default_rng(1)
+    return random.random((PEOPLE, 25)), torch.from_numpy(random.integers(0, 2, PEOPLE))
+
+
+def run():
+    """Return the heads of three steps and who is in each."""
+    torch.manual_seed(3)
+    heads = [nn.Linear(4, 2).double() for _ in range(3)]
+    return heads, [range(12), range(0, 12, 2), range(5)]
+
+
+def published(network, head, image, label):
+    """Return the clipped gradient of the head, as a function of the image."""
+    z = network(image.reshape(1, *SHAPE))[0]
+    odds = torch.softmax(head.weight.detach() @ z + head.bias.detach(), 0) - nn.functional.one_hot(label, 2)
+    gradient = torch.cat([torch.outer(odds, z).flatten(), odds])
+    return gradient * (MECHANISM.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1)
+
+
+def test_three_steps_tell_of_every_pixel_what_the_whole_map_does():
+    X, y = images()
+    encoder, (heads, batches) = FrozenEncoder(body(), SHAPE).fit(X), run()
+    features = torch.from_numpy(encoder.transform(X))
+    told = [
+        step_information(head, LOSS, (features[who], y[who]), mechanism=MECHANISM, label="public", ids=who)
+        for head, who in zip(heads, batches, strict=True)
+    ]
+    found = (told[0] + told[1] + told[2]).through(encoder.slopes(X))
+    expected, network = np.zeros((PEOPLE, 25, 25)), body().eval()
+    for head, who in zip(heads, batches, strict=True):
+        for i in who:
+            image = torch.from_numpy(X[i])
+            moved = torch.autograd.functional.jacobian(lambda x, i=i, h=head: published(network, h, x, y[i]), image)
+            expected[i] += (moved.T @ moved).numpy() / MECHANISM.noise_scale**2
+    np.testing.assert_allclose(found.each**2, np.einsum("nvv->nv", expected), rtol=1e-8)
+    np.testing.assert_allclose(found.dfil**2, np.einsum("nvv->n", expected) / 25, rtol=1e-8)
+    np.testing.assert_allclose(found.eta**2, np.linalg.eigvalsh(expected)[:, -1], rtol=1e-8)
+    pair = np.linalg.inv(expected[:, [6, 18]][:, :, [6, 18]])
+    np.testing.assert_allclose(found.error_floor([6, 18]), np.sqrt(np.einsum("nvv->nv", pair)), rtol=1e-6)
+    np.testing.assert_allclose(found.error_floor(), 1 / found.each)
+
+
+def test_secret_batches_are_credited_as_in_one_step_of_the_whole_network():
+    X, y = images()
+    encoder, secret = (
+        FrozenEncoder(body(), SHAPE).fit(X),
+        Mechanism(noise_multiplier=1.0, max_grad_norm=0.3, sample_rate=0.2),
+    )
+    head = nn.Linear(4, 2).double()
+    features = torch.from_numpy(encoder.transform(X))
+    found = step_information(head, LOSS, (features, y), mechanism=secret, label="public").through(encoder.slopes(X))
+    whole = nn.Sequential(body().requires_grad_(False), head)
+    batch = torch.from_numpy(X).reshape(-1, *SHAPE), y
+    expected = step_information(whole, LOSS, batch, mechanism=secret, label="public")
+    np.testing.assert_allclose(found.each**2, np.einsum("nvv->nv", expected.matrices), rtol=1e-9)
+    np.testing.assert_allclose(found.eta, expected.eta, rtol=1e-9)
+
+
+def test_a_run_with_opacus_is_summed_step_by_step():
+    X, y = images()
+    encoder = FrozenEncoder(body(), SHAPE).fit(X)
+    features, slopes = torch.from_numpy(encoder.transform(X)), dict(enumerate(encoder.slopes(X)))
+    head = nn.Linear(4, 2).double()
+    data = DataLoader(TensorDataset(features, y, torch.arange(PEOPLE)), batch_size=4, shuffle=True)
+    private, optimizer, data = PrivacyEngine().make_private(
+        module=head,
+        optimizer=torch.optim.SGD(head.parameters(), lr=0.5),
+        data_loader=data,
+        noise_multiplier=1.5,
+        max_grad_norm=0.4,
+        poisson_sampling=False,
+    )
+    steps, weights = [], []
+    for _ in range(2):
+        for z, label, who in data:
+            weights.append((head.weight.detach().clone(), who))
+            steps.append(
+                step_information(head, LOSS, (z, label), mechanism=MECHANISM, label="public", ids=who.tolist())
+            )
+            optimizer.zero_grad()
+            LOSS(private(z), label).backward()
+            optimizer.step()
+    found = sum(steps[1:], steps[0]).through(slopes)
+    assert found.ids.tolist() == list(range(PEOPLE))
+    assert len({tuple(weight.flatten().tolist()) for weight, _ in weights}) == 6
+    one = [step.through({who: slopes[who] for who in step.ids.tolist()}) for step in steps]
+    total = np.zeros((PEOPLE, 25))
+    for each in one:
+        total[each.ids] += each.each**2
+    np.testing.assert_allclose(found.each**2, total, rtol=1e-10)
+
+
+def test_what_does_not_fit_is_said():
+    ids, four, five = np.arange(2), np.zeros((2, 4, 4)), np.zeros((2, 5, 5))
+    step = StepInformation(ids, np.zeros(2), np.zeros(2), np.full(2, 4.0), four)
+    other = StepInformation(ids, np.zeros(2), np.zeros(2), np.full(2, 5.0), five)
+    with pytest.raises(InputError, match="4 values of a person and the other about 5"):
+        step + other
+    with pytest.raises(InputError, match=r"FrozenEncoder\(...\).slopes\(X\)"):
+        step.through(np.zeros((2, 5, 9)))
+    estimated = StepInformation(ids, np.ones(2), np.ones(2), np.full(2, 99.0), None)
+    with pytest.raises(UnansweredError, match="one by one"):
+        estimated.through(np.zeros((2, 99, 3)))
