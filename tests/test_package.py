@@ -88,6 +88,12 @@ def test_what_decides_runs_the_commands_of_contributing(tmp_path):
     # The tests in a step of their own, with what makes them faster, and those of the command line in another.
     (step,) = re.findall(r"^pytest .*$", script, re.MULTILINE)
     assert step.endswith(tests.removeprefix("pytest"))
+    # Whatever runs meanwhile is waited for, and fails what began it.
+    begun, ended = (
+        re.findall(rf"^{word} (?:\".*\" )?(\w+)$", script, re.MULTILINE) for word in ("meanwhile", "joined")
+    )
+    assert "typed" in begun
+    assert sorted(begun) == sorted(ended)
     # What is installed, though not as it stands in a clone.
     script = (ROOT / ".ci" / "environment").read_text(encoding="utf-8").replace("\\\n    ", "")
     torch, package = (each.removeprefix("pip install ") for each in installed)
@@ -99,7 +105,7 @@ def test_what_decides_runs_the_commands_of_contributing(tmp_path):
 def selections(script):
     """Return the arguments of every call of pytest in a script."""
     text = (ROOT / ".ci" / script).read_text(encoding="utf-8").replace("\\\n", " ")
-    return [shlex.split(line) for line in re.findall(r"^(?:\S+ -m )?pytest (.*)$", text, re.MULTILINE)]
+    return [shlex.split(line) for line in re.findall(r"^ *(?:\S+ -m )?pytest (.*)$", text, re.MULTILINE)]
 
 
 def selected(arguments, files):
