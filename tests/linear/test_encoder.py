@@ -141,6 +141,18 @@ def test_files_have_other_columns_too_and_a_filter_may_leave_a_whole_file_empty(
     np.testing.assert_allclose(found, here.examples["eta"].loc[found.index], rtol=1e-12)
 
 
+def test_without_noise_slopes_are_asked_for_a_few_times(monkeypatch):
+    asked, slopes = [], EncoderCurve.slopes
+    monkeypatch.setattr(EncoderCurve, "slopes", lambda self, inputs: asked.append(len(inputs)) or slopes(self, inputs))
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Tanh(), nn.Flatten())
+    X = np.random.default_rng(0).random((60, 16))
+    y = (X[:, :8].mean(axis=1) > X[:, 8:].mean(axis=1)).astype(int)
+    model = make_pipeline(FrozenEncoder(module, (1, 4, 4)), LogisticRegression()).fit(X, y)
+    leak = seepage.measure(model, X, y, public_preprocessing=["frozenencoder"])
+    assert "60 people" in str(leak)
+    assert len(asked) < 40
+
+
 def test_no_rows_have_no_features():
     X, _ = people()
     assert FrozenEncoder(network(), SHAPE).fit(X).transform(X[:0]).shape == (0, 4)

@@ -146,9 +146,12 @@ class _Table:
         return found.of(self.kept)
 
     def shifted(self, people: NDArray[np.intp], attribute: str, by: Array) -> Slopes:
+        bent = self._bent(attribute)
+        if bent and self.owned.person is None:
+            # What a bend makes of another value is not looked at: the value's own slopes stand for it.
+            return self.jacobian(people)
         batch = self.rows.picked(self.owned.first[people])
-        # What a bend makes of another value is not looked at: the value's own slopes stand for it.
-        return self._of(batch if self._bent(attribute) else self._shifted(batch, attribute, by))
+        return self._of(batch if bent else self._shifted(batch, attribute, by))
 
     def _bent(self, attribute: str) -> bool:
         """Whether an attribute reaches a step that is not affine."""
