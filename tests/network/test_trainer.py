@@ -116,6 +116,16 @@ def test_noise_and_batches_are_not_those_of_the_seed_of_the_trainer(tmp_path):
     assert (first - second).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_without_poisson_sampling_everybody_is_in_one_batch_of_an_epoch_in_an_order_that_is_drawn(tmp_path, workers):
+    trainer = trainer_of(tmp_path, epochs=2, dataloader_num_workers=workers)
+    accountant = accountant_of(trainer)
+    accountant.attach_trainer(PrivacyEngine(), trainer, noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=False)
+    trainer.train()
+    assert sum(accountant.state_dict()["drawn"]).tolist() == [2.0] * PEOPLE
+    assert list(trainer.get_train_dataloader().sampler) != list(range(PEOPLE))
+
+
 def test_a_batch_of_nobody_is_a_step_too(tmp_path):
     trainer = trainer_of(tmp_path, batch_size=1, epochs=1)
     accountant = accountant_of(trainer)

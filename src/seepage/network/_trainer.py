@@ -54,6 +54,8 @@ def loader_of(trainer: Trainer) -> Loader:
     return DataLoader(
         trainer.train_dataset,
         batch_size=arguments.train_batch_size,
+        # As a Trainer does, where batches are not drawn by Poisson sampling.
+        shuffle=True,
         collate_fn=taken(trainer.data_collator, "training"),
         num_workers=arguments.dataloader_num_workers,
         pin_memory=arguments.dataloader_pin_memory,
