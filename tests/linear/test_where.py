@@ -117,3 +117,15 @@ def test_who_knows_its_rows_takes_no_filter():
         seepage.measure(model, X.to_numpy(), PEOPLE["y"], where="age >= 50")
     with pytest.raises(InputError, match="is said where it is made"):
         seepage.measure(table, PEOPLE, where="age >= 50")
+
+
+def test_an_error_says_among_which_rows_it_counts(tmp_path):
+    people = PEOPLE.reset_index().drop(columns="smokes")
+    model = Ridge().fit(X[PEOPLE["age"] >= 50], PEOPLE["y"][PEOPLE["age"] >= 50])
+    kept = np.flatnonzero(people["age"] >= 50)
+    people.loc[kept[3], "dose"] = np.inf
+    people.to_parquet(tmp_path / "people.parquet", index=False)
+    with pytest.raises(
+        InputError, match=r"parquet, of the rows that where='age >= 50' keeps: X is infinite in row 3, column 'dose'"
+    ):
+        seepage.measure(model, tmp_path, target="y", ids="id", where="age >= 50", noise_scale=1.0, job=JOB)

@@ -74,7 +74,9 @@ class FileReader:
             try:
                 batch = self.batch(kept, start, check)
             except InputError as error:
-                raise InputError(f"{unit.path}: {error}") from error
+                where = self.store.where
+                among = "" if where is None else f", of the rows that where={str(where)!r} keeps"
+                raise InputError(f"{unit.path}{among}: {error}") from error
             start += size
             for at in range(0, len(batch), self.batch_size):
                 yield batch.take(slice(at, at + self.batch_size)), kept.slice(at, self.batch_size)
