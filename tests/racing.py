@@ -4,13 +4,25 @@ import random
 import secrets
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import race
 from race import PEOPLE, YEARS, leak
 
 import seepage
+
+
+def audited(place, key, over):
+    """Audit again and again, half of the time, until all is over, and return how often."""
+    ledger, audits, pause = seepage.ledger.Ledger(place, key=key), 0, 0.0
+    while not over.wait(pause):
+        began = time.monotonic()
+        assert ledger.audit() == ()
+        audits, pause = audits + 1, time.monotonic() - began
+    return audits
 
 
 def raced(place, *, room, processes, kills):
@@ -20,28 +32,29 @@ def raced(place, *, room, processes, kills):
     ledger = seepage.ledger.Ledger.create(place, key=key, error_floor={"age": floor}, units=YEARS, buckets=2)
     command = [sys.executable, race.__file__, str(place), key.hex(), str(room)]
     running = [subprocess.Popen(command) for _ in range(processes)]
-    # An audit reads everything: beside forty of a race the posts are most of what happens.
-    killed, audits, next_audit, moments = 0, 0, 0, sorted(chance.randrange(1, room * 9 // 10) for _ in range(kills))
-    while any(process.poll() is None for process in running):
-        time.sleep(0.01)
-        # By what was done and not by the clock: on a busy machine everybody would die before they have begun.
-        paid = len(ledger.releases)
-        while killed < kills and paid >= moments[killed]:
-            victim = chance.randrange(processes)
-            running[victim].kill()
-            running[victim].wait()
-            running[victim] = subprocess.Popen(command)
-            killed, next_audit = killed + 1, paid
-        if paid >= next_audit:
-            assert ledger.audit() == ()
-            audits, next_audit = audits + 1, paid + max(room // 40, 1)
-    assert all(process.returncode == 0 for process in running)
-    assert (killed, len(ledger.releases)) == (kills, room)
+    moments, over = sorted(chance.randrange(1, room * 9 // 10) for _ in range(kills)), threading.Event()
+    with ThreadPoolExecutor(1) as beside:
+        auditing = beside.submit(audited, place, key, over)
+        try:
+            for moment in moments:
+                # By what was done and not by the clock: on a busy machine everybody would die before they have begun.
+                while len(ledger.releases) < moment:
+                    assert any(process.poll() is None for process in running)
+                    time.sleep(0.01)
+                victim = chance.randrange(processes)
+                running[victim].kill()
+                running[victim].wait()
+                running[victim] = subprocess.Popen(command)
+            assert [process.wait() for process in running] == [0] * processes
+        finally:
+            over.set()
+        audits = auditing.result()
+    assert len(ledger.releases) == room
     np.testing.assert_allclose(ledger.balance(PEOPLE)["age"], found.error_floor()["age"] / np.sqrt(room), rtol=1e-9)
     assert ledger.audit() == ()
     # Whoever was killed between paying and drawing has spent budget and released nothing.
     left = [entry for entry in ledger.entries if entry.kind == "release"]
-    assert room - killed <= len(left) <= room
+    assert room - kills <= len(left) <= room
     ledger.sweep()
     assert ledger.orphans == ()
     return audits
