@@ -52,6 +52,8 @@ def ray_instance(folder: Path) -> Iterator[None]:
     # A session folder near the root: socket names have a length limit.
     # Its workers do not stand back for whatever else runs, as they would by default: somebody waits for them.
     ray.init(
+        # One of its own, whatever else runs on this machine.
+        address="local",
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
