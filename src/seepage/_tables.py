@@ -237,8 +237,9 @@ def column_values(column: object) -> Column:
     if isinstance(series, nw.Series | nw.DataFrame):
         return np.asarray(series.to_numpy())
     found = np.asarray(column)
-    # Bytes of a fixed length lose their last zeros.
-    return found if found.dtype.kind != "S" else np.asarray(column, dtype=object)
+    # Bytes of a fixed length lose their last zeros, and numbers among words become words: 7 and "7" would be one.
+    mixed = found.dtype.kind == "U" and isinstance(column, list | tuple) and not all(isinstance(v, str) for v in column)
+    return np.asarray(column, dtype=object) if mixed or found.dtype.kind == "S" else found
 
 
 def comparable(values: Sequence[object], column: Column) -> Column:

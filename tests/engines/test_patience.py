@@ -180,7 +180,7 @@ def test_the_unit_of_a_worker_that_hangs_is_given_to_another(told: Callable[[], 
 
 def test_whoever_works_long_is_only_waited_for(told: Callable[[], str]) -> None:
     # Long enough that a busy machine gives it a moment in between.
-    found = dict(Local(workers=1, stall=1.5).map(computing, range(1)))
-    assert found == {0: 0}
+    found = dict(Local(workers=1, stall=1.5).map(computing, range(2)))
+    assert found == {0: 0, 1: 1}
     assert "nothing was finished for 1.5 s. Waited for longest: process" in told()
     assert "Another process" not in told()

@@ -211,6 +211,13 @@ def test_other_libraries_and_text_as_ids():
     np.testing.assert_allclose(two.examples["eta"], one.examples["eta"])
 
 
+def test_a_number_and_its_digits_are_two_people():
+    X, y, _ = _visits(4)
+    ids = [*range(len(y) // 2), *map(str, range(len(y) - len(y) // 2))]
+    found = seepage.measure(Ridge().fit(X, y), X, y, noise_scale=0.3, ids=ids)
+    assert found.examples.index.tolist() == ids
+
+
 def test_an_index_that_repeats_itself_is_refused_with_both_ways_out():
     X, y, _ = _visits(5)
     twice = pd.concat([X.iloc[:30], X.iloc[:30]])

@@ -225,3 +225,10 @@ def test_many_slopes_make_small_batches():
     assert batch_rows(32) == 8192
     assert batch_rows(32, 32 * 784) == 2**22 // (32 * 784)
     assert batch_rows(512, 512 * 224 * 224 * 3) == 1
+
+
+def test_slopes_are_asked_about_the_columns_that_were_fitted():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(6, 4)), columns=list("abcd"))
+    encoder = FrozenEncoder(nn.Sequential(nn.Linear(4, 3), nn.Tanh()), (4,)).fit(X)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        encoder.slopes(X[["b", "a", "c", "d"]])

@@ -49,7 +49,7 @@ def test_three_steps_tell_of_every_pixel_what_the_whole_map_does():
         step_information(head, LOSS, (features[who], y[who]), mechanism=MECHANISM, label="public", ids=who)
         for head, who in zip(heads, batches, strict=True)
     ]
-    found = (told[0] + told[1] + told[2]).through(encoder.slopes(X))
+    found = (told[0] + told[1] + told[2]).through(encoder.slopes(X), ids=range(PEOPLE))
     expected, network = np.zeros((PEOPLE, 25, 25)), body().eval()
     for head, who in zip(heads, batches, strict=True):
         for i in who:
@@ -72,7 +72,8 @@ def test_secret_batches_are_credited_as_in_one_step_of_the_whole_network():
     )
     head = nn.Linear(4, 2).double()
     features = torch.from_numpy(encoder.transform(X))
-    found = step_information(head, LOSS, (features, y), mechanism=secret, label="public").through(encoder.slopes(X))
+    step = step_information(head, LOSS, (features, y), mechanism=secret, label="public")
+    found = step.through(encoder.slopes(X), ids=range(PEOPLE))
     whole = nn.Sequential(body().requires_grad_(False), head)
     batch = torch.from_numpy(X).reshape(-1, *SHAPE), y
     expected = step_information(whole, LOSS, batch, mechanism=secret, label="public")
@@ -83,7 +84,7 @@ def test_secret_batches_are_credited_as_in_one_step_of_the_whole_network():
 def test_a_run_with_opacus_is_summed_step_by_step():
     X, y = images()
     encoder = FrozenEncoder(body(), SHAPE).fit(X)
-    features, slopes = torch.from_numpy(encoder.transform(X)), dict(enumerate(encoder.slopes(X)))
+    features, slopes = torch.from_numpy(encoder.transform(X)), encoder.slopes(X)
     head = nn.Linear(4, 2).double()
     data = DataLoader(TensorDataset(features, y, torch.arange(PEOPLE)), batch_size=4, shuffle=True)
     private, optimizer, data = PrivacyEngine().make_private(
@@ -104,14 +105,44 @@ def test_a_run_with_opacus_is_summed_step_by_step():
             optimizer.zero_grad()
             LOSS(private(z), label).backward()
             optimizer.step()
-    found = sum(steps[1:], steps[0]).through(slopes)
-    assert found.ids.tolist() == list(range(PEOPLE))
+    found = sum(steps[1:], steps[0]).through(slopes, ids=range(PEOPLE))
+    assert sorted(found.ids.tolist()) == list(range(PEOPLE))
     assert len({tuple(weight.flatten().tolist()) for weight, _ in weights}) == 6
-    one = [step.through({who: slopes[who] for who in step.ids.tolist()}) for step in steps]
     total = np.zeros((PEOPLE, 25))
-    for each in one:
-        total[each.ids] += each.each**2
-    np.testing.assert_allclose(found.each**2, total, rtol=1e-10)
+    for step in steps:
+        moved = slopes[step.ids]
+        total[step.ids] += np.einsum("nfv,nfg,ngv->nv", moved, step.matrices, moved)
+    np.testing.assert_allclose(found.each**2, total[found.ids], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "called",
+    [lambda i: f"p{i}", lambda i: PEOPLE - i, lambda i: i // 2 if i % 2 else str(i // 2)],
+    ids=["words", "backward", "mixed"],
+)
+def test_slopes_go_to_whose_they_are(called):
+    X, y = images()
+    encoder, (heads, _) = FrozenEncoder(body(), SHAPE).fit(X), run()
+    features = torch.from_numpy(encoder.transform(X))
+    shuffled = np.random.default_rng(5).permutation(PEOPLE)
+    asked = {"mechanism": MECHANISM, "label": "public"}
+    first, second = (
+        step_information(head, LOSS, (features[who], y[who]), ids=[called(i) for i in who.tolist()], **asked)
+        for head, who in zip(heads, [shuffled, shuffled[:5][::-1].copy()], strict=False)
+    )
+    # Somebody who is in no step, and whose slopes are known, takes nobody's place.
+    slopes = np.concatenate([np.full((1, 4, 25), 9.0), encoder.slopes(X)])
+    found = (second + first).through(slopes, ids=["nobody", *(called(i) for i in range(PEOPLE))])
+    expected, network = {}, body().eval()
+    for i in range(PEOPLE):
+        expected[called(i)] = np.zeros((25, 25))
+        for head in heads[: 2 if i in shuffled[:5] else 1]:
+            published_of = lambda x, i=i, head=head: published(network, head, x, y[i])  # noqa: E731
+            moved = torch.autograd.functional.jacobian(published_of, torch.from_numpy(X[i]))
+            expected[called(i)] += (moved.T @ moved).numpy() / MECHANISM.noise_scale**2
+    assert set(found.ids.tolist()) == set(expected)
+    for who, each in zip(found.ids.tolist(), found.each, strict=True):
+        np.testing.assert_allclose(each**2, np.diagonal(expected[who]), rtol=1e-8)
 
 
 def test_what_does_not_fit_is_said():
@@ -121,7 +152,33 @@ def test_what_does_not_fit_is_said():
     with pytest.raises(InputError, match="4 values of a person and the other about 5"):
         step + other
     with pytest.raises(InputError, match=r"FrozenEncoder\(...\).slopes\(X\)"):
-        step.through(np.zeros((2, 5, 9)))
+        step.through(np.zeros((2, 5, 9)), ids=range(2))
+    with pytest.raises(InputError, match="nobody called 1"):
+        step.through(np.zeros((1, 4, 9)), ids=[0])
+    with pytest.raises(InputError, match="names 0 2 times"):
+        step.through(np.zeros((3, 4, 9)), ids=[0, 0, 1])
     estimated = StepInformation(ids, np.ones(2), np.ones(2), np.full(2, 99.0), None)
     with pytest.raises(UnansweredError, match="one by one"):
-        estimated.through(np.zeros((2, 99, 3)))
+        estimated.through(np.zeros((2, 99, 3)), ids=range(2))
+
+
+def test_one_person_in_single_precision():
+    X, y = images()
+    encoder, head = FrozenEncoder(body(), SHAPE).fit(X), nn.Linear(4, 2)
+    features = torch.tensor(encoder.transform(X), dtype=torch.float32)
+    asked = {"mechanism": MECHANISM, "label": "public"}
+    single = step_information(head, LOSS, (features[7:8], y[7:8]), ids=["g"], **asked)
+    double = step_information(head.double(), LOSS, (features.double(), y), **asked)
+    found = (single + single).through(encoder.slopes(X[7:8]), ids=["g"])
+    expected = double.through(encoder.slopes(X), ids=range(PEOPLE)).each[7] * np.sqrt(2)
+    np.testing.assert_allclose(found.each[0], expected, rtol=1e-5)
+
+
+def test_a_private_label_is_no_feature():
+    X, y = images()
+    encoder, head = FrozenEncoder(body(), SHAPE).fit(X), nn.Linear(4, 2).double()
+    features = torch.from_numpy(encoder.transform(X))
+    told = nn.functional.one_hot(y, 2).double()
+    step = step_information(head, LOSS, (features, told), mechanism=MECHANISM, label="private")
+    with pytest.raises(InputError, match="label='public'"):
+        step.through(encoder.slopes(X), ids=range(PEOPLE))

@@ -43,6 +43,9 @@ def floors(matrices: Array) -> Array:
 class InputInformation:
     """What steps give away about what enters a frozen network, of each person.
 
+    It is exact where the network has a derivative. What a value gives away by crossing a kink (of a ReLU, of a maximum)
+    is not in it: a unit that is off says nothing here, and may elsewhere.
+
     Attributes
     ----------
     ids : ndarray of shape (people,)

@@ -87,7 +87,7 @@ class NetworkNames:
 
     def _whole(self, batch: Ids) -> Rows:
         """Return the records of people who took part with all of theirs."""
-        said, often = np.unique(self._places(batch), return_counts=True)
+        said, often = np.unique(self.places(batch), return_counts=True)
         for who, times in zip(said, often, strict=True):
             if times != self.records[who]:
                 if self.records[who] == 1:
@@ -107,11 +107,12 @@ class NetworkNames:
                 raise InputError(f"people must be between 1 and the {len(self.people)} of ids, not {people!r}.")
             who = random.permutation(len(self.people))[:people]
         else:
-            who = self._places(people)
+            who = self.places(people)
         return np.flatnonzero(np.isin(self.owner, who))
 
-    def _places(self, ids: Ids) -> Rows:
+    def places(self, ids: Ids) -> Rows:
+        """Return where some people are among all."""
         try:
             return np.array([self._place[name] for name in column_values(ids).tolist()], dtype=np.int64)
         except KeyError as error:
-            raise InputError(f"There is nobody called {error.args[0]!r} among the ids of this accountant.") from None
+            raise InputError(f"There is nobody called {error.args[0]!r} among the ids.") from None

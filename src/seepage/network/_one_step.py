@@ -51,7 +51,7 @@ class StepInformation:
     Attributes
     ----------
     ids : ndarray of shape (people,)
-        Who they are, in the order in which they come in the batch.
+        Who they are, in the order in which they come in the batch, or first came in a run.
     trace : ndarray of shape (people,)
         The trace of each person's information matrix; unbiased if it is estimated.
     standard_error : ndarray of shape (people,)
@@ -107,41 +107,46 @@ class StepInformation:
             return floors(matrices[:, chosen][:, :, chosen])
 
     def __add__(self, other: "StepInformation") -> "StepInformation":
-        """Return what two steps, or runs of them, give away about everybody who is in either."""
-        if self._known().shape[1:] != other._known().shape[1:]:
+        """Return what two steps, or runs of them, give away about everybody who is in either.
+
+        An id must mean the same values in both: somebody with several records, of which other ones are in each step, is
+        named record by record.
+        """
+        mine, theirs = self._known(), other._known()
+        if mine.shape[1:] != theirs.shape[1:]:
             raise InputError(
-                f"One of these steps is about {self._known().shape[1]} values of a person and the other about "
-                f"{other._known().shape[1]}: add up steps about the same values."
+                f"One of these steps is about {mine.shape[1]} values of a person and the other about "
+                f"{theirs.shape[1]}: add up steps about the same values."
             )
-        ids, places = np.unique(np.concatenate([self.ids, other.ids]), return_inverse=True)
+        names = NetworkNames.of([*self.ids.tolist(), *other.ids.tolist()])
+        trace = names.summed(np.concatenate([self.trace, other.trace]))
+        sizes = np.zeros_like(trace)
+        np.maximum.at(sizes, names.owner, np.concatenate([self.sizes, other.sizes]))
+        matrices = names.summed(np.concatenate([mine, theirs]))
+        return StepInformation(names.people, trace, np.zeros_like(trace), sizes, matrices)
 
-        def added(mine: Array, theirs: Array) -> Array:
-            total = np.zeros((len(ids), *mine.shape[1:]))
-            np.add.at(total, places, np.concatenate([mine, theirs]))
-            return total
-
-        trace, matrices = added(self.trace, other.trace), added(self._known(), other._known())
-        sizes = np.zeros(len(ids))
-        np.maximum.at(sizes, places, np.concatenate([self.sizes, other.sizes]))
-        return StepInformation(ids, trace, np.zeros(len(ids)), sizes, matrices)
-
-    def through(self, slopes: Mapping[Any, Array] | Array) -> InputInformation:
+    def through(self, slopes: Array, *, ids: Ids) -> InputInformation:
         """Return what is told about the values before a frozen network, if this is about its features.
 
         Parameters
         ----------
-        slopes : ndarray of shape (people, features, values), or a mapping of ids to those of each person
-            How features move with what enters the network, as `FrozenEncoder.slopes` returns it; an array in the order
-            of `ids`.
+        slopes : ndarray of shape (n, features, values)
+            How features move with what enters the network, as `FrozenEncoder.slopes` returns it.
+        ids : sequence of length n
+            Whose they are, by the ids of the steps. Whoever was in none is left out.
         """
-        matrices = self._known()
-        held = np.stack([slopes[who] for who in self.ids.tolist()]) if isinstance(slopes, Mapping) else slopes
-        if held.ndim != 3 or held.shape[:2] != matrices.shape[:2]:
+        matrices, names = self._known(), NetworkNames.of(ids)
+        if slopes.ndim != 3 or len(slopes) != len(names) or slopes.shape[1] != matrices.shape[1]:
             raise InputError(
-                f"slopes have shape {held.shape}, and this is about {matrices.shape[1]} features of {len(matrices)} "
-                "people: give those of the same people, FrozenEncoder(...).slopes(X)."
+                f"slopes have shape {slopes.shape}, ids name {len(names)} people, and the steps are about "
+                f"{matrices.shape[1]} values of each: give FrozenEncoder(...).slopes(X) and the ids of its rows, and "
+                "look at steps with label='public' and an id for each record."
             )
-        return InputInformation(self.ids, matrices, np.asarray(held, dtype=np.float64))
+        if names.records.max() > 1:
+            twice = names.people.tolist()[names.records.argmax()]
+            raise InputError(f"ids names {twice!r} {names.records.max()} times: give each record an id of its own.")
+        held = np.asarray(slopes, dtype=np.float64)[names.places(self.ids)]
+        return InputInformation(self.ids, matrices, held)
 
     def _known(self) -> Array:
         if self.matrices is None and not self.standard_error.any():

@@ -74,8 +74,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
             Not used.
         """
-        EncoderCurve(self.module, tuple(self.shape)).checked(X)
-        validate_data(self, X, skip_check_array=True)
+        self._read(X, reset=True)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -86,9 +85,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n, values)
             The inputs, flattened.
         """
-        encoded = EncoderCurve(self.module, tuple(self.shape))
-        inputs = encoded.checked(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        encoded, inputs = self._read(X)
         return encoded.values(inputs)
 
     def slopes(self, X: ArrayLike) -> Array:
@@ -99,10 +96,15 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n, values)
             The inputs, flattened.
         """
-        encoded = EncoderCurve(self.module, tuple(self.shape))
-        inputs = encoded.checked(X)
+        encoded, inputs = self._read(X)
         encoded.trouble(inputs)
         return encoded.slopes(inputs).reshape(len(inputs), encoded.features, encoded.inputs)
+
+    def _read(self, X: ArrayLike, *, reset: bool = False) -> "tuple[EncoderCurve, Array]":
+        encoded = EncoderCurve(self.module, tuple(self.shape))
+        inputs = encoded.checked(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return encoded, inputs
 
 
 class EncoderCurve(Curve):
