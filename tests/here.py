@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numba
-
 from seepage.engines import Engine
 
 
@@ -14,9 +12,5 @@ class Here(Engine):
     workers = 2
 
     def map(self, function: Callable[[Any], Any], units: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        threads = numba.get_num_threads()
-        try:
-            for index, unit in enumerate(units):
-                yield index, function(unit)
-        finally:
-            numba.set_num_threads(threads)
+        for index, unit in enumerate(units):
+            yield index, function(unit)

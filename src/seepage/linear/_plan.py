@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +18,15 @@ from seepage.linear.columns import fitted_columns, split
 from seepage.linear.files import FileReader, Hashing, Roles, SourceInFiles, are_paths, check_smooth
 from seepage.linear.information import Fit
 from seepage.linear.objective import check_supported
-from seepage.linear.rows import Batch, Rows, batch_rows, matrices_bytes, one_threaded_blas, waiting_bytes
+from seepage.linear.rows import (
+    Batch,
+    Rows,
+    batch_rows,
+    matrices_bytes,
+    one_threaded_blas,
+    threads_allowed,
+    waiting_bytes,
+)
 from seepage.linear.spectra import top_eigenvalues
 
 # What Python and the libraries take before any row is read.
@@ -170,7 +177,7 @@ def plan_in_memory(
         What the process takes already.
     """
     fit = Fit.of(model, X, y, None)
-    held, workers = fit.rows, numba.get_num_threads()
+    held, workers = fit.rows, threads_allowed()
     size = held.batch_size
     results = 8 * rows * (2 + (len(fit.table.names) if attributes is None else attributes))
     return _planned(

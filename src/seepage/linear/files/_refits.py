@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from seepage.execution.storage import Unit
 from seepage.leakage import Unlike
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, Geometry, Nearby, Refit
+from seepage.linear.rows import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ class Refitting:
     """None for the label."""
     values: tuple[Hashable, ...]
 
+    @one_thread()
     def __call__(self, run: Sequence[Unit]) -> RefittedPeople:
-        numba.set_num_threads(1)
         parts = [part for unit in run for part in self._moved(unit)]
         return RefittedPeople.together(parts)
 

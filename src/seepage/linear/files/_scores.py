@@ -6,7 +6,6 @@ from functools import cached_property, reduce
 from operator import add
 from typing import ClassVar
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +18,7 @@ from seepage.leakage.types import Kind
 from seepage.linear.files._roles import Roles
 from seepage.linear.files._rows import FileReader
 from seepage.linear.information import WARM, Scorer
-from seepage.linear.rows import Batch
+from seepage.linear.rows import Batch, one_thread
 
 # The most exposed people that a summary knows by name.
 MOST = 100
@@ -58,8 +57,8 @@ class Scores:
     base: str
     output: OutputFolder | None
 
+    @one_thread()
     def __call__(self, unit: Unit) -> ScoresSummary:
-        numba.set_num_threads(1)
         return reduce(add, self._summaries(unit))
 
     def _summaries(self, unit: Unit) -> Iterator[ScoresSummary]:

@@ -8,7 +8,6 @@ from functools import reduce
 from operator import add
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -17,7 +16,7 @@ from seepage._tables import Column, Table
 from seepage.execution import Engine, OverRun, in_runs
 from seepage.execution.storage import OutputFolder
 from seepage.linear.objective import Nothing
-from seepage.linear.rows import Batch, InMemory, Reading, check_raw
+from seepage.linear.rows import Batch, InMemory, Reading, check_raw, one_thread
 
 Array = NDArray[np.float64]
 Unit = TypeVar("Unit")
@@ -85,8 +84,8 @@ class Adding(Generic[Unit, Result]):
     of: Callable[[Batch], Result]
     check: tuple[str, ...] | None = None
 
+    @one_thread()
     def __call__(self, unit: Unit) -> Result:
-        numba.set_num_threads(1)
         batches = self.reader.batches(unit, self.check)
         with np.errstate(over="ignore", invalid="ignore"):
             # Only who asks about some of the people may meet nobody, and looks.
@@ -104,8 +103,8 @@ class Scoring(Generic[Unit, Result]):
     reader: Reader[Unit]
     of: Callable[[Batch], Result]
 
+    @one_thread()
     def __call__(self, unit: Unit) -> list[Result]:
-        numba.set_num_threads(1)
         return [self.of(batch) for batch in self.reader.batches(unit, None)]
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +17,7 @@ from seepage.linear.information import WARM, Fit, Release
 from seepage.linear.printed._modeled import modeled
 from seepage.linear.printed._numbers import Numbers
 from seepage.linear.printed._together import OutputPart, SharedTable
-from seepage.linear.rows import Batch
+from seepage.linear.rows import Batch, one_thread
 from seepage.others import Crowd, Form, Level, Looked, Printed, Slopes
 from seepage.others.rows import Extremes, Holders, TwoValues, levels_in, mixed, twice_of
 
@@ -36,8 +35,8 @@ class _Each:
     reader: FileReader
     of: Callable[[Batch], Any]
 
+    @one_thread()
     def __call__(self, run: Sequence[Unit]) -> list[tuple[int, Any]]:
-        numba.set_num_threads(1)
         parts = (
             batch.take(slice(at, at + _ROWS)) for batch in self._batches(run) for at in range(0, len(batch), _ROWS)
         )

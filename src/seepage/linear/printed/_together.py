@@ -6,7 +6,6 @@ from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar, Protocol, TypeVar
 
-import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from seepage.execution.storage import Files, FileStore, Filter, Unit
 from seepage.linear.files import FileReader, FileRows, PeopleInFiles, Where
 from seepage.linear.information import WARM
 from seepage.linear.printed._numbers import Numbers
-from seepage.linear.rows import Batch
+from seepage.linear.rows import Batch, one_thread
 from seepage.others import Layout, Slopes
 
 Result = TypeVar("Result")
@@ -315,8 +314,8 @@ class _Added:
     looked: _LookedAt
     of: Callable[["_Block"], Any]
 
+    @one_thread()
     def __call__(self, unit: Unit) -> Any:
-        numba.set_num_threads(1)
         return reduce(add, map(self.of, self.looked.blocks([unit])))
 
 
@@ -329,8 +328,8 @@ class _EachUnit:
     looked: _LookedAt
     of: Callable[["_Block"], Any]
 
+    @one_thread()
     def __call__(self, run: Sequence[Unit]) -> list[tuple[int, Any]]:
-        numba.set_num_threads(1)
         return [(len(block.place), self.of(block)) for block in self.looked.blocks(run)]
 
 

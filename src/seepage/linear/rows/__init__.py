@@ -12,7 +12,9 @@ from seepage.linear.rows._rows import batch_rows as batch_rows
 from seepage.linear.rows._rows import check_batch as check_batch
 from seepage.linear.rows._rows import check_raw as check_raw
 from seepage.linear.rows._threads import in_threads as in_threads
+from seepage.linear.rows._threads import one_thread as one_thread
 from seepage.linear.rows._threads import one_threaded_blas as one_threaded_blas
+from seepage.linear.rows._threads import threads_allowed as threads_allowed
 from seepage.linear.rows._weights import checked_offset as checked_offset
 from seepage.linear.rows._weights import checked_weights as checked_weights
 from seepage.linear.rows._width import check_width as check_width

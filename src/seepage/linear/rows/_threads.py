@@ -8,7 +8,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar
 
@@ -19,6 +20,24 @@ from seepage.execution.storage import followed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_ALONE = ContextVar("_ALONE", default=False)
+
+
+def threads_allowed() -> int:
+    """Return in how many threads a pass may go: as many as there are cores, or NUMBA_NUM_THREADS says."""
+    # Asked whether it may use them, numba would start threads, and set how many all of OpenMP uses, PyTorch included.
+    return 1 if _ALONE.get() else int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let passes go in one thread: those of a worker, which is one of several."""
+    before = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(before)
 
 
 @cache
@@ -44,7 +63,7 @@ def one_threaded_blas() -> AbstractContextManager[object]:
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item], what: str | None = None) -> Iterator[Result]:
-    """Yield function(item) for all items, in order, on as many threads as numba may use.
+    """Yield function(item) for all items, in order, in as many threads as are allowed.
 
     Parameters
     ----------
@@ -65,7 +84,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item], what: 
 
 
 def _in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    threads = numba.get_num_threads()
+    threads = threads_allowed()
     waiting = deque(items)
     if threads == 1 or len(waiting) <= 1:
         yield from map(function, waiting)
