@@ -286,3 +286,33 @@ def test_indicators_of_all_levels_keep_their_digits_with_several_classes(penalty
             pulls[:, j] += (share - (y == k))[who]
             total[:, j] += (solve(hessian, np.ascontiguousarray(pulls.T)) ** 2).sum(axis=0)
     np.testing.assert_allclose(leak.attributes.to_numpy()[who], np.sqrt(total).astype(float), rtol=1e-9)
+
+
+def test_a_level_without_a_class_leaves_other_columns_their_digits():
+    """The penalty alone holds that class there, and its coefficients cancel in what a row of the level pulls at."""
+    random = np.random.default_rng(0)
+    levels, number = random.integers(0, 4, 60), random.normal(size=60)
+    y = np.argmax(np.column_stack([number, -number, 0 * number]) + random.gumbel(size=(60, 3)), axis=1)
+    y[(levels == 0) & (y == 2)] = 1
+    X = np.column_stack([np.eye(4)[levels], number])
+    features, penalties = np.column_stack([X, np.ones(60)]).astype(np.longdouble), np.append(np.full(5, 1e-7), 0.0)
+    # Differences of the classes, in an orthonormal basis.
+    basis = np.array([[1, 1], [-1, 1], [0, -2]]) / np.sqrt(np.array([2, 6], dtype=np.longdouble))
+    theta = np.zeros((6, 2), dtype=np.longdouble)
+    for _ in range(40):
+        powers = np.exp(features @ theta @ basis.T)
+        share = powers / powers.sum(axis=1, keepdims=True)
+        bent = (share[:, :, None] * (np.eye(3) - share[:, None, :])).transpose(0, 2, 1)
+        curvature, slope = basis.T @ bent @ basis, (share - np.eye(3)[y]) @ basis
+        hessian = np.einsum("ncd,na,nb->cadb", curvature, features, features).reshape(12, 12)
+        hessian += np.diag(np.tile(penalties, 2))
+        pull = slope.T @ features + penalties * theta.T
+        theta = theta - solve(hessian, pull.reshape(12, 1)).reshape(2, 6).T
+    moved = (curvature @ theta[4])[:, :, None] * features[:, None, :]
+    moved[:, :, 4] += slope
+    moves = solve(hessian, np.ascontiguousarray(moved.reshape(60, 12).T)).astype(float)
+    model = LogisticRegression(C=1e7, solver="newton-cg", max_iter=1000).fit(X, y)
+    model.coef_, model.intercept_ = (theta @ basis.T)[:5].T.astype(float), (theta @ basis.T)[5].astype(float)
+    leak = seepage.measure(model, X, y, noise_scale=1.0)
+    np.testing.assert_allclose(leak.attributes["x4"], np.linalg.norm(moves, axis=0), rtol=1e-7)
+    np.testing.assert_allclose(leak.joint(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)

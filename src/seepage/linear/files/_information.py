@@ -154,7 +154,7 @@ class FileInformation(ExactInformation):
         geometry = self.geometry_of(attribute)
         # Nobody in files lacks a value, so that it does not matter which columns the attributes are.
         known = KnownValues(geometry, tuple(range(len(geometry.blocks))))
-        through = geometry.stays or geometry.curves is not None
+        through = geometry.stays or geometry.cancels or geometry.curves is not None
         sums: JointSums | Array | Nothing = self.rows.joint(known.joint_gram if through else geometry.joining.sums, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")

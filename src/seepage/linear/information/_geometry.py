@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 # Products with G^T G lose the digits of the Hessian's condition squared: up to here they are not missed.
 _SQUARED = 1e3
+# And, where outputs cancel each other, those of how uneven they are squared: up to here they are not.
+_UNEVEN = 1e4
 # A cosine between a column and an undecided direction that is more than rounding.
 _TIED = 1e-9
 
@@ -97,6 +99,16 @@ class Geometry:
     def stays(self) -> bool:
         """Whether a part of the information does not shrink when the noise grows: what its shape tells."""
         return self.scales is not None or self.shape is not None
+
+    @property
+    def cancels(self) -> bool:
+        """Whether Jacobians must be formed, because their terms would cancel if they were multiplied out.
+
+        Where a level lacks a class, the penalty alone holds that class there: G is largest along both together. Rows of
+        that level have next to no part in it, which is a sum over their outputs: no axes of the features show it.
+        """
+        found = self.minimizer
+        return self.curves is None and found.condition > _SQUARED and found.unevenness > _UNEVEN
 
     def without_shape(self) -> "Geometry":
         """Return the same without what the shape of the noise tells."""

@@ -61,8 +61,8 @@ class Stacked:
         geometry = self.geometry
         blocks, label = geometry.blocks, not geometry.public_label
         every = range(len(blocks) + label)
-        moving = list(every) if self._bends else [i for i in every if i < len(blocks) and self._moves(blocks[i])]
-        found = np.zeros((len(batch), len(every))) if self._bends else self._at_rest.attributes(batch)
+        moving = list(every) if self._forms else [i for i in every if i < len(blocks) and self._moves(blocks[i])]
+        found = np.zeros((len(batch), len(every))) if self._forms else self._at_rest.attributes(batch)
         for at, part in self._parts(batch):
             found[at, moving] = part.attributes(blocks, moving)
         return found
@@ -102,9 +102,10 @@ class Stacked:
         return found + (2 * len(self._features) if scales is not None and scales.published else 0)
 
     @property
-    def _bends(self) -> bool:
-        """Whether rows differ in more than what a scaler makes of them, so that each one's Jacobian is formed."""
-        return self.geometry.curves is not None or self.geometry.shape is not None
+    def _forms(self) -> bool:
+        """Whether each row's Jacobian is formed: more than a scaler makes it another, or its terms would cancel."""
+        geometry = self.geometry
+        return geometry.curves is not None or geometry.shape is not None or geometry.cancels
 
     @cached_property
     def _at_rest(self) -> OneMargin | SeveralMargins:
@@ -124,7 +125,7 @@ class Stacked:
         values = max(self.geometry.values, len(self._features))
         # Behind a bend alone there is little to a Jacobian, and splines are made anew for each part.
         formed = _MOST_NUMBERS if self.geometry.shape is None else _FORMED
-        numbers = formed // (self.moves * values) if self._bends else _MOST_NUMBERS // (64 * max(values, 1))
+        numbers = formed // (self.moves * values) if self._forms else _MOST_NUMBERS // (64 * max(values, 1))
         step = max(numbers, 16)
         for start in range(0, len(batch), step):
             at = slice(start, min(start + step, len(batch)))
@@ -195,7 +196,7 @@ class Stacked:
         elif moved is not None and scales is not None and scales.published:
             parts.append(self._covariance(moved, scales))
         labels = 0 if geometry.public_label else geometry.loss.label_values
-        return RowJacobians(reached, parts, labels)
+        return RowJacobians(reached, parts, labels, geometry.cancels)
 
     def _slopes(self, found: Derivatives, moved: MovedScales | None, filled: Array | float = 1.0) -> Array:
         """Return what the columns are multiplied by, shape (n, K, features or 1).

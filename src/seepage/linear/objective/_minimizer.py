@@ -112,6 +112,19 @@ class Minimizer:
         return not_unique(self.units * direction, self.names, self.estimator)
 
     @cached_property
+    def unevenness(self) -> float:
+        """The condition that is left of the Hessian along axes of the features, if its outputs are not apart."""
+        q, outputs = self.position.shape
+        blocks = self.inverse.reshape(outputs, q, outputs, q)
+        if outputs == 1 or self.free is not None or not blocks[0, :, 1].any():
+            return 1.0
+        values, vectors = eigh(np.einsum("cicj->ij", blocks) / outputs)
+        half = vectors / np.sqrt(np.maximum(values, 1e-300))
+        turned = np.einsum("qi,cqds,sj->cidj", half, blocks, half, optimize=True)
+        left = eigh(np.asarray(turned).reshape(outputs * q, outputs * q), eigvals_only=True)
+        return float(left[-1] / max(left[0], 1e-300))
+
+    @cached_property
     def parameters(self) -> Array:
         """The published parameters, shape (p, outputs)."""
         return self.frame.parameters(self.position)

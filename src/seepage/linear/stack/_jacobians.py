@@ -197,6 +197,14 @@ class RowJacobians:
     parts: Sequence[Part]
     labels: int
     """How many numbers a private label is; none where it is public."""
+    cancel: bool = False
+    """Whether the terms of a Jacobian would cancel if they were multiplied out, so that it is formed."""
+
+    @property
+    def _formed(self) -> bool:
+        """Whether there is nothing to gain from parts."""
+        bent = self.reached.slopes is not None or any(isinstance(part, Whole) for part in self.parts)
+        return self.cancel or bent
 
     @property
     def values(self) -> int:
@@ -215,11 +223,11 @@ class RowJacobians:
         if slopes is not None and reach.curves is not None and self.reached.reach.curves is not None:
             every = {int(entry): i for i, entry in enumerate(self.reached.reach.curves.chosen)}
             slopes = slopes[:, [every[int(entry)] for entry in reach.curves.chosen]]
-        return RowJacobians(Reached(reach, slopes), [part.of_features(chosen) for part in self.parts], 0)
+        return RowJacobians(Reached(reach, slopes), [part.of_features(chosen) for part in self.parts], 0, self.cancel)
 
     def examples(self) -> tuple[Array, Array]:
         """Return the largest eigenvalue and the trace of each row's information."""
-        if self.reached.slopes is not None or any(isinstance(part, Whole) for part in self.parts):
+        if self._formed:
             moved = self.whole()
             return largest(Factors(moved)), np.einsum("nvm,nvm->n", moved, moved)
         if self.values <= _SMALL:
@@ -259,7 +267,7 @@ class RowJacobians:
     def of_coordinates(self, at: NDArray[np.intp]) -> Array:
         """Return the information about single coordinates, shape (n, coordinates)."""
         own = self.of(at) if len(at) < self.reached.coordinates else self
-        if own.reached.slopes is not None or any(isinstance(part, Whole) for part in own.parts):
+        if own._formed:
             moved = replace(own, labels=0).whole()
             found = np.einsum("nvm,nvm->nv", moved, moved)
         else:
