@@ -232,3 +232,19 @@ def test_slopes_are_asked_about_the_columns_that_were_fitted():
     encoder = FrozenEncoder(nn.Sequential(nn.Linear(4, 3), nn.Tanh()), (4,)).fit(X)
     with pytest.raises(ValueError, match="must be in the same order"):
         encoder.slopes(X[["b", "a", "c", "d"]])
+
+
+def test_the_head_is_published_by_itself_and_the_whole_is_not():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 9))
+    y = X[:, 0] + random.normal(size=60)
+    model = make_pipeline(FrozenEncoder(nn.Sequential(nn.Linear(9, 3), nn.Tanh()), (9,)), Ridge()).fit(X, y)
+    stated = {"public_preprocessing": ["frozenencoder"]}
+    noise = seepage.calibrate(seepage.measure(model, X, y, noise_scale=1.0, **stated), error_floor={"x0": 2.0})
+    with pytest.raises(UnsupportedError, match="publish the head by itself"):
+        seepage.publish(model, X, y, noise_scale=noise, accept={"error_floor": {"x0": 2.0}}, **stated)
+    features = model[0].transform(X)
+    head = seepage.publish(model[-1], features, y, noise_scale=noise, accept=None, noise_chosen_without_data=True)
+    # What leaves is the head that was measured, with the noise that was.
+    moved = np.append(head.estimator.coef_ - model[-1].coef_, head.estimator.intercept_ - model[-1].intercept_)
+    assert 0 < np.abs(moved).max() < 6 * noise.scale
