@@ -1,7 +1,8 @@
 """How often intervals hold the truth: ways of training whose information is known exactly, hundreds of times each.
 
 Weights move along the same path in every repetition, so that each person's information matrix of each step is known, by
-explicit Jacobians; what a repetition draws is who is visited when, and in which direction.
+explicit Jacobians; what a repetition draws is who is visited when, and in which direction. The first ways are trainings
+with Opacus and an accountant attached; in the others visits alone are drawn, with nothing trained.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from torch import nn
 from torch.func import functional_call, grad, jacrev, vmap
 from torch.nn import functional as F  # noqa: N812
 
+from benchmarks._private_runs import PRIVATE_RUNS
 from seepage.network import poisson_factors
 from seepage.network._estimator import Estimate, estimate
 from seepage.network._findings import VisitFindings
@@ -72,6 +74,20 @@ class Study:
     """The standard error that was reported, over the real one, of half of the people."""
     reach: float
     """The upper limit of dfil over dfil, of half of the people."""
+
+    @classmethod
+    def of(cls, truth: Array, found: Array, errors: Array, low: Array, high: Array) -> "Study":
+        """Sum repetitions up, each a row: dfil of everybody, its standard error and its limits."""
+        most = np.argsort(-truth)[: len(truth) // 10]
+        total = (found**2).sum(1) / (truth**2).sum()
+        return cls(
+            float(total.mean() - 1),
+            float(total.std() / np.sqrt(len(found))),
+            float(((low <= truth) & (truth <= high)).mean()),
+            float((truth > high)[:, most].mean()),
+            float(np.median(errors.mean(0) / found.std(0, ddof=1))),
+            float(np.median(high / found)),
+        )
 
 
 def matrices(setting: Setting, people: int = PEOPLE) -> Array:
@@ -139,17 +155,15 @@ def study(name: str, seeds: int, people: int = PEOPLE) -> Study:
         np.array(each) for each in zip(*((f.traces[:, 0], f.variance, f.doubt) for f in found), strict=True)
     )
     low, high = limits(estimates, variance, doubt)
-    most = np.argsort(-truth)[: people // 10]
-    total, real = estimates.sum(1) / truth.sum(), np.sqrt(estimates).std(0, ddof=1)
-    said = np.sqrt(variance / estimates).mean(0) / 2
-    return Study(
-        float(total.mean() - 1),
-        float(total.std() / np.sqrt(seeds)),
-        float(((low <= truth) & (truth <= high)).mean()),
-        float((truth > high)[:, most].mean()),
-        float(np.median(said / real)),
-        float(np.median(np.sqrt(high / estimates))),
-    )
+    return Study.of(*map(np.sqrt, (truth, estimates, variance / estimates / 4, low, high)))
+
+
+def studied(name: str, seeds: int) -> Study:
+    """Train with Opacus as often, with another seed of the accountant each time."""
+    truth, weights = PRIVATE_RUNS[name].exact()
+    found = [PRIVATE_RUNS[name].accounted(seed, weights) for seed in range(seeds)]
+    columns = ("dfil", "dfil_standard_error", "dfil_low", "dfil_high")
+    return Study.of(truth, *(np.array([each[column] for each in found]) for column in columns))
 
 
 def main() -> None:
@@ -160,10 +174,10 @@ def main() -> None:
     known = json.loads(options.state.read_text()) if options.state and options.state.exists() else {}
     heads = ("bias", "coverage", "above, most", "error", "reach")
     print(f"{'':40}" + "".join(f"{head:>13}" for head in heads) + f"   at nominal 95%, {options.seeds} repetitions")
-    for name in SETTINGS:
+    for name in (*PRIVATE_RUNS, *SETTINGS):
         key = f"{name}, {options.seeds}"
         if key not in known:
-            known[key] = asdict(study(name, options.seeds))
+            known[key] = asdict((studied if name in PRIVATE_RUNS else study)(name, options.seeds))
             if options.state:
                 options.state.write_text(json.dumps(known))
         found = Study(**known[key])

@@ -18,3 +18,12 @@ def test_estimates_are_unbiased_and_intervals_cover(name):
     assert (0.8 if name == MISSED else 0.92) < found.coverage < 0.99
     assert found.above < (0.15 if name == MISSED else 0.05)
     assert name == MISSED or 0.7 < found.error < (1.7 if name in WIDE else 1.5)
+
+
+@pytest.mark.parametrize("name", coverage.PRIVATE_RUNS)
+def test_intervals_cover_in_a_training_with_opacus(name):
+    found = coverage.studied(name, seeds=40)
+    assert abs(found.bias) < 5 * found.bias_error + 0.01
+    assert 0.92 < found.coverage < 0.99
+    assert found.above < 0.06
+    assert 0.7 < found.error < 1.7
