@@ -30,6 +30,8 @@ _MOST_FRAMES = 4
 _UNCLEAR = 1e-14
 # A combination of columns, next to the columns themselves: below this it is nothing but their rounding.
 _NOTHING = 1e-13
+# Along so many axes of the features outputs are held against each other.
+_AXES = 64
 # What rounding may leave of the numbers, relatively, before it is stated, and before nothing is said at all.
 STATED = 1e-8
 _REFUSED = 1e-3
@@ -119,9 +121,11 @@ class Minimizer:
         if outputs == 1 or self.free is not None or not blocks[0, :, 1].any():
             return 1.0
         values, vectors = eigh(np.einsum("cicj->ij", blocks) / outputs)
-        half = vectors / np.sqrt(np.maximum(values, 1e-300))
-        turned = np.einsum("qi,cqds,sj->cidj", half, blocks, half, optimize=True)
-        left = eigh(np.asarray(turned).reshape(outputs * q, outputs * q), eigvals_only=True)
+        # What a penalty alone holds is where the inverse is largest; all axes of many columns would take minutes.
+        half = (vectors / np.sqrt(np.maximum(values, 1e-300)))[:, -_AXES:]
+        turned = half.T @ (blocks @ half).transpose(0, 2, 1, 3).reshape(outputs * outputs, q, -1)
+        whole = turned.reshape(outputs, outputs, -1, turned.shape[2]).transpose(0, 2, 1, 3)
+        left = eigh(whole.reshape(outputs * len(half.T), -1), eigvals_only=True)
         return float(left[-1] / max(left[0], 1e-300))
 
     @cached_property
