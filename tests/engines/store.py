@@ -3,12 +3,14 @@
 import http.client
 import http.server
 import logging
+import multiprocessing
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from random import Random
 from typing import Any
 
@@ -78,6 +80,25 @@ def object_store() -> Iterator[str]:
         yield address
     finally:
         server.stop()
+
+
+def _serve(line: Connection) -> None:
+    with object_store() as address:
+        line.send(address)
+        line.recv()
+
+
+@contextmanager
+def store_apart() -> Iterator[str]:
+    """Yield the address of such a store in a process of its own, which does not wait for whoever works in this one."""
+    line, other = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(other,))
+    process.start()
+    try:
+        yield line.recv()
+    finally:
+        line.send(None)
+        process.join()
 
 
 def client(address: str) -> Any:
