@@ -384,7 +384,7 @@ KEPT = (
 )
 
 
-def screenshot(page: Path, picture: Path, *, width: int = 820, height: int = 5200, scale: float = 1.0) -> None:
+def screenshot(page: Path, picture: Path, *, width: int = 820, height: int = 6400, scale: float = 1.0) -> None:
     """Render a page with a headless chromium, and cut off what is empty below."""
     from PIL import Image, ImageChops
 
