@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
-from threading import Lock
 from typing import Protocol, TypeVar
 
 import numba
 import numpy as np
 import pyarrow as pa
+from numba.core.compiler_lock import global_compiler_lock
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
@@ -38,8 +38,8 @@ _USUAL_NUMBERS = 2**18
 _MOST_NUMBERS = 2**22
 _SPARSE_NUMBERS = 2**20
 # A ColumnTransformer changes the warning filters of the whole process while it works and then puts back what it found:
-# two threads in it at once warn of each other, and can leave no filters at all behind.
-_PREPROCESSING = Lock()
+# two threads in it at once warn of each other, and can leave no filters at all behind. So does numba while it compiles.
+_CHANGING_FILTERS = global_compiler_lock
 # Two numbers that each so many people have are codes, whatever they are.
 _SHARE_OF_CODES = 0.01
 
@@ -257,7 +257,7 @@ class Reading:
         if self.preprocess is None:
             return numbers(table)
         try:
-            with _PREPROCESSING:
+            with _CHANGING_FILTERS:
                 transformed = self.preprocess.transform(table)
         except (TypeError, ValueError) as error:
             raise InputError(f"The steps before the model refuse these rows: {error}") from error
