@@ -131,3 +131,27 @@ def test_eta_is_certified_where_the_top_of_the_spectrum_is_tied(seed, p, tied, g
     # Rounding of the entries themselves: D, and the products of the two terms.
     size = diagonal[0] + alpha * (g @ g) + 2 * abs(beta) * np.linalg.norm(f) * np.linalg.norm(g)
     np.testing.assert_allclose(found, max(expected, 0.0), rtol=2e-12, atol=1e-15 * size)
+
+
+def test_rows_that_need_one_look_two_or_a_search_are_told_apart_in_one_block():
+    random = np.random.default_rng(5)
+    rows, p, k = 201, 12, 9
+    moved, tau = random.normal(size=(p, k)), random.normal(size=k)
+    u = random.normal(size=(rows, p)) * np.exp(2 * random.normal(size=(rows, 1)))
+    r = random.normal(size=rows) * 10.0 ** random.integers(-4, 5, rows)
+    a = random.random(rows)
+    u[random.choice(rows, 20, replace=False)] = 0.0
+    r[random.choice(rows, 20, replace=False)] = 0.0
+    a[random.choice(rows, 20, replace=False)] = 0.0
+    expected = [np.linalg.norm(r[i] * moved + a[i] * np.outer(u[i], tau), 2) ** 2 for i in range(rows)]
+    diagonal, vectors = _descending(moved @ moved.T)
+    found = _kernel(diagonal, u @ vectors, vectors.T @ (moved @ tau), r**2, a**2 * (tau @ tau), a * r, row_is_g=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    alone = [
+        _kernel(
+            diagonal, u[[i]] @ vectors, vectors.T @ (moved @ tau), r[[i]] ** 2, a[[i]] ** 2 * (tau @ tau), (a * r)[[i]],
+            row_is_g=True,
+        )[0]
+        for i in range(rows)
+    ]  # fmt: skip
+    np.testing.assert_allclose(found, alone, rtol=3e-12)

@@ -203,12 +203,14 @@ def _attention(
     if is_causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
         scores = scores.masked_fill(~seen, -math.inf)
-    if attn_mask is not None:
-        hidden = attn_mask.dtype == torch.bool
-        scores = scores.masked_fill(~attn_mask, -math.inf) if hidden else scores + attn_mask
-    # Who sees nobody, as padding on the left does, gets zeros, as PyTorch has it.
-    nobody = (scores == -math.inf).all(-1, keepdim=True)
-    shares = torch.softmax(scores.masked_fill(nobody, 0.0), -1).masked_fill(nobody, 0.0)
+    if attn_mask is None:
+        shares = torch.softmax(scores, -1)
+    else:
+        if attn_mask.dtype == torch.bool:
+            attn_mask = scores.new_zeros(()).masked_fill(~attn_mask, -math.inf)
+        # Who sees nobody, as padding on the left does, gets zeros, as PyTorch has it.
+        nobody = (attn_mask == -math.inf).all(-1, keepdim=True)
+        shares = torch.softmax(scores + attn_mask.masked_fill(nobody, 0.0), -1).masked_fill(nobody, 0.0)
     return F.dropout(shares, dropout_p) @ value
 
 

@@ -154,8 +154,8 @@ class FileInformation(ExactInformation):
         geometry = self.geometry_of(attribute)
         # Nobody in files lacks a value, so that it does not matter which columns the attributes are.
         known = KnownValues(geometry, tuple(range(len(geometry.blocks))))
-        through = geometry.stays or geometry.cancels or geometry.curves is not None
-        sums: JointSums | Array | Nothing = self.rows.joint(known.joint_gram if through else geometry.joining.sums, who)
+        add = known.joint_gram if geometry.stacked else geometry.joining.sums
+        sums: JointSums | Array | Nothing = self.rows.joint(add, who)
         if isinstance(sums, Nothing):
             raise InputError(f"Nobody has {dict(who or {})!r}: nothing can be said about nobody.")
         if isinstance(sums, JointSums):

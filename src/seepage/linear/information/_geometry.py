@@ -110,6 +110,11 @@ class Geometry:
         found = self.minimizer
         return self.curves is None and found.condition > _SQUARED and found.unevenness > _UNEVEN
 
+    @property
+    def stacked(self) -> bool:
+        """Whether rows need a Jacobian of the whole stack: something beside the model moves, bends, or would cancel."""
+        return self.stays or self.cancels or self.curves is not None
+
     def without_shape(self) -> "Geometry":
         """Return the same without what the shape of the noise tells."""
         scales = None if self.scales is None else self.scales.without_shape()

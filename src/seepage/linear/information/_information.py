@@ -167,7 +167,7 @@ class LinearInformation(ExactInformation, GatheredInformation):
         geometry = self.geometry_of(attribute)
         if self.owners is not None and self._several(attribute).repeats.any():
             return self._several(attribute).joint(self._gram_of_known(attribute, mask), people)
-        if self.rows.missing or geometry.stays or geometry.cancels or geometry.curves is not None:
+        if self.rows.missing or geometry.stacked:
             return largest(self._gram_of_known(attribute, mask))
         joining = geometry.joining
 

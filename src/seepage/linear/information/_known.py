@@ -31,7 +31,7 @@ def scorer_of(geometry: Geometry) -> Scorer:
     """Return the row-local pass: of a model with one output, with several, or of a stack with more than the model."""
     if geometry.shape is not None and not geometry.shape.is_exact:
         return Bounded(geometry)
-    if geometry.stays or geometry.cancels or geometry.curves is not None:
+    if geometry.stacked:
         return Stacked(geometry)
     return at_rest(geometry)
 
