@@ -288,7 +288,7 @@ def test_indicators_of_all_levels_keep_their_digits_with_several_classes(penalty
     np.testing.assert_allclose(leak.attributes.to_numpy()[who], np.sqrt(total).astype(float), rtol=1e-9)
 
 
-def test_a_level_without_a_class_leaves_other_columns_their_digits():
+def test_a_level_without_a_class_leaves_other_columns_their_digits(tmp_path):
     """The penalty alone holds that class there, and its coefficients cancel in what a row of the level pulls at."""
     random = np.random.default_rng(0)
     levels, number = random.integers(0, 4, 60), random.normal(size=60)
@@ -315,4 +315,9 @@ def test_a_level_without_a_class_leaves_other_columns_their_digits():
     model.coef_, model.intercept_ = (theta @ basis.T)[:5].T.astype(float), (theta @ basis.T)[5].astype(float)
     leak = seepage.measure(model, X, y, noise_scale=1.0)
     np.testing.assert_allclose(leak.attributes["x4"], np.linalg.norm(moves, axis=0), rtol=1e-7)
+    np.testing.assert_allclose(leak.joint(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)
+    columns = {f"x{j}": X[:, j] for j in range(5)}
+    pq.write_table(pa.table(columns | {"class": y}), tmp_path / "people.parquet")
+    job = seepage.engines.Job(seepage.engines.Local(workers=1), progress=False)
+    leak = seepage.measure(model, tmp_path / "people.parquet", target="class", noise_scale=1.0, job=job)
     np.testing.assert_allclose(leak.joint(attribute="x4"), np.linalg.norm(moves, 2), rtol=1e-7)

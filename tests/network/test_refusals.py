@@ -333,6 +333,15 @@ def test_plan_says_cost_and_memory_beforehand():
     assert "4.61 MB" in str(plan)
 
 
+def test_plan_knows_that_training_few_parameters_is_cheap_beside_a_visit():
+    model = network()
+    for parameter in list(model.parameters())[:-1]:
+        parameter.requires_grad_(False)
+    share = list(model.parameters())[-1].numel() / sum(p.numel() for p in model.parameters())
+    plan = FisherAccountant(model, LOSS, ids=range(1000), label="public").plan(IMAGES, steps=1000, batch_size=50)
+    assert plan.cost == pytest.approx(1 + 3.2 / (1 + share) * 4000 / 50000)
+
+
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
 @pytest.mark.parametrize("trained", [False, True])
 def test_a_layer_frozen_or_unfrozen_during_training_is_refused(mode, trained):

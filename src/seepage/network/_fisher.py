@@ -447,7 +447,10 @@ class FisherAccountant:
 
     def _plan(self, steps: int, batch: float, kept: int) -> VisitPlan:
         passes = self.probes * len(self._run.visiting.directions.names)
-        return VisitPlan(len(self._run.schedule.visited), min(self.sweeps, steps), passes, steps, batch, kept)
+        sizes = {name: p.numel() for name, p in self._run.visiting.probe.carrier.network.named_parameters()}
+        trained = sum(sizes[name] for name in self._run.visiting.probe.carrier.trained) / sum(sizes.values())
+        visited, visits = len(self._run.schedule.visited), min(self.sweeps, steps)
+        return VisitPlan(visited, visits, passes, steps, batch, kept, trained)
 
     def _everything(self) -> tuple[Course, VisitFindings]:
         """Return how training went and what was found, by all ranks if there are several."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from seepage._amounts import size
 
-# What a visit costs, in examples of training: measured by `python -m benchmarks network`.
+# What a visit costs, in examples of training with all parameters: measured by `python -m benchmarks network`.
 _VISIT = 1.6
 
 
@@ -20,6 +20,9 @@ class VisitPlan:
         The length of training, and the people in a batch.
     sketch_bytes : int
         Memory that the spectrum keeps.
+    trained : float
+        The share of the network's parameters that are trained. Where few are, training is cheap beside a visit, which
+        goes through all of the network.
     """
 
     people: int
@@ -28,6 +31,7 @@ class VisitPlan:
     steps: int
     batch: float
     sketch_bytes: int
+    trained: float
 
     @property
     def bytes(self) -> int:
@@ -37,7 +41,8 @@ class VisitPlan:
     @property
     def cost(self) -> float:
         """The time of the whole training over that without visits, roughly."""
-        return 1 + _VISIT * self.people * self.visits * self.passes / (self.steps * self.batch)
+        visit = 2 * _VISIT / (1 + self.trained)
+        return 1 + visit * self.people * self.visits * self.passes / (self.steps * self.batch)
 
     def __str__(self) -> str:
         kept = size(self.bytes) + (f" ({size(self.sketch_bytes)} for the spectrum)" if self.sketch_bytes else "")
